@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Figure, as_json, batches, calls, memory, programs, start, suites
+from bench.figures import Figure, as_json, batches, calls, memory, pool, programs, start, streams, suites
 
 
 def say(text: str) -> None:
@@ -30,6 +30,8 @@ def main() -> None:
         "batches": batches,
         "programs": programs,
         "suites": suites,
+        "pool": pool,
+        "streams": streams,
         "start": start,
     }
     wanted = sys.argv[1:] or list(parts)

@@ -34,19 +34,24 @@ def spent() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-async def durable(url: str, calls: int, concurrency: int) -> dict[str, float]:
+async def durable(url: str, calls: int, concurrency: int, **watched: Any) -> dict[str, float]:
     """Make durable calls: journal, ledger, budget and all."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         keys = {"ANTHROPIC_API_KEY": "sk-bench-0123456789", "ANTHROPIC_BASE_URL": url}
         settings = load_settings(home / "home", folder=home, environment=keys)
-        async with muster.open(settings=settings) as m:
+        async with muster.open(settings=settings, **watched) as m:
             await (await m.start("bench", {"calls": concurrency}, concurrency=concurrency)).result()
             wall, cpu = spent()
             run = await m.start("bench", {"calls": calls}, concurrency=concurrency, budget_usd=1000)
             assert await run.result() == calls
             now, used = spent()
     return {"seconds": now - wall, "cpu": used - cpu}
+
+
+async def watched(url: str, calls: int, concurrency: int) -> dict[str, float]:
+    """Make durable calls that an observer counts for metrics."""
+    return await durable(url, calls, concurrency, metrics=True)
 
 
 async def raw(url: str, calls: int, concurrency: int) -> dict[str, float]:
@@ -71,9 +76,9 @@ async def raw(url: str, calls: int, concurrency: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run one of the two and print its figures as JSON."""
+    """Run one of the three and print its figures as JSON."""
     kind, url, calls, concurrency = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    figures = asyncio.run({"durable": durable, "raw": raw}[kind](url, calls, concurrency))
+    figures = asyncio.run({"durable": durable, "watched": watched, "raw": raw}[kind](url, calls, concurrency))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({**figures, "peak_mb": peak}))
 

@@ -40,6 +40,8 @@ def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     """Keep keys, addresses and the home folder of this machine away from every test."""
     for name in (*SECRETS, *PROXIES, *(name.lower() for name in PROXIES)):
         monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
     monkeypatch.delenv("MUSTER_HOME", raising=False)
     monkeypatch.delenv("MUSTER_CRASH_AT", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -2,10 +2,11 @@
 
     python -m tests.forkserver SOCKET
 
-`run` takes the place of `subprocess.run([sys.executable, "-m", "muster", …])`. Tests of the start-up itself, of
-terminals and of pipes start the real command.
+`run` takes the place of `subprocess.run([sys.executable, "-m", "muster", …])`, `tests.forked.start` that of
+`asyncio.create_subprocess_exec`. Tests of the start-up itself, of terminals and of pipes start the real command.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -22,7 +23,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+from genai_prices.data_snapshot import get_snapshot
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 1_000_000  # bytes of a request
@@ -48,7 +51,7 @@ def run(
             "folder": str(folder),
             "environment": dict(environment),
         }
-        code = _server().ask(request, [file.fileno() for file in (given, out, err)], timeout)
+        code = server().ask(request, [file.fileno() for file in (given, out, err)], timeout)
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess([module, *arguments], code, out.read(), err.read())
@@ -66,44 +69,127 @@ class _Server:
                 command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
             )
 
+    def begin(self, request: Mapping[str, object], files: list[int]) -> socket.socket:
+        """Let a process begin; the socket tells its id and then its exit code."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [*files, theirs.fileno()])
+        return ours
+
+    def close(self) -> None:
+        """Let the process end; it does when its socket is closed."""
+        self._socket.close()
+        self._process.wait()
+
     def ask(self, request: Mapping[str, object], files: list[int], timeout: float) -> int:
         """Return the exit code; a process that takes longer is killed, and TimeoutExpired raised."""
-        socket.send_fds(self._socket, [json.dumps(request).encode()], files)
-        pid = int(self._receive(None))
-        try:
-            return int(self._receive(timeout))
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            self._receive(None)
-            raise subprocess.TimeoutExpired(str(request["arguments"]), timeout) from None
+        with self.begin(request, files) as status:
+            pid = int(received(status))
+            status.settimeout(timeout)
+            try:
+                return int(received(status))
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                status.settimeout(None)
+                received(status)
+                raise subprocess.TimeoutExpired(str(request["arguments"]), timeout) from None
 
-    def _receive(self, timeout: float | None) -> bytes:
-        self._socket.settimeout(timeout)
-        answer = self._socket.recv(100)
-        assert answer, "the fork server has ended"
-        return answer
+
+class Forked:
+    """A process that was forked from the loaded one, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, module: str, arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> None:
+        request = {
+            "module": module,
+            "arguments": list(arguments),
+            "folder": str(folder),
+            "environment": dict(environment),
+        }
+        out, err = os.pipe(), os.pipe()
+        null = os.open(os.devnull, os.O_RDONLY)
+        self._status = server().begin(request, [null, out[1], err[1]])
+        for file in (null, out[1], err[1]):
+            os.close(file)
+        self.stdout, self.stderr = os.fdopen(out[0]), os.fdopen(err[0])
+        self.pid = int(received(self._status))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while it runs."""
+        with contextlib.suppress(TimeoutError, BlockingIOError):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raises TimeoutError when that takes longer."""
+        if self.returncode is None:
+            self._status.settimeout(timeout)
+            self.returncode = int(received(self._status))
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> "Forked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+        for opened in (self.stdout, self.stderr, self._status):
+            opened.close()
+
+
+def received(status: socket.socket) -> bytes:
+    """Return the next thing that is told of a process."""
+    answer = status.recv(100)
+    assert answer, "the fork server has ended"
+    return answer
 
 
 @cache
-def _server() -> _Server:
-    return _Server()
+def server() -> _Server:
+    """Return the loaded process of these tests."""
+    started = _Server()
+    atexit.register(started.close)
+    return started
 
 
 def serve(connection: socket.socket) -> Callable[[], object] | None:
     """Fork for every request; returns in each child with what it is to do, and in the server at the end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who keep watch are not waited for
     while True:
-        text, files, _, _ = socket.recv_fds(connection, LONGEST, 3)
+        text, files, _, _ = socket.recv_fds(connection, LONGEST, 4)
         if not text:
             return None
-        pid = os.fork()
-        if pid == 0:
+        if os.fork() == 0:
             connection.close()
-            return _prepared(json.loads(text), files)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            status = socket.socket(fileno=files.pop())
+            pid = os.fork()
+            if pid == 0:
+                status.close()
+                return _prepared(json.loads(text), files)
+            _keep_watch(pid, files, status)
         for file in files:
             os.close(file)
-        connection.send(str(pid).encode())
-        _, status = os.waitpid(pid, 0)
-        connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _keep_watch(pid: int, files: list[int], status: socket.socket) -> NoReturn:
+    """Tell the id of a process and, when it has ended, its exit code; for each one, so that many run at once."""
+    for file in files:
+        os.close(file)
+    with contextlib.suppress(OSError):  # nobody may want to know any more
+        status.send(str(pid).encode())
+    _, code = os.waitpid(pid, 0)
+    with contextlib.suppress(OSError):
+        status.send(str(os.waitstatus_to_exitcode(code)).encode())
+    os._exit(0)
 
 
 def _prepared(request: dict[str, Any], files: list[int]) -> Callable[[], object]:
@@ -111,6 +197,9 @@ def _prepared(request: dict[str, Any], files: list[int]) -> Callable[[], object]
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(3))
+    if request.get("session"):
+        os.setsid()
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -122,12 +211,26 @@ def _prepared(request: dict[str, Any], files: list[int]) -> Callable[[], object]
     return lambda: runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
+def _stream(number: int) -> Any:
+    """Return a standard stream as a new process has it: the loaded one's may have been a file, and this one a pipe."""
+    errors = "backslashreplace" if number == 2 else "strict"
+    return open(
+        number,
+        "w" if number else "r",
+        encoding="utf-8",
+        errors=errors,
+        buffering=1 if number == 2 else -1,
+        closefd=False,
+    )
+
+
 def load() -> None:
     """Import everything that a command may need."""
     package = importlib.import_module("muster")
     for found in pkgutil.walk_packages(package.__path__, "muster."):
         if not found.name.endswith("__main__") and not found.name.startswith("muster.testing"):
             importlib.import_module(found.name)
+    get_snapshot()  # the price list takes a while
     gc.freeze()
 
 

@@ -18,7 +18,7 @@ from muster.domain.call import ask
 from muster.domain.errors import AgentFailed
 from muster.settings import load_settings
 from muster.settings.file import read_agent
-from muster.settings.sections import ClaudeSection, HttpSection, ProgramSection, PythonSection
+from muster.settings.sections import ClaudeSection, HttpSection, HumanSection, ProgramSection, PythonSection
 
 ROOT = Path(__file__).parent.parent
 AGENTS = (ROOT / "docs" / "AGENTS.md").read_text(encoding="utf-8")
@@ -39,23 +39,31 @@ async def test_every_agent_of_the_documentation_can_be_made_and_quoted(tmp_path:
     (tmp_path / "muster.toml").write_text("\n".join(blocks(AGENTS, "toml")), encoding="utf-8")
     (tmp_path / "my_agents.py").write_text(blocks(AGENTS, "python")[0], encoding="utf-8")
     settings = load_settings(folder=tmp_path, environment=KEYS)
-    assert {section.kind for section in settings.agents.values()} == {"program", "http", "python", "claude-code", "cli"}
+    assert {section.kind for section in settings.agents.values()} == {
+        "program",
+        "http",
+        "python",
+        "claude-code",
+        "cli",
+        "human",
+    }
     async with open_muster(settings=settings) as muster:
         for name, section in settings.agents.items():
             agent = muster._backend.directory.find(name)
             assert agent.profile.name == name
             if not isinstance(section, ClaudeSection):  # which needs its extra
-                assert agent.quote(agent.profile.complete(ask("hello"))).tokens > 0
+                quote = agent.quote(agent.profile.complete(ask("hello")))
+                assert (quote.tokens > 0) is not agent.profile.person
 
 
-@pytest.mark.parametrize("section", [ProgramSection, HttpSection, PythonSection, ClaudeSection])
+@pytest.mark.parametrize("section", [ProgramSection, HttpSection, PythonSection, ClaudeSection, HumanSection])
 def test_every_field_of_a_section_is_told(section: Any) -> None:
     spoken = {name for name in section.__struct_fields__ if re.search(rf"`{name}\b|^{name} = ", AGENTS, re.MULTILINE)}
     assert spoken == set(section.__struct_fields__)
 
 
 def test_every_kind_and_every_failure_stands_in_a_table() -> None:
-    kinds = {"program", "http", "python", "claude-code", "cli", "anthropic", "openai", "scripted"}
+    kinds = {"program", "http", "python", "claude-code", "cli", "anthropic", "openai", "scripted", "human"}
     rows = [line for line in AGENTS.splitlines() if line.startswith("|")]
     failures: list[type[AgentFailed]] = [AgentFailed, *AgentFailed.__subclasses__()]
     for name in kinds | {kind.code for kind in failures}:

@@ -17,17 +17,25 @@ import muster
 from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
+from muster.app.battles.battles import Battles
+from muster.app.battles.scales import Scales
 from muster.app.chains import Chains
+from muster.app.councils import Councils
 from muster.app.muster import StoreFile
+from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.pool import Pool
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
 from muster.app.project import Project
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import Runs
+from muster.app.serving.audit import UserActions
+from muster.app.serving.hooks import RunHooks
+from muster.app.serving.library import Library
 from muster.app.suites.evidence import Evidence
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites
+from muster.app.verify.code_repairs import CodeRepairs
 from muster.app.verify.verifications import Verifications
 from muster.sim.options import Options
 from muster.sim.server import serve
@@ -44,14 +52,22 @@ PARTS: list[tuple[str, type]] = [
     ("a `muster.RunHandle`", RunHandle),
     ("`m.suites`", Suites),
     ("`m.verify`", Verifications),
+    ("`m.repairs`", CodeRepairs),
     ("`m.pool`", Pool),
     ("`m.pool.tasks`", Tasks),
     ("`m.pool.trees`", TaskTrees),
+    ("`m.pool.monitor`", PoolMonitor),
     ("`m.chains`", Chains),
+    ("`m.councils`", Councils),
+    ("`m.battles`", Battles),
+    ("`m.battles.scales`", Scales),
     ("`m.batches`", Batches),
     ("`m.agents`", Agents),
     ("`m.store`", StoreFile),
     ("`m.project`", Project),
+    ("`m.library`", Library),
+    ("`m.hooks`", RunHooks),
+    ("`m.audit`", UserActions),
 ]
 
 
@@ -109,7 +125,7 @@ def told_of(part: str) -> set[str]:
 @pytest.mark.parametrize(("part", "kind"), PARTS, ids=[kind.__name__ for _, kind in PARTS])
 def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> None:
     given = set(re.findall(r"self\.([a-z]\w*)\b[^\n(]*?(?:=|: \w+ =)", inspect.getsource(vars(kind)["__init__"])))
-    assert told_of(part) == {name for name in vars(kind) if not name.startswith("_")} | given
+    assert told_of(part) == {name for name in dir(kind) if not name.startswith("_")} | given
 
 
 @pytest.mark.parametrize(("part", "kind"), [("baselines", Baselines), ("evidence", Evidence)])

@@ -19,24 +19,30 @@ ARROWS: dict[str, set[str]] = {
     "domain": set(),
     "text": {"domain"},
     "statistics": {"domain"},
+    "observability": {"domain"},
     "store": {"domain", "text"},
     "sim": {"domain", "text"},
     "settings": {"domain", "text"},
     "agents": {"domain", "text"},
     "reporting": {"domain", "text"},
-    "judging": {"domain", "text"},
+    "judging": {"domain", "text", "engine.context"},
     "git": {"domain", "text", "agents.processes"},
     "engine": {"domain", "store.base", "agents.base"},
+    "mcp": {"domain", "text"},
+    "client": {"domain", "agents.http"},
     "suites": FEATURE,
     "verify": FEATURE | {"git"},
     "pool": FEATURE | {"git", "agents.base", "agents.processes"},
+    "councils": FEATURE,
+    "battles": FEATURE,
     "app": {
         "domain", "text", "statistics", "store", "sim", "settings", "agents", "reporting", "judging", "git", "engine",
-        "suites", "verify", "pool",
+        "suites", "verify", "pool", "councils", "battles", "mcp", "observability",
     },
-    "cli": {"app", "settings", "domain", "text", "sim"},
+    "cli": {"app", "settings", "domain", "text", "sim", "api", "observability"},
+    "api": {"app", "settings", "domain", "text", "observability"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
-    "__init__": {"app", "domain", "engine.context", "engine.workload"},
+    "__init__": {"app", "domain", "engine.context", "engine.workload", "observability"},
     "__main__": {"cli"},
 }  # fmt: skip
 
@@ -46,7 +52,11 @@ EDGES = {room for room, arrows in ARROWS.items() if "app" in arrows and not room
 # Written as a user would write them: through the package's own names.
 USERS = {"cli.demo.work", "cli.demo.child"}
 
-OPTIONAL = {"psycopg": "store", "claude_agent_sdk": "agents"}
+# Packages that only one room knows: they are optional, or take long to load.
+OPTIONAL = {
+    "psycopg": "store", "claude_agent_sdk": "agents", "fastapi": "api", "starlette": "api", "uvicorn": "api",
+    "opentelemetry": "observability",
+}  # fmt: skip
 
 
 @cache  # every worker collects this file, and only some run what is in it
@@ -124,9 +134,8 @@ SPAWNING = {"create_subprocess_exec", "create_subprocess_shell", "posix_spawn", 
 
 
 def test_features_open_no_store_process_or_connection_themselves() -> None:
-    features = {
-        module: tree for module, tree in modules().items() if module.split(".")[0] in ("suites", "verify", "pool")
-    }
+    rooms = ("suites", "verify", "pool", "councils", "battles")
+    features = {module: tree for module, tree in modules().items() if module.split(".")[0] in rooms}
     wrong = {f"{module}: {name}" for module in features for name in imports(module) if _leads_past(name)}
     for module, tree in features.items():
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -144,7 +153,7 @@ def _leads_past(name: str) -> bool:
 # muster.toml names, and public names.
 BY_COMPUTED_NAME = {
     "__init__", "app.agent_kinds.directory", "app.agent_kinds.providers", "app.agent_kinds.services",
-    "app.project_workloads", "cli.line.commands", "engine.workload",
+    "app.telemetry", "app.project_workloads", "cli.line.commands", "engine.workload", "observability.exporters",
 }  # fmt: skip
 
 
@@ -260,8 +269,8 @@ def test_edges_import_names_of_the_application_layer_not_its_modules() -> None:
     assert list(modules_of_the_application(sneaky)) == ["muster.app.opening", "muster.app.suites.suites"]
 
 
-# What ends a command itself: a line that cannot be read, and an error that nobody expected.
-ERRORS_OF_THE_COMMAND_LINE = {"cli.main", "cli.frame", "cli.demo.command", "cli.terminal.output"}
+# What ends a command itself: a line that cannot be read, and an error that nobody expected; and the errors of HTTP.
+ERRORS_OF_EDGES = {"cli.main", "cli.frame", "cli.demo.command", "cli.terminal.output", "api.errors"}
 
 
 def test_edges_take_the_errors_of_outcomes_from_the_application_layer() -> None:
@@ -272,7 +281,7 @@ def test_edges_take_the_errors_of_outcomes_from_the_application_layer() -> None:
         if module.split(".")[0] in EDGES and isinstance(node, ast.Dict)
         if {"code", "message"} <= {key.value for key in node.keys if isinstance(key, ast.Constant)}
     }
-    assert found == ERRORS_OF_THE_COMMAND_LINE
+    assert found == ERRORS_OF_EDGES
 
 
 def test_there_is_no_room_without_a_use() -> None:

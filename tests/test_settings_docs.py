@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import NODEFAULT, structs
 
-from muster.settings import load_settings, sections
+from muster.settings import load_settings, sections, service
 from muster.settings.file import BudgetSection, Configuration, VerifySection, WorkloadsSection
 
 ROOT = Path(__file__).parent.parent
@@ -19,7 +19,13 @@ PARTS: dict[str, tuple[type, type | None]] = {  # the heading, its section, and 
     "[verify]": (VerifySection, None),
     "[pool]": (sections.PoolSection, None),
     "[[slots]]": (sections.SlotSection, None),
-    "Every kind": (sections._Agent, None),
+    "[[tokens]]": (service.TokenSection, None),
+    "[serve]": (service.ServeSection, None),
+    "[hooks]": (service.HooksSection, None),
+    "[library]": (service.LibrarySection, None),
+    "[battles]": (sections.BattlesSection, None),
+    "[observability]": (sections.ObservabilitySection, None),
+    'Every kind but "human"': (sections._Agent, None),
     'kind = "anthropic", "openai" or "scripted"': (sections.ModelSection, sections._Agent),
     "Programs, services, functions and CLI agents": (sections._Own, sections._Agent),
     "Programs and CLI agents": (sections._Process, sections._Own),
@@ -28,6 +34,7 @@ PARTS: dict[str, tuple[type, type | None]] = {  # the heading, its section, and 
     'kind = "python"': (sections.PythonSection, sections._Own),
     'kind = "claude-code"': (sections.ClaudeSection, sections._Process),
     'kind = "cli"': (sections.CliSection, sections._Process),
+    'kind = "human"': (sections.HumanSection, None),
     "price": (sections.PriceSection, None),
 }
 
@@ -77,6 +84,12 @@ def test_no_section_and_no_kind_is_left_out() -> None:
         "[verify]",
         "[pool]",
         "[slots]",
+        "[tokens]",
+        "[serve]",
+        "[hooks]",
+        "[library]",
+        "[battles]",
+        "[observability]",
         "[agents]",
     }
     assert all(f'"{kind}"' in PAGE for kind in sections.KINDS)

@@ -1,5 +1,6 @@
 """Muster runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -8,34 +9,55 @@ if TYPE_CHECKING:
     from muster.app.doctor import examine as doctor
     from muster.app.pool.values import TaskSpec, TaskState
     from muster.app.project import Project
+    from muster.app.runs.follow import Resync, RunEnd, RunWatcher, TextDelta
     from muster.app.runs.handle import RunHandle
     from muster.app.runs.options import RunOptions
     from muster.app.suites.generation import Generation
     from muster.app.suites.reviews import ReviewDraft
     from muster.app.suites.suites import AnswerSource, SuiteChoice
     from muster.app.suites.values import ComparisonTerms, SuiteSpec
+    from muster.app.verify.request import VerifyChoice, VerifyRequest
     from muster.app.verify.values import FileSelection
-    from muster.app.verify.verifications import VerifyChoice, VerifyRequest
     from muster.domain.batch import Batch, BatchState
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
     from muster.domain.entry import Event
     from muster.domain.errors import MusterError, Overdraft, RunFailed
+    from muster.domain.observation import (
+        AttemptBegan,
+        AttemptEnded,
+        BatchBegan,
+        BatchEnded,
+        CallBegan,
+        CallEnded,
+        RunBegan,
+        RunEnded,
+    )
     from muster.domain.run import Dispatch, Run, RunState
     from muster.engine.context import Context
     from muster.engine.workload import workload
+    from muster.observability.options import LogFormat, LogLevel, LogOptions
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AnswerSource",
+    "AttemptBegan",
+    "AttemptEnded",
     "Batch",
+    "BatchBegan",
+    "BatchEnded",
     "BatchState",
+    "CallBegan",
+    "CallEnded",
     "ComparisonTerms",
     "Context",
     "Dispatch",
     "Event",
     "FileSelection",
     "Generation",
+    "LogFormat",
+    "LogLevel",
+    "LogOptions",
     "Message",
     "Muster",
     "MusterError",
@@ -43,17 +65,23 @@ __all__ = [
     "Project",
     "Reply",
     "Request",
+    "Resync",
     "ReviewDraft",
     "Role",
     "Run",
+    "RunBegan",
+    "RunEnd",
+    "RunEnded",
     "RunFailed",
     "RunHandle",
     "RunOptions",
     "RunState",
+    "RunWatcher",
     "SuiteChoice",
     "SuiteSpec",
     "TaskSpec",
     "TaskState",
+    "TextDelta",
     "Tool",
     "ToolCall",
     "VerifyChoice",
@@ -65,14 +93,23 @@ __all__ = [
 
 _HOMES = {
     "AnswerSource": ("muster.app.suites.suites", "AnswerSource"),
+    "AttemptBegan": ("muster.domain.observation", "AttemptBegan"),
+    "AttemptEnded": ("muster.domain.observation", "AttemptEnded"),
     "Batch": ("muster.domain.batch", "Batch"),
+    "BatchBegan": ("muster.domain.observation", "BatchBegan"),
+    "BatchEnded": ("muster.domain.observation", "BatchEnded"),
     "BatchState": ("muster.domain.batch", "BatchState"),
+    "CallBegan": ("muster.domain.observation", "CallBegan"),
+    "CallEnded": ("muster.domain.observation", "CallEnded"),
     "ComparisonTerms": ("muster.app.suites.values", "ComparisonTerms"),
     "Context": ("muster.engine.context", "Context"),
     "Dispatch": ("muster.domain.run", "Dispatch"),
     "Event": ("muster.domain.entry", "Event"),
     "FileSelection": ("muster.app.verify.values", "FileSelection"),
     "Generation": ("muster.app.suites.generation", "Generation"),
+    "LogFormat": ("muster.observability.options", "LogFormat"),
+    "LogLevel": ("muster.observability.options", "LogLevel"),
+    "LogOptions": ("muster.observability.options", "LogOptions"),
     "Message": ("muster.domain.call", "Message"),
     "Muster": ("muster.app", "Muster"),
     "MusterError": ("muster.domain.errors", "MusterError"),
@@ -80,21 +117,27 @@ _HOMES = {
     "Project": ("muster.app.project", "Project"),
     "Reply": ("muster.domain.call", "Reply"),
     "Request": ("muster.domain.call", "Request"),
+    "Resync": ("muster.app.runs.follow", "Resync"),
     "ReviewDraft": ("muster.app.suites.reviews", "ReviewDraft"),
     "Role": ("muster.domain.call", "Role"),
     "Run": ("muster.domain.run", "Run"),
+    "RunBegan": ("muster.domain.observation", "RunBegan"),
+    "RunEnded": ("muster.domain.observation", "RunEnded"),
+    "RunEnd": ("muster.app.runs.follow", "RunEnd"),
     "RunFailed": ("muster.domain.errors", "RunFailed"),
     "RunHandle": ("muster.app.runs.handle", "RunHandle"),
     "RunOptions": ("muster.app.runs.options", "RunOptions"),
     "RunState": ("muster.domain.run", "RunState"),
+    "RunWatcher": ("muster.app.runs.follow", "RunWatcher"),
     "SuiteChoice": ("muster.app.suites.suites", "SuiteChoice"),
     "SuiteSpec": ("muster.app.suites.values", "SuiteSpec"),
     "TaskSpec": ("muster.app.pool.values", "TaskSpec"),
     "TaskState": ("muster.app.pool.values", "TaskState"),
+    "TextDelta": ("muster.app.runs.follow", "TextDelta"),
     "Tool": ("muster.domain.call", "Tool"),
     "ToolCall": ("muster.domain.call", "ToolCall"),
-    "VerifyChoice": ("muster.app.verify.verifications", "VerifyChoice"),
-    "VerifyRequest": ("muster.app.verify.verifications", "VerifyRequest"),
+    "VerifyChoice": ("muster.app.verify.request", "VerifyChoice"),
+    "VerifyRequest": ("muster.app.verify.request", "VerifyRequest"),
     "doctor": ("muster.app.doctor", "examine"),
     "open": ("muster.app", "open_muster"),
     "workload": ("muster.engine.workload", "workload"),
@@ -105,8 +148,6 @@ def __getattr__(name: str) -> Any:
     """Hand out names when they are asked for, so that importing the package costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'muster' has no attribute {name!r}")
-    import importlib
-
     module, attribute = _HOMES[name]
     return getattr(importlib.import_module(module), attribute)
 

@@ -59,6 +59,16 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[
     assert (found, together.rest(), together.waiting) == (lines, b"", 0)
 
 
+@given(st.lists(st.binary(min_size=1, max_size=9).filter(lambda part: b"\n" not in part)), st.integers(1, 40))
+def test_the_end_and_the_kind_of_a_line_that_goes_on_are_known(parts: list[bytes], most: int) -> None:
+    together = LineBuffer()
+    for part in parts:
+        together.feed(part)
+    whole = b"".join(parts)
+    assert together.end_of_rest(most) == whole[-most:]
+    assert together.may_be_object() == whole.lstrip().startswith(b"{")
+
+
 @pytest.mark.parametrize(
     "line", [b"", b"{", b"[1]", b'"text"', b"null", b"{bad}", b"\xff\xfe", b'{"a": 1} trailing', b'{"a":' * 9_000]
 )

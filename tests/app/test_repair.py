@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import muster
-from muster.app.verify.verifications import VerifyRequest
+from muster.app.verify.request import VerifyRequest
 from muster.domain.errors import BadArgument, Conflict
 from muster.settings import load_settings
 

@@ -4,8 +4,7 @@ import asyncio
 import json
 import os
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,8 +19,10 @@ from muster.engine.batches.base import Patience
 from muster.engine.calls.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.testing.sim import RehearsalProcess
+from tests import forked
 from tests.chaos import work
 from tests.chaos.fleet import Order
+from tests.forked import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100.0
@@ -83,7 +84,7 @@ class Ended:
 class Driver:
     """A driving process."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ForkedProcess) -> None:
         self._process = process
 
     @property
@@ -158,13 +159,12 @@ class Stage:
         """Start a driving process."""
         more = {} if crash_at is None else {"MUSTER_CRASH_AT": crash_at}
         return Driver(
-            await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.chaos.fleet", msgspec.json.encode(order).decode()),
-                cwd=ROOT,
-                env=self.environment | more,
+            await forked.start(
+                "tests.chaos.fleet",
+                msgspec.json.encode(order).decode(),
+                folder=ROOT,
+                environment=self.environment | more,
                 stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
             )
         )
 
@@ -179,16 +179,14 @@ class Stage:
         await asyncio.sleep(seconds)
         return await driver.kill()
 
-    async def muster(self, *arguments: str) -> tuple[int, str, str]:
+    async def start_muster(self, *arguments: str, crash_at: str | None = None) -> ForkedProcess:
+        """Start the command itself."""
+        more = {} if crash_at is None else {"MUSTER_CRASH_AT": crash_at}
+        return await forked.start("muster", *arguments, folder=self.folder, environment=self.environment | more)
+
+    async def muster(self, *arguments: str, crash_at: str | None = None) -> tuple[int, str, str]:
         """Run the command itself."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "muster", *arguments),
-            cwd=self.folder,
-            env=self.environment,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
+        process = await self.start_muster(*arguments, crash_at=crash_at)
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
         return process.returncode or 0, out.decode(), err.decode()
 

@@ -7,8 +7,6 @@ at first instead of scoring them, so that its reply has to be repaired.
 import asyncio
 import json
 import sqlite3
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,9 +18,11 @@ from muster.domain.run import RunState
 from muster.suites.journal import SNAPSHOT
 from muster.suites.reports.run import open_suite_run
 from muster.suites.verdict import CaseResult
+from tests import forked
 from tests.chaos import work
 from tests.chaos.books import Books, books_of
 from tests.chaos.stage import PATIENCE, Driver, Ended, Stage
+from tests.forked import ForkedProcess
 
 FOLDER = "parrot"
 FINE, BAD, MUDDLED = "fine", "bad", "muddled"
@@ -129,7 +129,7 @@ def _shown(number: int) -> int:
 class Performance(Driver):
     """One process that runs the command."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ForkedProcess) -> None:
         super().__init__(process)
         self._stderr = process.stderr
 
@@ -143,14 +143,7 @@ async def perform(stage: Stage, *arguments: str, crash_at: str | None = None) ->
     """Start the command itself."""
     more = {} if crash_at is None else {"MUSTER_CRASH_AT": crash_at}
     return Performance(
-        await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "muster", *arguments, "--json"),
-            cwd=stage.folder,
-            env=stage.environment | more,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
+        await forked.start("muster", *arguments, "--json", folder=stage.folder, environment=stage.environment | more)
     )
 
 

@@ -3,58 +3,106 @@ exceeded, and what was finished is not done again."""
 
 import asyncio
 import random
-import sys
-from asyncio.subprocess import DEVNULL, PIPE
+import subprocess
+import time
+from asyncio.subprocess import DEVNULL
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from muster.app import Muster
 from muster.domain.entry import AttemptState
+from muster.domain.errors import BudgetExhausted, Conflict
+from muster.domain.money import from_usd
+from muster.domain.run import RunState
 from muster.pool.tasks import TaskSpec, TaskState
-from tests.chaos.stage import LOOK_SECONDS, PATIENCE, Stage
+from muster.store.base import POOL_LEVEL
+from tests import forked
+from tests.chaos.stage import LOOK_SECONDS, PATIENCE, Stage, until
 from tests.chaos.test_processes import Crew
+from tests.forked import ForkedProcess
 
-# What each behavior of the scripted CLI agent comes to.
+C, F = TaskState.COMPLETED, TaskState.FAILED
+# What each behavior of the scripted CLI agent comes to; those that take longest are asked for first.
 BEHAVIORS = {
-    "ok": TaskState.COMPLETED,
-    "tools": TaskState.COMPLETED,
-    "crash": TaskState.FAILED,
-    "edit": TaskState.COMPLETED,
-    "permission": TaskState.FAILED,
-    "crash-late": TaskState.FAILED,
-    "hang": TaskState.FAILED,
+    "hang": F,
+    "stall-in-tool": F,
+    "ignore-term": F,
+    "ok": C,
+    "tools": C,
+    "crash": F,
+    "edit": C,
+    "permission": F,
+    "crash-late": F,
+    "children": C,
+    "escape": C,
+    "noise": C,
+    "no-exit": C,
+    "error": F,
+    "slow": C,
+    "expensive": F,
 }
-TASK_USD = 10.0  # enough for an uncertain attempt after every kill
+UNKNOWN_COST = ("hang", "stall-in-tool", "ignore-term", "crash", "permission", "crash-late")  # booked as reserved
+CALL_USD = 0.50
+TASK_USD = 1.10  # pays for two calls of which a kill or the agent leaves the cost unknown, and not for a third
+DEAR_USD = 13.00  # of a task whose agent costs five dollars, and may cost six
+FINISH_PATIENCE = 4 * PATIENCE  # hundreds of programs are started
 POOL = '\n[pool]\nslots = {slots}\nagent = "coder"\nbudget_usd = {budget}\n'
 
 
+def behavior_of(number: int) -> str:
+    return list(BEHAVIORS)[number % len(BEHAVIORS)]
+
+
 def prompt_of(number: int) -> str:
-    return f"task {number:04d} MOOD:{list(BEHAVIORS)[number % len(BEHAVIORS)]}"
+    return f"task {number:04d} MOOD:{behavior_of(number)}"
+
+
+def spec_of(number: int) -> TaskSpec:
+    """Return a task; those that are expensive go last, when the others have spent what they need."""
+    if behavior_of(number) == "expensive":
+        return TaskSpec(prompt=prompt_of(number), agent="dear", budget_usd=DEAR_USD, priority=-1)
+    return TaskSpec(prompt=prompt_of(number), budget_usd=TASK_USD)
+
+
+def tight_budget(tasks: int) -> float:
+    """Return a budget that never pays for an expensive task: the others spend at least what leaves less than that."""
+    unknown = sum(behavior_of(number) in UNKNOWN_COST for number in range(tasks))
+    return round(unknown * CALL_USD + DEAR_USD, 2)
 
 
 class PoolStage(Crew):
     """A folder with a pool whose slots run the scripted CLI agent."""
 
-    def __init__(self, stage: Stage, *, slots: int, budget: float) -> None:
+    def __init__(self, stage: Stage, *, slots: int, budget: float, idle_secs: int = 6) -> None:
         super().__init__(stage)
         file = stage.folder / "muster.toml"
-        toml = (
+        dear = file.read_text().replace("[agents.coder]", "[agents.dear]")
+        coder = (
             file.read_text()
-            .replace("idle_secs = 12", "idle_secs = 6")
-            .replace("budget_usd = 6.00", "budget_usd = 0.50")
+            .replace("idle_secs = 12", f"idle_secs = {idle_secs}")
+            .replace("budget_usd = 6.00", f"budget_usd = {CALL_USD}")
         )
-        file.write_text(toml + POOL.format(slots=slots, budget=budget))
+        file.write_text(coder + dear + POOL.format(slots=slots, budget=budget))
+        (stage.folder / "readme.txt").write_text("as it was\n")
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "readme.txt")
+        self.git("-c", "user.name=Me", "-c", "user.email=me@localhost", "commit", "-q", "-m", "first")
+        self.before = self.git("status", "--porcelain", "--", "readme.txt")
 
-    async def start(self) -> asyncio.subprocess.Process:
+    def git(self, *words: str) -> str:
+        """Run git in the folder of the stage."""
+        done = subprocess.run(["git", *words], cwd=self.stage.folder, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    async def start(self) -> ForkedProcess:
         """Start a process that drives the pool until there is nothing to do."""
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "muster", "pool", "start", "--until-idle"),
-            cwd=self.stage.folder,
-            env=self.stage.environment,
-            stdin=DEVNULL,
+        return await forked.start(
+            *("muster", "pool", "start", "--until-idle"),
+            folder=self.stage.folder,
+            environment=self.stage.environment,
             stdout=DEVNULL,
-            stderr=PIPE,
         )
 
     async def kill_after(self, seconds: float) -> None:
@@ -70,7 +118,7 @@ class PoolStage(Crew):
     async def finish(self) -> None:
         """Drive the pool until nothing is left to do."""
         process = await self.start()
-        _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        _, err = await asyncio.wait_for(process.communicate(), FINISH_PATIENCE)
         assert b"Traceback" not in err, err.decode()
         assert process.returncode in (0, 1), err.decode()
 
@@ -87,12 +135,68 @@ async def check_done_once(crew: PoolStage, muster: Muster, number: int, task: st
         assert max(begun) < entry.settled_at, task
 
 
+async def check_ends(muster: Muster, tasks: Sequence[str]) -> None:
+    """Every task came to what its agent does, or to an end of its budget, by kills that left costs unknown."""
+    for number, name in enumerate(tasks):
+        task = await muster.pool.tasks.get(name)
+        if task.run.ended_reason == BudgetExhausted.code:
+            left = (task.spec.budget_usd or 0.0) - (await spent_usd(muster, task.run.lineage_level))
+            assert (task.state, left < CALL_USD) == (TaskState.FAILED, True), (task.id, left)
+        else:
+            assert task.state is BEHAVIORS[behavior_of(number)], (prompt_of(number), task.state, task.run.error)
+
+
+async def check_money(muster: Muster, tasks: Sequence[str]) -> None:
+    """By the ledger: no task has spent more than its budget, all together what the pool has, and it not too much."""
+    total = 0.0
+    for name in tasks:
+        task = await muster.pool.tasks.get(name)
+        assert task.spec.budget_usd is not None
+        spent = await spent_usd(muster, task.run.lineage_level)
+        assert spent <= task.spec.budget_usd, (task.spec.prompt, spent)
+        total += spent
+    pool = (await muster._backend.store.runs.balances([POOL_LEVEL]))[POOL_LEVEL]
+    assert pool.cap is not None
+    assert (pool.settled, pool.reserved) == (round(total * 1_000_000), 0)
+    assert pool.settled <= pool.cap
+
+
+async def spent_usd(muster: Muster, level: str) -> float:
+    """Return what the ledger has settled at a level."""
+    balances = await muster._backend.store.runs.balances([level])
+    return balances[level].settled / 1_000_000 if level in balances else 0.0
+
+
+async def check_refused(muster: Muster, tasks: Sequence[str]) -> int:
+    """Whatever is pending did not fit into the budget of the pool, and says so; returns how many there are."""
+    pending = [
+        task for task in [await muster.pool.tasks.get(name) for name in tasks] if task.state is TaskState.PENDING
+    ]
+    status = await muster.pool.status()
+    assert status.budget is not None
+    for task in pending:
+        assert task.spec.budget_usd is not None
+        assert status.spent + from_usd(task.spec.budget_usd) > status.budget, task.spec.prompt
+        assert "of the pool's budget of" in task.refusal
+    return len(pending)
+
+
+async def check_branches(crew: PoolStage, muster: Muster, tasks: Mapping[int, str]) -> None:
+    """Every task that changed files has a branch with them, the repository is sound, the user's file as it was."""
+    for number, task in tasks.items():
+        found = await muster.pool.tasks.get(task)
+        if behavior_of(number) == "edit" and found.state is TaskState.COMPLETED:
+            branch = found.branch
+            assert branch is not None, task
+            assert crew.git("show", f"{branch}:greeting.txt") == "hello, world\n"
+    crew.git("fsck", "--strict")
+    assert crew.git("status", "--porcelain", "--", "readme.txt") == crew.before
+
+
 async def prove(stage: Stage, *, tasks: int, slots: int, kills: int, latest: float) -> None:
-    budget = (tasks + 1) * TASK_USD
-    crew = PoolStage(stage, slots=slots, budget=budget)
+    crew = PoolStage(stage, slots=slots, budget=tight_budget(tasks))
     async with stage.open() as muster:
-        specs = [TaskSpec(prompt=prompt_of(number), budget_usd=TASK_USD) for number in range(tasks)]
-        ids = [(await muster.pool.tasks.submit(spec)).id for spec in specs]
+        ids = [(await muster.pool.tasks.submit(spec_of(number))).id for number in range(tasks)]
         waits = TaskSpec(prompt="task MOOD:ok", review=True, budget_usd=TASK_USD)
         reviewed = (await muster.pool.tasks.submit(waits)).id
     chance = random.Random(tasks)
@@ -100,22 +204,56 @@ async def prove(stage: Stage, *, tasks: int, slots: int, kills: int, latest: flo
         await crew.kill_after(chance.uniform(0.0, latest))
     await crew.finish()
     async with stage.open() as muster:
+        await check_money(muster, [*ids, reviewed])
+        refused = await check_refused(muster, ids)
+        assert refused > 0, "the budget paid for everything"
+        enough = sum(spec_of(number).budget_usd or 0.0 for number in range(tasks)) + TASK_USD
+        await muster.pool.set_budget(f"{enough:.2f}")
+    await crew.finish()
+    async with stage.open() as muster:
         assert crew.at_work() == []
-        states = {number: (await muster.pool.tasks.get(task)).state for number, task in enumerate(ids)}
-        assert states == {n: BEHAVIORS[list(BEHAVIORS)[n % len(BEHAVIORS)]] for n in range(tasks)}
+        await check_ends(muster, ids)
         assert (await muster.pool.tasks.get(reviewed)).state is TaskState.PENDING_REVIEW
+        await check_money(muster, [*ids, reviewed])
         status = await muster.pool.status()
-        assert status.budget is not None
-        assert status.spent <= status.budget
         assert {slot.state for slot in status.slots} == {"idle"}
         for number, task in enumerate(ids):
             await check_done_once(crew, muster, number, task)
-        drained = await muster.pool.drain(1.0)
-        assert {slot.state for slot in drained.slots} == {"stopped"}
+        await check_branches(crew, muster, dict(enumerate(ids)))
+    started = sum(line["event"] == "start" for line in crew.lines())
+    spent = status.spent / 1_000_000
+    print(f"{tasks} tasks, {kills} kills: {started} started, {refused} refused at first, ${spent:.2f} spent")
 
 
 async def test_a_pool_whose_driver_is_killed_ends_every_task_once(stage: Stage) -> None:
-    await prove(stage, tasks=12, slots=6, kills=2, latest=1.0)
+    await prove(stage, tasks=len(BEHAVIORS), slots=6, kills=2, latest=1.0)
+
+
+async def test_a_drain_ends_in_time_and_leaves_nothing_at_work(stage: Stage) -> None:
+    crew = PoolStage(stage, slots=2, budget=10.0, idle_secs=600)
+    async with stage.open() as muster:
+        moods = ("hang", "ignore-term", "ok")
+        tasks = [
+            (await muster.pool.tasks.submit(TaskSpec(prompt=f"MOOD:{mood}", budget_usd=TASK_USD))).id for mood in moods
+        ]
+        process = await crew.start()
+        await until(lambda: both_at_work(crew))
+        began = time.monotonic()
+        status = await muster.pool.drain(2.0)
+        assert 2.0 <= time.monotonic() - began < 30.0
+        assert (status.driver, {slot.state for slot in status.slots}) == (None, {"stopped"})
+        await asyncio.wait_for(process.wait(), PATIENCE)
+        assert crew.at_work() == []
+        found = [(await muster.pool.tasks.get(task)).run for task in tasks]
+        assert [run.state for run in found] == [RunState.INTERRUPTED, RunState.INTERRUPTED, RunState.QUEUED]
+        with pytest.raises(Conflict, match="drained"):
+            await muster.pool.tasks.submit(TaskSpec(prompt="new", budget_usd=TASK_USD))
+
+
+async def both_at_work(crew: PoolStage) -> bool:
+    """Return whether both agents that never end by themselves have begun."""
+    begun = crew.audit.read_text() if crew.audit.exists() else ""
+    return "MOOD:hang" in begun and "MOOD:ignore-term" in begun
 
 
 @pytest.mark.chaos

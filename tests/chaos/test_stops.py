@@ -10,8 +10,6 @@ import os
 import random
 import signal
 import sqlite3
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,8 +18,10 @@ from pathlib import Path
 import pytest
 
 from muster.testing.sim import RehearsalProcess
+from tests import forked
 from tests.chaos import suites, work
 from tests.chaos.stage import PATIENCE, Stage, until
+from tests.forked import ForkedProcess
 
 LATENCY_MS = 80
 LATEST = {"ask": 0.1}  # seconds after a process has sent its first request; `ask` makes one call only
@@ -125,21 +125,23 @@ class Scene:
         readers = [{"name": f"reader{i}", "prompt": f"Review it, as reader {i}.", **asked} for i in range(8)]
         agents = [{**checker, "command": command}, *readers]
         (folder / "verify.yaml").write_text(json.dumps({"agents": agents}), encoding="utf-8")
+        (folder / "submitting.py").write_text(SUBMIT, encoding="utf-8")
+        (folder / "using_api.py").write_text(API, encoding="utf-8")
 
     async def command(self) -> tuple[str, ...]:
         """Give the next command: go on with what was interrupted, or begin another piece of work."""
         if self.name == "worker":
             if "interrupted" not in self.states():
                 self.pieces += 1
-                await self.run_to_end(sys.executable, "-c", SUBMIT, f"{self.name} {self.pieces}")
-            return (sys.executable, "-m", "muster", "worker", "--until-idle")
+                await self.run_to_end("submitting", f"{self.name} {self.pieces}")
+            return ("muster", "worker", "--until-idle")
         going_on = "interrupted" in self.states()
         self.pieces += not going_on
         if self.name == "api":
-            return (sys.executable, "-c", API, f"{self.name} {self.pieces}")
+            return ("using_api", f"{self.name} {self.pieces}")
         if going_on:
-            return (sys.executable, "-m", "muster", "runs", "resume", "last")
-        return (sys.executable, "-m", "muster", *self._beginning())
+            return ("muster", "runs", "resume", "last")
+        return ("muster", *self._beginning())
 
     def _beginning(self) -> tuple[str, ...]:
         if self.name == "ask":
@@ -186,16 +188,8 @@ class Scene:
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
         assert process.returncode in (0, 1), (out, err)
 
-    async def start(self, *command: str) -> Process:
-        return await asyncio.create_subprocess_exec(
-            *command,
-            cwd=self.stage.folder,
-            env=self.stage.environment,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            start_new_session=True,
-        )
+    async def start(self, *command: str) -> ForkedProcess:
+        return await forked.start(*command, folder=self.stage.folder, environment=self.stage.environment, session=True)
 
     def states(self) -> Counter[str]:
         return Counter(state for (state,) in self.look("SELECT state FROM runs WHERE parent_id IS NULL"))

@@ -156,3 +156,13 @@ async def relay(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
         heard.append(signal.payload)
         await ctx.call(ANTHROPIC, str(signal.payload), key=key_of(number))
     return {"heard": heard}
+
+
+@muster.workload("consult")
+async def consult(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """Ask a model for a draft and a person what they think of it, as often as there are calls."""
+    said = []
+    for number in range(spec["calls"]):
+        drafted = await ctx.call(ANTHROPIC, question(number), key=key_of(number))
+        said.append((await ctx.call("me", f"what of {drafted.text}?", key=f"me/{number:05d}")).text)
+    return {"said": said}

@@ -67,6 +67,8 @@ def rules(work: Path) -> Script:
         "please write": use("Write", file_path=f"{work}/written.txt", content="hello"),
         "please ask me": use("AskUserQuestion", questions=[]),
         "please tell": use("mcp__notes__tell"),
+        "please wait": bash("touch begun; while [ ! -e go ]; do sleep 0.02; done"),
+        "please send": use("mcp__muster__send_message", to="critic", text="look at it"),
         "as data": use("StructuredOutput", answer=42),
         "say words": {"text": "Some words:  one\ntwo {and} three 🎉, and a few more so that they come in pieces."},
     }
@@ -78,6 +80,7 @@ def rules(work: Path) -> Script:
                 {"text": "say no", "answer": no},
                 {"text": "stopped by a safety classifier", "answer": no},
                 {"turn": 2, "answer": "The second turn."},
+                {"turn": 3, "answer": "The third turn."},
             ],
             "otherwise": "The first turn.",
         }

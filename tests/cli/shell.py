@@ -145,9 +145,9 @@ class Shell:
         found: dict[str, Any] = self.muster("ask", agent, "hello", *given, "--json").data()
         return found
 
-    def crash(self, point: str, *arguments: str) -> None:
-        """Run a command that dies at a point, as by kill -9."""
-        done = self._run("muster", *arguments, MUSTER_CRASH_AT=f"{point}:1")
+    def crash(self, point: str, *arguments: str, nth: int = 1) -> None:
+        """Run a command that dies at a point when it comes there for the nth time, as by kill -9."""
+        done = self._run("muster", *arguments, MUSTER_CRASH_AT=f"{point}:{nth}")
         assert done.returncode == -9, done
 
     def run(self, reference: str) -> dict[str, Any]:

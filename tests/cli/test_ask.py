@@ -125,7 +125,7 @@ def test_a_number_that_people_do_not_write_exits_2_and_stores_nothing(
         if number == "+1" and option != "--budget":
             continue  # a sign is part of a number, but not of an amount
         assert run(["ask", "sim/echo", "hello", option, number, *home]) == 2, option
-    assert "is not an amount in dollars" in capsys.readouterr().err
+    assert "--budget must be an amount in dollars" in capsys.readouterr().err
     assert run(["runs", "list", "--json", *home]) == 0
     assert json.loads(capsys.readouterr().out)["data"] == []
 

@@ -130,6 +130,12 @@ def test_rows_are_run_as_children_of_one_run(chains: ChainFolder) -> None:
     [
         (("chain.yaml", "--input", "y=1"), 2, "unknown input 'y'"),
         (("chain.yaml", "--input", "y"), 2, "has no value"),
+        (("cases.yaml",), 2, "cases.yaml: is a suite, not a chain"),
+        (
+            ("wants.yaml", "--input", "y=1"),
+            2,
+            "unknown input 'y'; its inputs are z",
+        ),
         (("chain.yaml", "--inputs", "bad.jsonl"), 2, "bad.jsonl:2: it is JSON, but no object"),
         (("chain.yaml", "--inputs", "none.jsonl"), 2, "none.jsonl: cannot be read"),
         (("chain.yaml", "chain.yaml", "--name", "n"), 2, "--name is for one run"),
@@ -147,6 +153,8 @@ def test_what_cannot_be_run_is_refused_and_nothing_is_stored(
     chains.write(STEPS[0])
     chains.write({"name": "a", "prompt": "{x}"}, name="broken.yaml")
     chains.write({"name": "a", "prompt": "x"}, name="agent.yaml", agent="sim/nobody")
+    chains.write({"name": "a", "prompt": "x"}, name="wants.yaml", inputs={"z": {"required": True}})
+    (chains.folder / "cases.yaml").write_text("schema_version: 1\ncases: []\n", encoding="utf-8")
     chains.write({"name": "a", "command": ["no-such-program-here"]}, name="program.yaml")
     (chains.folder / "bad.jsonl").write_text('{"x": 1}\n[1]\n', encoding="utf-8")
     done = chains.muster("chain", "run", *arguments, "--json")

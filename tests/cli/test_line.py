@@ -15,6 +15,7 @@ from muster.cli.line import Argument, Bundle, CliGroup, CommandEntry, Option
 from muster.cli.line.commands import SETTINGS
 from muster.cli.main import perform
 from muster.cli.terminal.output import CommonOptions
+from muster.domain.errors import BadArgument
 
 WORDS = ("tell", "inner", "a", "--", "-", "-l", "--name", "--x=1", "--loud", "-qu", "9", "help", "-V")
 SHORT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -287,3 +288,35 @@ def test_whatever_is_typed_arrives_as_it_is(first: str, rest: list[str], names: 
 @given(words=st.lists(st.sampled_from(WORDS)))
 def test_words_are_taken_or_refused_and_nothing_else_happens(words: list[str]) -> None:
     assert perform_it(words)["code"] in (0, 2, 7)
+
+
+def refuse(
+    common: CommonOptions,
+    about: Annotated[str, Argument(metavar="ABOUT", help="The argument that is wrong.")],
+    most_time: Annotated[float, Option("--most-time", metavar="S", help="A limit.")] = 60.0,
+    pair: Annotated[tuple[str, str], Bundle(pair_of, hidden=("--left",))] = ("l", "r"),
+) -> int:
+    """Refuse."""
+    raise BadArgument("must be more than 0, not 0", argument=about)
+
+
+REFUSING = CliGroup("muster", CommandEntry("All of it.", commands={"refuse": CommandEntry("Refuse.", refuse)}))
+
+
+@pytest.mark.parametrize(("about", "name"), [("most_time", "--most-time"), ("limit", "limit")])
+def test_an_error_about_an_argument_names_the_option_if_there_is_one(
+    about: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert perform(REFUSING, ["refuse", about, "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["message"]) == ("bad_argument", f"{name} must be more than 0, not 0")
+
+
+def test_an_option_that_means_nothing_to_a_command_is_taken_and_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert perform(REFUSING, ["refuse", "x", "--left", "a"]) == 2
+    assert "x must be more than 0" in capsys.readouterr().err
+    assert perform(REFUSING, ["refuse", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--right" in shown
+    assert "--left" not in shown
+    assert "[default: 60]" in shown

@@ -203,6 +203,16 @@ def test_the_doctor_names_keys_and_never_shows_them(shell: Shell) -> None:
     assert findings(shell)["agent"] == [("note", "one needs a key in OPENAI_API_KEY")]
 
 
+def test_the_doctor_says_what_it_checked_of_an_agent_and_that_it_did_not_call_it(shell: Shell) -> None:
+    shell.variables["MY_KEY"] = "a-key-of-mine"
+    program = '[agents.a]\nkind = "program"\ncommand = ["cat"]\n'
+    shell.write("muster.toml", program + '[agents.b]\nkind = "openai"\nmodel = "gpt-4o-mini"\nkey_env = "MY_KEY"\n')
+    assert findings(shell)["agent"] == [
+        ("ok", "a is configured (its program was found, not called)"),
+        ("ok", "b is configured (MY_KEY is set, not called)"),
+    ]
+
+
 def test_the_doctor_says_which_proxy_and_certificates_are_used(shell: Shell) -> None:
     plain = shell.muster("doctor").out
     assert "network      no proxy is set; certificates: those of the system, " in plain

@@ -51,7 +51,7 @@ def bytes_of_the_store(shell: Shell) -> bytes:
         (section("python", 'function = "nowhere:nobody"'), ["nowhere cannot be imported"]),
         (
             section("program", 'command = ["cat"]', 'mode = "xml"'),
-            ["muster.toml:", "mode", "'exec', 'plain'"],
+            ["muster.toml:", "mode", "exec, plain"],
         ),
         (section("program", 'comand = ["cat"]'), ["muster.toml:", "comand"]),
     ],

@@ -66,7 +66,7 @@ def test_what_leaves_nothing_to_do_is_refused(shell: Shell) -> None:
             ("rejudge", "last", "--judge", "sim/echo", "--evaluator", "all", "--linger", "3"),
             "--linger is about batches",
         ),
-        (("resume", "last", "--budget", "0"), "a budget must be more than 0, not 0"),
+        (("resume", "last", "--budget", "0"), "--budget must be more than 0, not 0"),
     ):
         told = shell.muster("runs", *words)
         assert (told.code, told.out) == (2, "")

@@ -202,6 +202,10 @@ BAD = greets(PASSES).replace("schema_version: 1", "schema_version: 7")
         (("passes.yaml", "--agent", "keyed", "--allow-unpriced"), 3, ["NOBODY_SETS_THIS_KEY"]),
         (("judged.yaml", "--agent", "sim/echo"), 3, ["desk/kind", "judged.yaml:4", "--judge"]),
         (("empty", "--agent", "sim/echo"), 5, ["no suite in empty"]),
+        (("chain.yaml", "--agent", "sim/echo"), 2, ["is a chain, not a suite", "muster chain run chain.yaml"]),
+        (("verify.yaml", "--agent", "sim/echo"), 2, ["declares verification agents", "--agents verify.yaml"]),
+        (("passes.yaml", "--agent", "sim/echo", "--report", "hmtl=r"), 2, ["--report", "Did you mean 'html'?"]),
+        (("passes.yaml", "--agent", "sim/echo", "--timeout", "0"), 2, ["--timeout must be more than 0 seconds, not 0"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "other/*"), 5, ["other/*", "cases: desk/one, desk/two"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "oen"), 5, ["did you mean desk/one?"]),
         (("passes.yaml", "--agent", "sim/echo", "--tags", "smoke"), 5, ["smoke"]),
@@ -219,6 +223,8 @@ def test_what_cannot_be_run_is_refused_with_its_exit_code_before_a_run_is_stored
 ) -> None:
     (here.folder / "bad.yaml").write_text(BAD, encoding="utf-8")
     (here.folder / "empty").mkdir()
+    (here.folder / "chain.yaml").write_text("name: c\nsteps: []\n", encoding="utf-8")
+    (here.folder / "verify.yaml").write_text("version: 1\nagents: []\n", encoding="utf-8")
     told = here.muster("run", *arguments, "--quiet")
     assert (told.code, told.out) == (code, "")
     assert told.err.startswith("error: ")

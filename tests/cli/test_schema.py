@@ -183,5 +183,5 @@ def test_every_example_fits(home: Home) -> None:
 
 def test_another_name_is_refused_with_those_there_are(home: Home) -> None:
     found = home.muster("schema", "suites", "--json")
-    told = "KIND must be one of suite, verify, chain, toml, not 'suites'. Did you mean 'suite'?"
+    told = "KIND must be one of suite, verify, chain, council, toml, not 'suites'. Did you mean 'suite'?"
     assert (found.code, found.error()["message"]) == (2, told)

@@ -42,7 +42,7 @@ def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
     assert (result.code, result.out) == (2, "")
     lines = result.err.splitlines()
     assert lines[0] == "a.yaml:5: greeter/one: tags: must be a list"
-    assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: must be 'contains', ")
+    assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: must be one of contains, ")
     assert lines[2].startswith("b.yaml:2:1: not valid YAML")
     assert lines[3:] == ["error: 3 problems"]
     envelope: dict[str, Any] = shell.muster("validate", "a.yaml", "b.yaml", "--json").envelope()
@@ -82,9 +82,14 @@ def test_nothing_found_exits_5(shell: Shell) -> None:
     for path in (".", "nowhere"):
         assert shell.muster("validate", path).code == 5
     told = shell.muster("validate", ".", "--json").error()
-    assert (told["code"], told["suggestions"]) == ("not_found", ["muster init NAME", "muster init NAME --kind verify"])
-    assert told["message"].startswith("no suite in .: ")
-    assert told["message"].endswith("; no verify.yaml with verification agents either")
+    assert told["code"] == "not_found"
+    assert told["suggestions"] == [
+        "muster init NAME",
+        "muster init NAME --kind chain",
+        "muster init NAME --kind verify",
+    ]
+    assert told["message"].startswith("nothing to validate in .: no suite (cases.yaml, ")
+    assert told["message"].endswith("no chain (chain.yaml) and no verification agents (verify.yaml)")
     assert shell.muster("validate", "/").err.startswith("error: / is the root of the file system\n")
 
 

@@ -9,6 +9,10 @@ from muster.domain.errors import RetriesExhausted, RunFailed, Unreachable
     ("message", "told"),
     [
         ("run r1 was canceled", "run r1 was canceled"),
+        (
+            "budget of run r1 does not cover this call: no",
+            "run r1 was canceled: its budget does not cover this call: no",
+        ),
         ("budget of run r1: $1.00 of $1.00 is spent", "run r1 was canceled: its budget: $1.00 of $1.00 is spent"),
         ("budget of run r2: $1.00 of $1.00 is spent", "run r1 was canceled: budget of run r2: $1.00 of $1.00 is spent"),
         ("the server is gone", "run r1 was canceled: the server is gone"),

@@ -28,6 +28,7 @@ from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
+from muster.engine.driven_run import DayCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import KillPoints
 from muster.engine.workload import Workloads
@@ -220,7 +221,7 @@ async def house(
     )
     workloads = Workloads()
     cap = None if day_cap is None else Microdollars(day_cap)
-    engine = Engine(services, workloads=workloads, driver=driver, day_cap=cap)
+    engine = Engine(services, workloads=workloads, driver=driver, day_caps=DayCaps(all=cap))
     try:
         yield House(store, engine, workloads, clock)
     finally:

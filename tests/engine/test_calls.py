@@ -352,9 +352,11 @@ async def test_text_is_handed_over_while_it_is_written_and_kept_once_a_second(tm
             assert on_delta is not None
             for word in ("one ", "two ", "three "):
                 on_delta(word)
-                clock.advance(0.6)
-            await h.store.changes.wait(1)
-            partials.append(dict(await h.store.events.partials(run.id)))
+            async with asyncio.timeout(60):
+                while not (stored := dict(await h.store.events.partials(run.id))):
+                    clock.advance(0.6)
+                    await asyncio.sleep(0)
+            partials.append(stored)
             return reply("one two three ")
 
     async def one(ctx: Context, spec: Any) -> Json:

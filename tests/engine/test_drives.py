@@ -659,6 +659,24 @@ async def test_one_key_for_two_children_or_for_an_event_and_a_call_is_an_error(t
         assert (await h.drive(event_and_call)).ended_reason == "key_reused"
 
 
+async def test_a_child_has_a_time_limit_of_its_own_and_its_failure_names_it(tmp_path: Path) -> None:
+    async def endless(ctx: Context, spec: Any) -> Json:
+        await asyncio.Event().wait()
+
+    async def parent(ctx: Context, spec: Any) -> Json:
+        try:
+            return await ctx.child("c", "endless", None, timeout=0.05)
+        except ChildFailed as error:
+            return error.run
+
+    async with house(tmp_path) as h:
+        h.workloads.workload("endless")(endless)
+        run = await h.drive(parent)
+        (child,) = await h.store.archive.children(run.id)
+        assert (run.state, run.result) == (RunState.COMPLETED, child.id)
+        assert (child.state, child.timeout) == (RunState.TIMEOUT, 0.05)
+
+
 async def test_a_step_gives_the_same_value_at_once_and_on_resume_and_refuses_what_is_no_json(tmp_path: Path) -> None:
     async def normal(ctx: Context, spec: Any) -> Json:
         return await ctx.step("s", lambda: {"pair": (1, 2), 3: "x"})
@@ -750,3 +768,41 @@ async def test_a_child_whose_key_was_not_noted_before_a_crash_is_noted_on_resume
         assert done.state is RunState.COMPLETED
         assert entry is not None
         assert entry.value == made.id
+
+
+async def test_children_share_the_places_of_the_run_above_them(tmp_path: Path) -> None:
+    at_once: list[int] = []
+    open_calls = 0
+
+    async def answer(request: Request, n: int) -> Reply:
+        nonlocal open_calls
+        open_calls += 1
+        at_once.append(open_calls)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        open_calls -= 1
+        return reply()
+
+    async def one_call(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", f"hi {spec}", key="k")).text
+
+    async def many(ctx: Context, spec: Any) -> Json:
+        return await ctx.gather(*(ctx.child(f"part/{number}", "one_call", number) for number in range(8)))
+
+    async with house(tmp_path, a=Puppet(answer)) as h:
+        h.workloads.workload("one_call")(one_call)
+        run = await h.drive(many, concurrency=2)
+        assert run.result == ["ok"] * 8
+        assert max(at_once) == 2
+
+
+async def test_the_calls_of_a_child_are_sent_as_its_run_above_says(tmp_path: Path) -> None:
+    async def mode(ctx: Context, spec: Any) -> Json:
+        return str(ctx.mode)
+
+    async def above(ctx: Context, spec: Any) -> Json:
+        return [await ctx.child(f"part/{sent}", "mode", None, dispatch=sent) for sent in (None, "live", "batch")]
+
+    async with house(tmp_path) as h:
+        h.workloads.workload("mode")(mode)
+        assert (await h.drive(above)).result == ["live", "live", "batch"]

@@ -24,8 +24,8 @@ OWN = Timeouts(call=300.0, idle=300.0)
 @pytest.mark.parametrize(
     ("profile", "left", "seconds"),
     [
-        (Profile(name="p", limiter="p"), 20.0, USUAL.call),  # a model takes no notice of phases
-        (Profile(name="p", limiter="p", timeouts=OWN), 20.0, 300.0),  # its own time counts before the phase's
+        (Profile(name="p", limiter="p"), 20.0, 20.0),  # no call outlives its phase
+        (Profile(name="p", limiter="p", timeouts=OWN), 900.0, 300.0),  # its own time, where the phase has more
         (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 120.0, 120.0),
         (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 0.3, 1.0),  # rounded up
         (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 1200.5, 1201.0),

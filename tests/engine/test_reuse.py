@@ -1,5 +1,6 @@
 """Runs that take over calls and nothing else, and calls that must be known."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,62 @@ async def test_a_command_is_asked_live_like_any_agent(tmp_path: Path) -> None:
         entry = await h.store.journal.find(run.id, "k")
         assert entry is not None
         assert entry.agent == agent.profile.name
+
+
+async def test_a_final_failure_is_not_tried_again_and_others_are(tmp_path: Path) -> None:
+    async def refuses(request: Request, n: int) -> Reply:
+        raise InvalidRequest("no")
+
+    agent = Puppet(refuses)
+
+    def asking(*codes: str) -> Callable[[Context, Any], Awaitable[Json]]:
+        async def work(ctx: Context, spec: Any) -> Json:
+            await ctx.call("a", "hi", key="k", final_failures=codes)
+
+        return work
+
+    async with house(tmp_path, a=agent) as h:
+        failed = await h.drive(asking("invalid_request"))
+        again = await h.drive(asking("invalid_request"), origin=Origin(run=failed.id, reuse=Reuse.REPLIES))
+        assert (again.state, again.error and again.error["code"]) == (RunState.FAILED, "invalid_request")
+        assert len(agent.asked) == 1
+        entry = await h.store.journal.find(again.id, "k")
+        assert entry is not None
+        assert entry.reused_from == failed.id
+        await h.drive(asking("permission"), origin=Origin(run=failed.id, reuse=Reuse.REPLIES))
+        assert len(agent.asked) == 2
+
+
+async def family(ctx: Context, spec: Any) -> Json:
+    return await ctx.child("part", "stepped", spec["child"])
+
+
+@pytest.mark.parametrize("reuse", [Reuse.REPLIES, Reuse.REPLAY, Reuse.CALLS, Reuse.RECORDED])
+@pytest.mark.parametrize(("child", "stamp"), [({"stamp": "old"}, "old"), ({"stamp": "new"}, "new")])
+async def test_of_a_child_that_is_other_work_only_calls_are_taken_over(
+    tmp_path: Path, reuse: Reuse, child: Json, stamp: str
+) -> None:
+    agent = echo()
+    async with house(tmp_path, a=agent) as h:
+        h.workloads.workload("stepped")(stepped)
+        run = await h.drive(family, spec={"child": {"stamp": "old"}})
+        again = await h.drive(family, spec={"child": child}, origin=Origin(run=run.id, reuse=reuse))
+        assert (again.result, again.error) == ([stamp, "hi"], None)
+        assert (len(agent.asked), again.total.settled) == (1, run.total.settled - 10)
+
+
+async def test_a_child_that_is_the_same_work_is_taken_over_with_its_steps(tmp_path: Path) -> None:
+    drawn = iter(("first", "second"))
+
+    async def drawing(ctx: Context, spec: Any) -> Json:
+        return await ctx.step("draw", lambda: next(drawn))
+
+    async def above(ctx: Context, spec: Any) -> Json:
+        return await ctx.child("part", "drawing", None)
+
+    async with house(tmp_path) as h:
+        h.workloads.workload("drawing")(drawing)
+        run = await h.drive(above)
+        for reuse in (Reuse.CALLS, Reuse.RECORDED):
+            again = await h.drive(above, origin=Origin(run=run.id, reuse=reuse))
+            assert (again.result, again.error) == ("first", None)

@@ -119,7 +119,7 @@ async def test_a_driver_that_stays_receives_at_once_and_the_time_of_the_run_stan
 
 async def test_waiting_for_a_signal_has_an_end_that_counts_from_its_beginning(tmp_path: Path) -> None:
     async def patient(ctx: Context, spec: Any) -> Json:
-        signal = await ctx.receive("answer", "answer", timeout=60.0)
+        signal = await ctx.receive("answer", "answer", timeout=600.0)
         return None if signal is None else signal.payload
 
     clock = FakeClock()
@@ -129,7 +129,7 @@ async def test_waiting_for_a_signal_has_an_end_that_counts_from_its_beginning(tm
             driving = asyncio.create_task(h.engine.drive(run.id, leave=Leave.FOR_SIGNALS))
             while not driving.done():
                 await pass_time(h, clock, 0.1)
-        await pass_time(h, clock, 50.0)
+        await pass_time(h, clock, 590.0)
         await send(h, early, "here", "answer")
         assert (await h.engine.drive(early.id)).result == "here"
         assert not await h.store.runs.submitted(10)
@@ -142,6 +142,20 @@ async def test_waiting_for_a_signal_has_an_end_that_counts_from_its_beginning(tm
             NewSignal(address=late.lineage_level, channel="answer", payload="x", client_id="late", at=clock.now())
         )
         assert (await stored(h, late.id)).state is RunState.COMPLETED
+
+
+async def test_nobody_lets_go_of_a_run_for_a_short_pause(tmp_path: Path) -> None:
+    async def pauses(ctx: Context, spec: Any) -> Json:
+        await ctx.receive("pause", "pause", timeout=30.0)
+        return "went on"
+
+    clock = FakeClock()
+    async with house(tmp_path, clock=clock) as h:
+        run = await h.create(pauses)
+        driving = asyncio.create_task(h.engine.drive(run.id, leave=Leave.FOR_SIGNALS))
+        while not driving.done():
+            await pass_time(h, clock, 1.0)
+        assert (driving.result().state, driving.result().result) == (RunState.COMPLETED, "went on")
 
 
 async def test_what_is_there_is_collected_once_also_for_a_slot(tmp_path: Path) -> None:

@@ -376,18 +376,6 @@ async def test_a_patch_is_bounded_and_of_a_tree_shows_what_is_uncommitted(
     assert cut == whole[:500] + "\n[… cut after 500 bytes …]\n"
 
 
-async def test_paths_that_two_branches_changed_overlap(repository: Repository) -> None:
-    trees = worktrees(repository.folder)
-    saved = []
-    for name, paths in (("one", ("a.py", "x.py")), ("two", ("a.py", "y.py")), ("three", ("src/c.py", "y.py"))):
-        tree = await trees.create(name)
-        for path in paths:
-            (tree.path / path).write_text(name)
-        saved.append(await trees.save(tree, name))
-    found = {overlap.path: overlap.branches for overlap in await trees.overlaps([*saved, saved[0]])}
-    assert found == {"a.py": ("muster/one", "muster/two"), "y.py": ("muster/two", "muster/three")}
-
-
 async def test_a_tree_that_is_gone_is_told_with_its_branch(repository: Repository) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one")
@@ -431,3 +419,27 @@ async def test_a_file_changed_in_the_second_of_the_checkout_to_the_same_size_is_
     saved = await trees.save(tree, "work")
     assert [change.path for change in saved.files] == ["src/c.py"]
     assert shown(repository, saved.branch, "src/c.py") == "y = 2\n"
+
+
+async def test_the_files_of_the_user_are_committed_without_touching_anything_of_theirs(repository: Repository) -> None:
+    repository.write("ignored/x.py", "ignored\n")
+    repository.write("other.txt", "nobody asked for it\n")
+    (repository.folder / "a.py").unlink()
+    before = users_state(repository)
+    trees = worktrees(repository.folder)
+    commit = await trees.commit_files(["notes.txt", "src/b.py", "ignored/x.py", "gone.py"], "as they are")
+    files = repository.git("ls-tree", "-r", "--name-only", commit).split()
+    assert files == [".gitignore", "notes.txt", "src/b.py", "src/c.py"]
+    assert [shown(repository, commit, name) for name in files[1:]] == ["new\n", "staged\n", "changed\n"]
+    assert users_state(repository) == before
+    assert not hooks_ran(repository)
+    assert not list((repository.folder / ".git").glob("muster-files-*"))
+    tree = await trees.create("one", ref=commit)
+    assert (tree.path / "notes.txt").read_text() == "new\n"
+
+
+async def test_files_that_are_all_committed_are_those_of_head(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "plain")
+    repository.write("a.py")
+    repository.commit()
+    assert await worktrees(repository.folder).commit_files(["a.py"], "x") == repository.git("rev-parse", "HEAD").strip()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.app.agent_kinds.providers import PROVIDERS
-from muster.domain.errors import BadArgument, BadFile, exit_code_of
+from muster.domain.errors import BadArgument, BadConfiguration, BadFile, exit_code_of
 from muster.settings import SECRET_VARIABLES, find_project, load_settings
 
 
@@ -123,7 +123,11 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
         ),
         ('[agents.a.b]\nkind = "openai"\n', ":1:1", 'agents.a: missing key "kind"'),
         ('"bud get" = 1\n', ":1:1", "unknown key 'bud get'; did you mean 'budget'?"),
-        ('[agents.a]\nkind = "program"\nmode = "x"\n', ":3:1", "agents.a.mode: must be one of 'exec', 'plain', 'chat'"),
+        (
+            '[agents.a]\nkind = "program"\nmode = "x"\n',
+            ":3:1",
+            "agents.a.mode: must be one of exec, plain, chat, not 'x'",
+        ),
         ('[agents.a]\nkind = "program"\nworking_dir = 3\n', ":3:1", "agents.a.working_dir: must be a string"),
         (
             '[agents.a]\nkind = "program"\ncommand = ["a", 3]\n',
@@ -160,7 +164,7 @@ def test_a_wrong_file_is_told_with_its_line_and_column(tmp_path: Path, text: str
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "muster.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BadFile, match="cannot be read"):
+    with pytest.raises(BadFile, match="is not UTF-8"):
         load_settings(folder=tmp_path, environment={})
 
 
@@ -202,3 +206,43 @@ def test_a_kill_point_is_read_or_refused(tmp_path: Path) -> None:
 
 def test_the_keys_of_all_providers_are_secrets() -> None:
     assert {one.key_variable for one in PROVIDERS.values() if one.key_variable} == set(SECRET_VARIABLES)
+
+
+TRACES_ON = "[observability]\notel = true\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "exporter"),
+    [
+        ("", {}, None),
+        (TRACES_ON, {}, "otlp"),
+        ("", {"OTEL_TRACES_EXPORTER": "otlp"}, "otlp"),
+        ("", {"OTEL_TRACES_EXPORTER": "console"}, "console"),
+        (TRACES_ON, {"OTEL_TRACES_EXPORTER": "console"}, "console"),
+        (TRACES_ON, {"OTEL_TRACES_EXPORTER": "none"}, None),
+        (TRACES_ON, {"OTEL_SDK_DISABLED": "true"}, None),
+        ("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, None),
+    ],
+)
+def test_traces_are_on_by_the_file_or_by_their_own_variable_but_not_by_an_address(
+    tmp_path: Path, text: str, environment: dict[str, str], exporter: str | None
+) -> None:
+    assert load_settings(folder=write(tmp_path, text), environment=environment).trace_exporter == exporter
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("OTEL_TRACES_EXPORTER", "zipkin"), ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json")]
+)
+def test_an_exporter_or_a_protocol_that_is_not_supported_is_refused_by_name(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    settings = load_settings(folder=write(tmp_path, TRACES_ON), environment={name: value})
+    with pytest.raises(BadConfiguration, match=f"{name}={value} is not supported"):
+        _ = (settings.trace_exporter, settings.trace_protocol)
+
+
+@pytest.mark.parametrize(("said", "content"), [("", True), ("false", False), ("span_only", True)])
+def test_the_variable_decides_about_content_before_the_file_does(tmp_path: Path, said: str, content: bool) -> None:
+    environment = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": said}
+    folder = write(tmp_path, "[observability]\notel_content = true\n")
+    assert load_settings(folder=folder, environment=environment).trace_content is content

@@ -46,3 +46,10 @@ def test_a_secret_that_is_no_text_hinders_nothing() -> None:
     codec = Codec(["\udc80-not-unicode-\udcff"])
     assert codec.clean_bytes(b"plain") == b"plain"
     assert codec.clean("\udc80-not-unicode-\udcff") == REDACTED
+
+
+def test_a_secret_that_is_made_later_is_taken_out_from_then_on() -> None:
+    codec = Codec([SECRET])
+    assert codec.clean("made-later-0123") == "made-later-0123"
+    codec.hide("made-later-0123")
+    assert codec.clean(f"made-later-0123 and {SECRET}") == f"{REDACTED} and {REDACTED}"

@@ -11,7 +11,7 @@ from muster.agents.program.answer import END, START, find_marked
 from muster.agents.program.exec_protocol import is_evaluations, is_proposal
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
-from muster.text.json_documents import LONGEST, find, find_value, flaw_of, parseable, read_object, readable
+from muster.text.json_documents import LONGEST, find, find_value, flaw_of, json_fault, parseable, read_object, readable
 from muster.verify.agents.answers import bounded, cwe_of, replacement_of
 
 PAYLOAD = {"thought_process": "think", "content": "answer"}
@@ -345,3 +345,21 @@ def test_data_that_no_store_gives_back_has_a_flaw(value: Json, why: str) -> None
 
 def test_data_that_can_be_kept_has_no_flaw() -> None:
     assert flaw_of({"a": [1.5, True, None, "x", 2**64 - 1, {"b": {}}], "c": json.loads("[" * 90 + "]" * 90)}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hello", "a value is expected at line 1, column 1"),
+        ("{'a': 1}", "a key in double quotes is expected at line 1, column 2"),
+        ('{"a": 1\n "b": 2}', "a comma or the closing bracket is expected at line 2, column 2"),
+        ('{"a" 1}', "a colon is expected after the key at line 1, column 6"),
+        ("{} {}", "something follows the end of the value at line 1, column 4"),
+        ('"a', "a string has no closing quote at line 1, column 1"),
+        ("[" * 100_000, "it is nested too deep"),
+    ],
+)
+def test_what_is_not_json_is_told_in_plain_words_with_its_place(text: str, told: str) -> None:
+    with pytest.raises((ValueError, RecursionError)) as caught:
+        json.loads(text)
+    assert json_fault(caught.value) == told

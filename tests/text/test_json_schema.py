@@ -67,6 +67,31 @@ def test_a_pattern_that_would_take_for_ever_is_a_flaw_and_no_hang(schema: dict[s
     assert "takes too long" in str(flaw({hostile: 1} if "type" in schema else hostile, schema))
 
 
+def doubling(levels: int) -> dict[str, Any]:
+    """Return a short schema that leads to 2 to the power of its levels references."""
+    steps = {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(levels)}
+    return {"$defs": {**steps, str(levels): {}}, "$ref": "#/$defs/0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#"}, "refers to itself without end"),
+        (doubling(60), "leads to more than 20,000 references"),
+    ],
+)
+def test_a_schema_without_end_is_a_flaw_and_no_hang(schema: dict[str, Any], words: str) -> None:
+    assert words in str(flaw({}, schema))
+
+
+def test_a_schema_may_follow_references_for_a_large_value() -> None:
+    below = {"type": "array", "items": {"$ref": "#/$defs/node"}}
+    node = {"type": "object", "properties": {"below": below}}
+    schema = {"$defs": {"node": node}, "$ref": "#/$defs/node"}
+    assert flaw({"below": [{"below": []}] * 10_000}, schema) is None
+    assert "is not of type" in str(flaw({"below": [{"below": []}] * 10 + [1]}, schema))
+
+
 def test_patterns_of_a_schema_hold() -> None:
     schema = {"type": "object", "patternProperties": {"^n_": {"type": "number"}}, "additionalProperties": False}
     assert flaw({"n_a": 1}, schema) is None

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from muster.app.costs import Quoting
-from muster.app.verify.verifications import Prepared, VerifyChoice, VerifyFolders, declared
+from muster.app.verify.request import Prepared, VerifyChoice
+from muster.app.verify.verifications import VerifyFolders, declared
 from muster.domain.errors import BadConfiguration, NotFound
 from muster.domain.run import Dispatch, Mode, RunState
 from muster.verify.files import FileSelection

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muster.app.costs import Quoting
-from muster.app.verify.verifications import VerifyChoice
+from muster.app.verify.request import VerifyChoice
 from muster.domain.run import LIVE, Run
 from muster.verify.files import FileSelection
 from muster.verify.findings.finding import Counts, Finding

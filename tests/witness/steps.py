@@ -18,17 +18,24 @@ QUICKLY = ("--linger", "0", "--poll-interval", "0.05")
 LEFT_OUT = {
     "demo": "it makes a store of its own, and says how fast this machine is",
     "completion": "its answer is a script of the parser that it comes from",
+    "answer": "the witness is older than people who are asked",
+    "metrics": "the witness is older than metrics",
     "sim": "it is the server beside all of this, and answers in its own way",
+    "audit": "the witness is older than users",
+    "serve": "it runs until it is stopped, and answers over HTTP",
     **dict.fromkeys(
         (
             "chain cancel", "chain list", "chain plan", "chain progress", "chain resume", "chain run", "fan-out",
+            "battle", "battle status", "battle messages", "battle decisions", "scale", "scale status",
+            "council", "council inject", "council stop", "trace",
             "pool context delete", "pool context get", "pool context list", "pool context set", "pool drain", "pool gc",
-            "pool message broadcast", "pool message count", "pool message peek", "pool message send", "pool metrics",
-            "pool scale", "pool slots", "pool start", "pool status", "task approve", "task cancel", "task change",
-            "task claim", "task diff", "task list", "task merge", "task reject", "task result", "task retry",
-            "task run", "task submit",
+            "pool message broadcast", "pool message count", "pool message peek", "pool message read",
+            "pool message send", "pool metrics", "pool overlaps",
+            "pool scale", "pool slots", "pool start", "pool status", "task allow", "task approve", "task cancel",
+            "task change", "task claim", "task deny", "task diff", "task list", "task logs", "task merge",
+            "task reject", "task result", "task retry", "task run", "task submit", "task watch",
         ),
-        "the witness is older than chains and the pool",
+        "the witness is older than battles, chains, councils and the pool",
     ),
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
@@ -32,6 +32,41 @@ class Agent(Protocol):
 
     async def close(self) -> None:
         """Close connections; may be called twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxMessage:
+    """Something that is said to an agent while it works."""
+
+    id: str  # a UUID, the same whenever this message is offered
+    text: str
+
+
+class Inbox(Protocol):
+    """What is said to one call while it is made. Called by the agent, until its call is over.
+
+    A message that was offered and not taken stays where it was, for the next prompt or call.
+    """
+
+    async def next(self) -> InboxMessage:
+        """Wait for the next message that was not offered to this attempt; may be canceled at any time."""
+
+    async def taken(self, message: InboxMessage) -> None:
+        """Write down that the agent has taken a message in; from then on no other call gets it."""
+
+
+@runtime_checkable
+class InteractiveAgent(Protocol):
+    """An agent that can be told more while it works, and that says when it has taken it in."""
+
+    @property
+    def takes_messages(self) -> bool:
+        """Return whether this one can: it may depend on its settings."""
+
+    async def converse(
+        self, request: Request, timeouts: Timeouts, inbox: Inbox, on_delta: OnDelta | None = None
+    ) -> Reply:
+        """Ask once, as `Agent.call` does, and hand over what comes into the inbox meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ MOST_NAME = 200  # characters of a name or an id
 MOST_SESSION = 1_000  # characters of the name of a session
 MOST_TEXT = 2_000  # characters of a text in the arguments
 MOST_ARGUMENTS = 32 * 1_024  # bytes of all arguments of one use, as JSON
+GRANTED = "granted_tools"  # the setting of a call that names tools which a person has granted
 TOO_MANY = f"used more than {MOST_CALLS:,} tools"
 
 _CUT = "_cut"  # the one argument that stands for those that are too long
@@ -81,13 +82,25 @@ def transcript_of(request: Request, *, system: bool = True) -> str:
     head = f"{request.system}\n\n" if system and request.system else ""
     messages = request.messages
     if len(messages) == 1:
-        return head + _said(messages[0])
-    return head + "\n\n".join(f"{message.role.capitalize()}: {_said(message)}" for message in messages)
+        return head + "\n\n".join((_said(messages[0]), *inbox_of(request)))
+    turns = (f"{message.role.capitalize()}: {_said(message)}" for message in messages)
+    return head + "\n\n".join((*turns, *inbox_of(request)))
 
 
 def _said(message: Message) -> str:
     uses = [f"[{call.name} {json.dumps(dict(call.arguments))}]" for call in message.tool_calls]
     return "\n".join([message.text, *uses] if message.text or not uses else uses)
+
+
+def inbox_of(request: Request) -> list[str]:
+    """Return what attempts before this one were told while they worked."""
+    texts = request.volatile.get("inbox")
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+
+
+def mcp_config_of(request: Request) -> str | None:
+    """Return the file that tells of the MCP server for this call."""
+    return _text(request, "mcp_config")
 
 
 def session_of(request: Request) -> str | None:
@@ -112,6 +125,12 @@ def setting_of(request: Request, name: str) -> str | None:
     """Return a setting of this call that is a text."""
     value = (request.settings or {}).get(name)
     return value if isinstance(value, str) and value else None
+
+
+def granted_of(request: Request) -> tuple[str, ...]:
+    """Return the tools that a person has granted to this call, beside those that its agent may use anyway."""
+    value = (request.settings or {}).get(GRANTED)
+    return tuple(tool for tool in value if isinstance(tool, str) and tool) if isinstance(value, list) else ()
 
 
 def budget_of(request: Request) -> Microdollars | None:
@@ -167,6 +186,21 @@ class LineBuffer:
     def rest(self) -> bytes:
         """Return the line that was not ended."""
         return b"".join(self._open)
+
+    def end_of_rest(self, most: int) -> bytes:
+        """Return the last bytes of the line that was not ended, however long that is."""
+        taken, size = [], 0
+        for chunk in reversed(self._open):
+            taken.append(chunk)
+            size += len(chunk)
+            if size >= most:
+                break
+        return b"".join(reversed(taken))[-most:]
+
+    def may_be_object(self) -> bool:
+        """Return whether the line that was not ended begins as a JSON object does."""
+        begun = next((chunk.lstrip() for chunk in self._open if not chunk.isspace()), b"")
+        return begun.startswith(b"{")
 
 
 def object_of(line: bytes) -> dict[str, Json] | None:

@@ -140,7 +140,7 @@ def scripted(
         raise BadConfiguration(
             f"unknown scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"scripted agents: {known}")
         )
-    profile = profile or Profile(name=f"sim/{name}", limiter=f"sim:{name}")
+    profile = profile or Profile(name=f"sim/{name}", limiter=f"sim:{name}", provider="sim", model=name)
     return ScriptedAgent(behavior, profile=profile, price=price, sleep=sleep, observe=observe)
 
 

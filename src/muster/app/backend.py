@@ -1,13 +1,20 @@
 """What the parts of an open Muster share: settings, store, engine, agents and workloads. Nothing of it is public."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.project_workloads import ProjectWorkloads
+from muster.app.runs.handle import RunFeeds
+from muster.domain.run import AT_THIS_MACHINE, User
 from muster.engine.clock import Clock
 from muster.engine.engine import Engine
 from muster.settings import Settings
 from muster.store.base import Store
+
+if TYPE_CHECKING:
+    from muster.app.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +27,7 @@ class Backend:
     clock: Clock
     directory: AgentDirectory
     workloads: ProjectWorkloads
+    processes: ProcessRegistry
+    feeds: RunFeeds
+    user: User = AT_THIS_MACHINE
+    telemetry: "Telemetry | None" = None

@@ -9,16 +9,17 @@ import msgspec
 from muster.app.backend import Backend
 from muster.app.chain_plan import ChainPlan, ChainPlanner
 from muster.app.costs import Quoting
+from muster.app.file_kinds import require_chain
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, require_limit
+from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.domain.ids import RunId
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
+from muster.domain.run import LIVE, Dispatch, Run
 from muster.engine.drive import Listener
 from muster.git.layout import Isolation
+from muster.git.repository import Git
 from muster.git.saved_work import SavedWork
 from muster.pool.chains.chain import (
     MOST_ROWS,
@@ -36,6 +37,7 @@ from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.isolation import GIT_VARIABLES
+from muster.pool.setup import TreeSetup
 from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown, text_lines
 from muster.text.json_documents import read_object
@@ -71,12 +73,16 @@ class Chains:
     def __init__(self, backend: Backend, runs: Runs) -> None:
         self._settings, self._store, self._directory = backend.settings, backend.store, backend.directory
         self._runs = runs
-        self._partial: dict[RunId, dict[str, str]] = {}  # of runs that are driven here, by key
 
     def load(self, path: str | Path) -> Chain:
         """Read a chain, or that of a folder; raises NotFound, or BadFile with everything that is wrong."""
         path = Path(path)
-        return read_chain(path / NAME if path.is_dir() else path)
+        file = path / NAME if path.is_dir() else path
+        try:
+            return read_chain(file)
+        except BadFile:
+            require_chain(file)
+            raise
 
     def spec(
         self,
@@ -88,19 +94,13 @@ class Chains:
     ) -> ChainSpec:
         """Return the spec of a run; raises BadArgument for inputs that the chain does not have, or lacks."""
         shared = dict(given or {})
-        variables = self._settings.variables if chain.isolation is not Isolation.NONE else {}
-        spec = ChainSpec(
-            chain=chain,
-            folder=str(Path(folder).absolute()),
-            input=shared,
-            rows=tuple(rows),
-            git_environment={name: variables[name] for name in GIT_VARIABLES if name in variables},
-        )
+        spec = ChainSpec(chain=chain, folder=str(Path(folder).absolute()), input=shared, rows=tuple(rows))
+        spec = self._with_tree(spec) if chain.isolation not in (None, Isolation.NONE) else spec
         for index, one in enumerate([{**shared, **row} for row in rows] or [shared]):
             if wrong := list(input_flaws(chain, one)):
                 where = f"row {index + 1}: " if rows else ""
-                ways = tuple(f"--input {name}=…" for name, one in chain.inputs.items() if one.required)
-                raise BadArgument(f"chain {chain.name}: {where}{'; '.join(wrong)}", suggestions=ways)
+                required = tuple(f"--input {name}=…" for name, one in chain.inputs.items() if one.required)
+                raise BadArgument(f"chain {chain.name}: {where}{wrong[0]}", suggestions=(*wrong[1:], *required))
         return read_spec(stored(spec))
 
     def plan(self, spec: ChainSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> ChainPlan:
@@ -116,19 +116,45 @@ class Chains:
         self, spec: ChainSpec, options: RunOptions | None = None, *, on_delta: Listener | None = None
     ) -> RunHandle:
         """Start a chain in this process; raises before anything is stored when a step could not be done."""
-        chosen = await self._prepared(spec, options)
-        partial: dict[str, str] = {}
-        handle = await self._runs.start(WORKLOAD, stored(spec), chosen, on_delta=_listener(partial, on_delta))
-        self._partial[handle.id] = partial
-        return handle
+        spec, chosen = await self._prepared(spec, options)
+        return await self._runs.start(WORKLOAD, stored(spec), chosen, on_delta=on_delta)
 
-    async def _prepared(self, spec: ChainSpec, options: RunOptions | None) -> RunOptions:
-        """Return the options of a run; raises when a step could not be done, or no working tree could be made."""
+    async def _prepared(self, spec: ChainSpec, options: RunOptions | None) -> tuple[ChainSpec, RunOptions]:
+        """Return what is run and how; raises when a step could not be done, or no working tree could be made."""
         chosen = options or self._runs.options()
         self.plan(spec, chosen.dispatch, Quoting.FIRST)
-        if spec.chain.isolation is not Isolation.NONE:
+        isolation = await self.isolation_of(spec)
+        if isolation is not Isolation.NONE:
+            spec = self._with_tree(replace(spec, chain=replace(spec.chain, isolation=isolation)))
             await worktrees_of(spec).check()
-        return chosen
+        return spec, chosen
+
+    async def isolation_of(self, spec: ChainSpec) -> Isolation:
+        """Return where a chain works: as it says, else in a worktree if agents of it change files in git."""
+        if spec.chain.isolation is not None:
+            return spec.chain.isolation
+        in_git = self._changes_files(spec) and await Git(Path(spec.folder)).root() is not None
+        return Isolation.WORKTREE if in_git else Isolation.NONE
+
+    async def folder_note(self, spec: ChainSpec) -> str:
+        """Return what is to be told of a chain whose agents change files of the user's; empty of any other."""
+        if not self._changes_files(spec) or await self.isolation_of(spec) is not Isolation.NONE:
+            return ""
+        why = "its isolation is none" if spec.chain.isolation else f"{spec.folder} is not in a git repository"
+        return f"agents of the chain {spec.chain.name} work in your own files: {why}"
+
+    def _changes_files(self, spec: ChainSpec) -> bool:
+        return any(step.agent and self._directory.changes_files(step.agent) for step in spec.chain.steps)
+
+    def _with_tree(self, spec: ChainSpec) -> ChainSpec:
+        """Return a spec with what its working tree is made with."""
+        variables, pool = self._settings.variables, self._settings.pool
+        return replace(
+            spec,
+            git_environment={name: variables[name] for name in GIT_VARIABLES if name in variables},
+            copy=pool.copy,
+            setup=TreeSetup(commands=pool.setup_commands, seconds=pool.setup_timeout_secs),
+        )
 
     async def save(self, run: Run) -> SavedWork | None:
         """Commit what a chain that is at rest left in its working tree to its branch; None when it has no tree.
@@ -142,7 +168,7 @@ class Chains:
 
     async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
         """Store a chain for the workers."""
-        chosen = await self._prepared(spec, options)
+        spec, chosen = await self._prepared(spec, options)
         return await self._runs.submit(WORKLOAD, stored(spec), chosen)
 
     async def resume(self, reference: str, *, budget_usd: str | float | None = None) -> RunHandle:
@@ -152,8 +178,7 @@ class Chains:
 
     def drive(self, run: Run) -> RunHandle:
         """Drive a chain that is stored."""
-        partial = self._partial.setdefault(run.id, {})
-        return self._runs.drive(run, _listener(partial, None))
+        return self._runs.drive(run)
 
     async def find(self, reference: str) -> Run:
         """Return a chain by its reference; `last` is the newest chain."""
@@ -170,14 +195,7 @@ class Chains:
 
     async def list(self, limit: int = 20) -> Sequence[Run]:
         """Return the newest chains, without those that are parts of others."""
-        require_limit(limit)
-        wanted = limit
-        while True:
-            wanted += PAGE
-            runs = await self._store.runs.roots(limit=wanted)
-            found = [run for run in runs if run.workload == WORKLOAD][:limit]
-            if len(found) == limit or len(runs) < wanted:
-                return found
+        return await self._runs.page(workloads=(WORKLOAD,), roots=True, limit=limit)
 
     def size(self, run: Run) -> ChainSize:
         """Return how many steps a chain has, and how many rows of inputs."""
@@ -198,11 +216,9 @@ class Chains:
                 outputs[step.name] = msgspec.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
         current = found.current
-        if run.state in TERMINAL:
-            self._partial.pop(run.id, None)
-        written = self._partial.get(run.id, {})
+        written = await self._store.events.partials(run.id)
         texts = [text for key, text in written.items() if current and key.startswith(f"step/{current[1]}/")]
-        return replace(found, partial_output=texts[-1] if texts else "")
+        return replace(found, partial_output=texts[-1][-MOST_PARTIAL:] if texts else "")
 
     async def _events(self, run: Run) -> Sequence[Event]:
         found: list[Event] = []
@@ -233,12 +249,3 @@ def _row(path: Path, number: int, line: str) -> Mapping[str, Json]:
     if number > MOST_ROWS:
         raise BadFile(shown(path), f"has more than {MOST_ROWS:,} rows", line=number)
     return found
-
-
-def _listener(partial: dict[str, str], other: Listener | None) -> Listener:
-    def listen(key: str, delta: str) -> None:
-        partial[key] = (partial.get(key, "") + delta)[-MOST_PARTIAL:]
-        if other is not None:
-            other(key, delta)
-
-    return listen

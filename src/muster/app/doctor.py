@@ -252,6 +252,8 @@ def _agent(muster: "Muster", settings: Settings, name: str) -> Diagnosis:
         muster.agents.require(name)
     except MusterError as error:
         return _broken("agent", error)
+    if muster.agents.is_person(name):
+        return _ok("agent", f"{name} is a person, who answers with: muster answer RUN TEXT")
     variable = _key_of(settings.agents[name])
     if variable and not settings.variable(variable):
         return Diagnosis(subject="agent", state="note", words=f"{name} needs a key in {variable}")
@@ -259,7 +261,9 @@ def _agent(muster: "Muster", settings: Settings, name: str) -> Diagnosis:
         words = f"{name} starts {program}, which was not found"
         remedy = f"install it, or correct [agents.{name}]"
         return Diagnosis(subject="agent", state="broken", words=words, suggestions=(remedy,))
-    return _ok("agent", f"{name} is ready")
+    found = ["its program was found"] if getattr(settings.agents[name], "command", ()) else []
+    found += [f"{variable} is set"] if variable else []
+    return _ok("agent", f"{name} is configured ({', '.join([*found, 'not called'])})")
 
 
 def _missing_program(settings: Settings, name: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
+from muster.councils.policy import PolicyForm
 from muster.pool.chains.forms import ChainForm, GroupForm, StepForm
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.text import forms as v
@@ -56,6 +57,11 @@ def verify_schema() -> dict[str, Any]:
 def chain_schema() -> dict[str, Any]:
     """Return the schema of a chain."""
     return _schema(ChainFile, "A chain of Muster")
+
+
+def council_schema() -> dict[str, Any]:
+    """Return the schema of the policy of a council."""
+    return _schema(PolicyForm, "council.yaml of Muster")
 
 
 def _schema(root: type[Form], title: str) -> dict[str, Any]:

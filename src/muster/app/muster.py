@@ -1,39 +1,50 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
-from muster.app.batches import Batches
 from muster.app.project_workloads import OWN
 from muster.app.runs.ask import WORKLOAD as QUESTION
 from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, read_question, start_question
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
+from muster.app.serving.audit import UserActions
 from muster.app.views.errors import not_passed
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
+from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run, User
+from muster.engine.clock import Clock
 from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
+    from muster.app.batches import Batches
+    from muster.app.battles.battles import Battles
     from muster.app.chains import Chains
+    from muster.app.councils import Councils
     from muster.app.pool.pool import Pool
     from muster.app.project import Project
     from muster.app.reports import AnyReport
+    from muster.app.serving.hooks import RunHooks
+    from muster.app.serving.library import Library
     from muster.app.suites.suites import Suites
+    from muster.app.verify.code_repairs import CodeRepairs
     from muster.app.verify.verifications import Verifications
 
-SUITE, VERIFICATION, GENERATION, TASK, CHAIN = "suite", "waves", "generate", "task", "chain"
-REPORTED = (SUITE, VERIFICATION)  # workloads whose runs have reports
+SUITE, VERIFICATION, GENERATION, CHAIN = "suite", "waves", "generate", "chain"
+TASK = "task"
+COUNCIL = "deliberation"
+BATTLE, SCALE = "battle", "scale"
+REPORTED = (SUITE, VERIFICATION, COUNCIL, BATTLE, SCALE)  # workloads whose runs have reports
 
 
 MOST_BATCHES = 1000
@@ -83,8 +94,10 @@ class Muster:
     # The parts below are made when first used: most commands have nothing to do with them.
 
     @cached_property
-    def batches(self) -> Batches:
+    def batches(self) -> "Batches":
         """Return what can be done with batches."""
+        from muster.app.batches import Batches
+
         return Batches(self._backend)
 
     @cached_property
@@ -116,11 +129,56 @@ class Muster:
         return Verifications(self._backend, self.runs)
 
     @cached_property
+    def councils(self) -> "Councils":
+        """Return what can be done with councils."""
+        from muster.app.councils import Councils
+
+        return Councils(self._backend, self.runs)
+
+    @cached_property
+    def battles(self) -> "Battles":
+        """Return what can be done with battles and scale tests."""
+        from muster.app.battles.battles import Battles
+
+        return Battles(self._backend, self.runs)
+
+    @cached_property
+    def repairs(self) -> "CodeRepairs":
+        """Return what can be done about the findings of verifications by agents that change files."""
+        from muster.app.verify.code_repairs import CodeRepairs
+
+        return CodeRepairs(self._backend, self.runs, self.pool, self.verify)
+
+    @cached_property
     def chains(self) -> "Chains":
         """Return what can be done with chains."""
         from muster.app.chains import Chains
 
         return Chains(self._backend, self.runs)
+
+    @cached_property
+    def library(self) -> "Library":
+        """Return what requests to a server may name."""
+        from muster.app.serving.library import Library
+
+        return Library(self.settings)
+
+    @cached_property
+    def hooks(self) -> "RunHooks":
+        """Return what tells the operator's hooks what became of runs."""
+        from muster.app.serving.hooks import RunHooks
+
+        return RunHooks(self._backend)
+
+    @cached_property
+    def audit(self) -> UserActions:
+        """Return what users of servers did."""
+        return UserActions(self._backend)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that all of it goes by."""
+        return self._backend.clock
 
     async def ask(
         self,
@@ -167,6 +225,11 @@ class Muster:
         """Start the run of a question; raises before anything is stored when nobody could answer it."""
         return await start_question(self.agents, self.runs, question, options, detach=detach, on_delta=on_delta)
 
+    async def submit_question(self, question: Question, options: RunOptions) -> RunHandle:
+        """Store the run of a question for the workers; raises before that when nobody could answer it."""
+        self.agents.require(question.agent, question.request(), options.dispatch)
+        return await self.runs.submit(QUESTION, question.spec(), options)
+
     async def outcome_of_question(self, run: Run) -> AskOutcome:
         """Return what became of the question of a run: its reply and whether that is a success."""
         return await outcome_of_question(self.runs, run)
@@ -204,6 +267,8 @@ class Muster:
         )
         if workload == SUITE and origin is None:  # what is read to check it is not read again
             return await self.suites.start_stored(spec, options, detach=detach)
+        if workload == SUITE:
+            spec = self.suites.stored(spec)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
 
     def _admit(self, workload: str, spec: Json, options: RunOptions, here: bool) -> None:
@@ -216,6 +281,12 @@ class Muster:
                 self._backend.directory.find(question.agent)
         elif workload == SUITE:
             self.suites.require(spec, options.dispatch, here=here)
+        elif workload == COUNCIL:
+            self.councils.require(spec, options.dispatch, here=here)
+        elif workload == BATTLE:
+            self.battles.require(spec, options.dispatch, here=here)
+        elif workload == SCALE:
+            self.battles.scales.require(spec, options.dispatch, here=here)
 
     async def submit(
         self,
@@ -238,6 +309,8 @@ class Muster:
             concurrency=concurrency,
             dispatch=dispatch,
         )
+        if workload == SUITE:
+            spec = self.suites.stored(spec)
         return await self.runs.submit(workload, spec, options)
 
     async def resume(
@@ -247,18 +320,36 @@ class Muster:
 
         Both spend from the budget that the run was started with; `budget_usd` sets a new total.
         """
-        await self._require_folders(reference)
+        await self._require_resumable(reference)
         return await self.runs.resume(reference, budget_usd=budget_usd, on_delta=on_delta)
 
     async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None, here: bool = True) -> Run:
         """Return the run that will be driven on resume, made if need be; raises before anything changes."""
-        await self._require_folders(reference)
+        await self._require_resumable(reference)
         return await self.runs.prepare_resume(reference, budget_usd=budget_usd, here=here)
 
-    async def _require_folders(self, reference: str) -> None:
-        """Raise before anything is spent when a run could not write what it leaves behind by itself."""
-        if (await self.runs.find(reference)).workload == VERIFICATION:
+    async def _require_resumable(self, reference: str) -> None:
+        """Raise before anything is spent when a run could not write what it leaves behind, or needs a slot."""
+        run = await self.runs.find(reference)
+        if run.workload == VERIFICATION:
             self.verify.require_folders()
+        if run.workload == TASK:
+            ways = ("muster pool start", f"muster task retry {run.id}", f"muster task result {run.id}")
+            raise BadArgument(f"run {run.id} is a task, which the pool drives in a slot", suggestions=ways)
+
+    def log(self, event: str, **fields: Json) -> None:
+        """Write a line to the log of this process, if it was opened with one."""
+        if self._backend.telemetry is not None:
+            self._backend.telemetry.log(event, fields)
+
+    async def metrics(self, *, sse_watchers: int = 0) -> str:
+        """Return metrics in the text format of Prometheus: of the store, and of this process.
+
+        What this process has done, attempts and tokens, is counted only when it was opened with `metrics=True`.
+        """
+        from muster.app.metrics import metrics_text
+
+        return await metrics_text(self._backend, sse_watchers)
 
     async def report(self, reference: str) -> "AnyReport":
         """Sum up a suite run or a verification; `last` is the newest run that has a report."""
@@ -309,8 +400,12 @@ class Muster:
         most: int = 4,
         on_end: Callable[[Run], None] = lambda run: None,
         on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
+        admits: Callable[[Run, Collection[Run]], bool] = lambda run, driven: True,
     ) -> Worker:
-        """Return a worker of this process; raises BadConfiguration when it could not know every workload."""
+        """Return a worker of this process; raises BadConfiguration when it could not know every workload.
+
+        `admits` decides whether a run may be driven beside others that are.
+        """
         require_limit(most)
         backend = self._backend
         backend.workloads.load()
@@ -328,9 +423,14 @@ class Muster:
             backend.clock,
             most=most,
             leaves_out=frozenset({TASK}),  # which need a slot of the pool
+            admits=admits,
             on_end=conclude,
             on_error=on_error,
         )
+
+    def acting_for(self, user: User) -> "Muster":
+        """Return the same Muster as a user of a server may use it: with their runs, under their budget."""
+        return Muster(replace(self._backend, user=user))
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""
@@ -341,3 +441,4 @@ class Muster:
     async def close(self) -> None:
         """Let go of every run that is being driven here; they can be resumed."""
         await self.runs.close()
+        await self._backend.feeds.close()

@@ -1,11 +1,12 @@
 """Opening: settings, store, agents and engine put together, and taken apart again."""
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muster.agents.processes.registry import ProcessRegistry, Reaper
 from muster.agents.processes.system import is_gone, sees, this_process
@@ -13,8 +14,11 @@ from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.backend import Backend
 from muster.app.muster import Muster
 from muster.app.project_workloads import project_workloads
+from muster.app.runs.handle import RunFeeds
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument
+from muster.domain.money import from_usd
+from muster.domain.observation import Observer
 from muster.domain.run import Driver
 from muster.domain.script import Script
 from muster.engine.batches.base import BatchServices, Patience
@@ -25,12 +29,17 @@ from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
+from muster.engine.driven_run import DayCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.settings import Settings, load_settings
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
 from muster.text.json_schema import JsonSchemas
+
+if TYPE_CHECKING:
+    from muster.app.telemetry import Telemetry
+    from muster.observability.options import LogOptions
 
 
 @asynccontextmanager
@@ -47,20 +56,35 @@ async def open_muster(
     patience: Patience | None = None,
     on_wait: Callable[[str], None] | None = None,
     create: bool = True,
+    observers: Sequence[Observer] = (),
+    log: "LogOptions | None" = None,
+    metrics: bool = False,
+    tracer_provider: object | None = None,
 ) -> AsyncIterator[Muster]:
     """Open the store of a folder with everything around it; `async with` closes it again.
 
     Without `create` a store that is not there is read as an empty one, and is not made.
     `on_wait` is told when a write has waited for some seconds because another process keeps the store locked.
+    With `metrics` attempts, tokens and times are counted for `Muster.metrics`; a `tracer_provider` of OpenTelemetry
+    turns traces on; `observers` are told what the engine does.
     """
     settings = settings or load_settings(None if home is None else Path(home))
-    shared = _open_shared(settings, clock or SystemClock(), on_wait=on_wait, create=create)
+    telemetry = _open_telemetry(settings, observers, log, metrics, tracer_provider)
+    try:
+        shared = _open_shared(settings, clock or SystemClock(), on_wait=on_wait, create=create)
+    except BaseException:
+        if telemetry is not None:
+            await telemetry.close()
+        raise
     processes = ProcessRegistry(shared.store.processes, shared.driver)
     reaper = Reaper(shared.store.processes, shared.driver.host, shared.is_gone)
     directory = AgentDirectory(
         settings, processes, load_script=_load_script, allow_unpriced=allow_unpriced, keyless=keyless
     )
-    batcher = LazyBatcher(partial(_make_batcher, shared, settings, directory, patience or Patience(), batch_timeouts))
+    observe = None if telemetry is None else telemetry.observe
+    batcher = LazyBatcher(
+        partial(_make_batcher, shared, settings, directory, patience or Patience(), batch_timeouts, observe)
+    )
 
     async def sweep() -> None:
         await engine.sweep()
@@ -81,11 +105,14 @@ async def open_muster(
         sees=shared.sees,
         reap=reaper.reap,
         schemas=JsonSchemas(),
+        observe=observe,
     )
-    engine, muster = _assemble(services, settings, directory, shared.driver)
+    engine, muster = _assemble(services, settings, directory, processes, shared.driver, telemetry)
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
     parts = (shared.store.maintenance, processes, directory, limiters, budget_queue, batcher, muster)
     async with AsyncExitStack() as closing:
+        if telemetry is not None:
+            closing.push_async_callback(telemetry.close)
         for part in parts:
             closing.push_async_callback(part.close)
         muster.reaped = await reaper.reap()
@@ -122,8 +149,31 @@ def _open_shared(
     )
 
 
+def _open_telemetry(
+    settings: Settings,
+    observers: Sequence[Observer],
+    log: "LogOptions | None",
+    metrics: bool,
+    tracer_provider: object | None,
+) -> "Telemetry | None":
+    """Open what watches; None, at no cost, when nothing was asked for."""
+    wanted = observers or log is not None or metrics or tracer_provider is not None
+    if not wanted and settings.trace_exporter is None:
+        return None
+    from muster.app.telemetry import Telemetry, TelemetryOptions
+
+    return Telemetry(
+        TelemetryOptions(observers=observers, log=log, metrics=metrics, tracer_provider=tracer_provider), settings
+    )
+
+
 def _make_batcher(
-    shared: _OpenedParts, settings: Settings, directory: AgentDirectory, patience: Patience, timeouts: Timeouts | None
+    shared: _OpenedParts,
+    settings: Settings,
+    directory: AgentDirectory,
+    patience: Patience,
+    timeouts: Timeouts | None,
+    observe: Observer | None,
 ) -> Batcher:
     services = BatchServices(
         store=shared.store,
@@ -136,16 +186,24 @@ def _make_batcher(
         patience=patience,
         timeouts=timeouts or BATCH_TIMEOUTS,
         create_timeouts=timeouts or CREATE_TIMEOUTS,
+        observe=observe,
     )
     return make_batcher(services, settings.home / "spool")
 
 
 def _assemble(
-    services: CallServices, settings: Settings, directory: AgentDirectory, driver: Driver
+    services: CallServices,
+    settings: Settings,
+    directory: AgentDirectory,
+    processes: ProcessRegistry,
+    driver: Driver,
+    telemetry: "Telemetry | None",
 ) -> tuple[Engine, Muster]:
     """Make the engine, and the application layer above it."""
     workloads = project_workloads(settings)
-    engine = Engine(services, workloads=workloads, driver=driver, day_cap=settings.day_cap)
+    users = {one.name: from_usd(f"{one.day_usd:.6f}") for one in settings.tokens if one.day_usd is not None}
+    day_caps = DayCaps(all=settings.day_cap, users=users)
+    engine = Engine(services, workloads=workloads, driver=driver, day_caps=day_caps, limits=settings.workload_limits)
     backend = Backend(
         settings=settings,
         store=services.store,
@@ -153,6 +211,9 @@ def _assemble(
         clock=services.clock,
         directory=directory,
         workloads=workloads,
+        processes=processes,
+        telemetry=telemetry,
+        feeds=RunFeeds(services.store, engine.sweep),
     )
     return engine, Muster(backend)
 

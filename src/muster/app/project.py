@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from muster.app.editor_schemas import chain_schema, suite_schema, verify_schema
+from muster.app.editor_schemas import chain_schema, council_schema, suite_schema, verify_schema
 from muster.app.reports import AnyReport, report_of_file
 from muster.app.suites.evidence import Evidence
 from muster.app.validation import Linted, Validated, lint, starter, validate
@@ -16,10 +16,16 @@ from muster.app.verify.secrets import Allowed, Installed, allow_secret, install_
 from muster.domain.errors import BadArgument
 from muster.settings import Settings, load_settings
 from muster.settings.file import toml_schema
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 # By what they describe.
-SCHEMAS = {"suite": suite_schema, "verify": verify_schema, "chain": chain_schema, "toml": toml_schema}
+SCHEMAS = {
+    "suite": suite_schema,
+    "verify": verify_schema,
+    "chain": chain_schema,
+    "council": council_schema,
+    "toml": toml_schema,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +64,13 @@ class Project:
         return lint([Path(path) for path in paths])
 
     def schema(self, what: str) -> Mapping[str, Any]:
-        """Return the JSON Schema of a kind of file: `suite`, `verify`, `chain`, or `toml` for muster.toml."""
+        """Return the JSON Schema of a file: `suite`, `verify`, `chain`, `council`, or `toml` for muster.toml."""
         if what not in SCHEMAS:
-            raise BadArgument(f"the schema must be {one_of(tuple(SCHEMAS))}, not {what!r}")
+            raise BadArgument(choice_error(tuple(SCHEMAS), what), argument="the schema")
         return SCHEMAS[what]()
 
     def create(self, name: str, kind: str = "suite", *, below: str | Path = "") -> CreatedFolder:
-        """Make a folder with a small suite, a chain, or the verification agents that are shipped (`verify`)."""
+        """Make a folder with a small suite, a chain, a council, or the shipped verification agents (`verify`)."""
         folder = Path(below) / name
         return CreatedFolder(folder=folder, kind=kind, files=_write(folder, starter(kind, name)))
 
@@ -96,9 +102,10 @@ def _write(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
             (folder / name).write_text(text, encoding="utf-8")
     except FileExistsError:
         remedy = "choose another name"
-        raise BadArgument(f"there is a {folder} already; nothing was written", suggestions=(remedy,)) from None
+        raise BadArgument(f"{folder} exists already; nothing was written", suggestions=(remedy,)) from None
     except OSError as error:
-        raise BadArgument(f"{folder} cannot be written: {error.strerror}") from error
+        remedy = "go to a folder in which you can write"
+        raise BadArgument(f"{folder} cannot be created: {error.strerror}", suggestions=(remedy,)) from error
     return tuple(folder / name for name in files)
 
 

@@ -14,13 +14,17 @@ from pathlib import Path
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.engine.workload import REGISTRY, Workload, Workloads
-from muster.settings import Settings
+from muster.settings import CONFIG_FILE, Settings
+from muster.settings.file import setting_place
 
 OWN = {  # our own workloads and the modules that register them
     "ask": "muster.app.runs.ask",
+    "battle": "muster.battles.workload",
     "chain": "muster.pool.chains.workload",
+    "deliberation": "muster.councils.workload",
     "fix": "muster.verify.findings.fix",
     "generate": "muster.suites.generate.workload",
+    "scale": "muster.battles.scale",
     "suite": "muster.suites.workload",
     "task": "muster.pool.workload",
     "waves": "muster.verify.workload",
@@ -75,8 +79,8 @@ class ProjectWorkloads:
             forget()
             what, remedy = _cause(error, self._folder)
             _clear(error)
-            message = f"[workloads] import: {module} cannot be imported: {what}"
-            raise BadConfiguration(message, suggestions=(remedy,)) from None
+            place = setting_place(self._folder / CONFIG_FILE, "workloads", "import")
+            raise BadConfiguration(f"{place}: {module} cannot be imported: {what}", suggestions=(remedy,)) from None
 
 
 def project_workloads(settings: Settings) -> ProjectWorkloads:
@@ -91,7 +95,8 @@ def _cause(error: BaseException, folder: Path) -> tuple[str, str]:
         return f"it exits when it is imported{place}", GUARD
     if isinstance(error, RuntimeError) and any(words in str(error) for words in LOOP_ERRORS):
         return f"it starts an event loop when it is imported{place}, as by asyncio.run", GUARD
-    return f"{error!r}{place}", f"modules are searched in {folder} and on sys.path"
+    why = str(error) if isinstance(error, ModuleNotFoundError) else repr(error)
+    return f"{why}{place}", f"modules are searched in {folder} and on sys.path"
 
 
 def _place(error: BaseException, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Reports: what became of a suite run or a verification, summed up from the store and written in any format."""
+"""Reports: what became of a run of a suite, a verification, a council or a battle, in any format; from the store."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -8,6 +8,14 @@ from pathlib import Path
 from typing import Generic, TextIO, TypeVar
 
 from muster.app.runs.files import borrow
+from muster.battles.reports.formats import BATTLE_WRITERS, SCALE_WRITERS, write_battle
+from muster.battles.scale_spec import SCALE
+from muster.battles.scale_summary import ScaleReport, summarize_scale
+from muster.battles.summary import BattleReport, summarize_battle
+from muster.battles.values import WORKLOAD as BATTLE
+from muster.councils.reports.formats import COUNCIL_WRITERS, write_council
+from muster.councils.spec import WORKLOAD as COUNCIL
+from muster.councils.summary import CouncilReport, summarize_council
 from muster.domain.run import Run
 from muster.reporting.files import write_file
 from muster.store.base import Store
@@ -24,30 +32,45 @@ from muster.verify.reports.summary import VerifyReport
 from muster.verify.reports.summary import summarize as summarize_waves
 
 __all__ = [
+    "BATTLE",
+    "COUNCIL",
     "FORMATS",
+    "SCALE",
     "SUITE",
     "VERIFICATION",
     "AnyReport",
+    "BattleReport",
+    "CouncilReport",
     "RunReport",
+    "ScaleReport",
     "SuiteReport",
     "VerifyReport",
     "report_of",
+    "report_of_battle",
+    "report_of_council",
     "report_of_file",
+    "report_of_scale",
     "report_of_suite",
     "report_of_verification",
     "write_file",
 ]
 
 SUITE = "suite"
-FORMATS = {SUITE: tuple(SUITE_WRITERS), VERIFICATION: tuple(VERIFY_WRITERS)}  # by workload
+FORMATS = {  # by workload
+    SUITE: tuple(SUITE_WRITERS),
+    VERIFICATION: tuple(VERIFY_WRITERS),
+    COUNCIL: tuple(COUNCIL_WRITERS),
+    BATTLE: tuple(BATTLE_WRITERS),
+    SCALE: tuple(SCALE_WRITERS),
+}
 
 
-S = TypeVar("S", SuiteReport, VerifyReport)
+S = TypeVar("S", SuiteReport, VerifyReport, CouncilReport, BattleReport, ScaleReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport(Generic[S]):
-    """A suite run or a verification that was summed up."""
+    """A run of one of our workloads that was summed up."""
 
     run: Run
     summary: S
@@ -70,12 +93,54 @@ class RunReport(Generic[S]):
         return out.getvalue()
 
 
-AnyReport = RunReport[SuiteReport] | RunReport[VerifyReport]
+AnyReport = (
+    RunReport[SuiteReport]
+    | RunReport[VerifyReport]
+    | RunReport[CouncilReport]
+    | RunReport[BattleReport]
+    | RunReport[ScaleReport]
+)
 
 
 async def report_of(store: Store, run: Run) -> AnyReport:
     """Sum up a run; raises BadArgument for one that has no reports, NotFound for one that had not begun."""
+    if run.workload == COUNCIL:
+        return await report_of_council(store, run)
+    if run.workload == BATTLE:
+        return await report_of_battle(store, run)
+    if run.workload == SCALE:
+        return await report_of_scale(store, run)
     return await (report_of_verification if run.workload == VERIFICATION else report_of_suite)(store, run)
+
+
+async def report_of_council(store: Store, run: Run) -> RunReport[CouncilReport]:
+    """Sum up a council."""
+    summary = await summarize_council(store, run)
+
+    async def write(name: str, out: TextIO) -> None:
+        await write_council(summary, name, out)
+
+    return RunReport(run=run, summary=summary, write=write)
+
+
+async def report_of_battle(store: Store, run: Run) -> RunReport[BattleReport]:
+    """Sum up a battle."""
+    summary = await summarize_battle(store, run)
+
+    async def write(name: str, out: TextIO) -> None:
+        await write_battle(summary, name, out)
+
+    return RunReport(run=run, summary=summary, write=write)
+
+
+async def report_of_scale(store: Store, run: Run) -> RunReport[ScaleReport]:
+    """Sum up a scale test."""
+    summary = await summarize_scale(store, run)
+
+    async def write(name: str, out: TextIO) -> None:
+        await write_battle(summary, name, out)
+
+    return RunReport(run=run, summary=summary, write=write)
 
 
 async def report_of_verification(store: Store, run: Run) -> RunReport[VerifyReport]:

@@ -1,11 +1,21 @@
 """Files that people write, checked: suites, verification agents and chains, with what is doubtful. Opens no store."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.app.file_kinds import (
+    CHAIN_STEM,
+    COUNCIL_STEM,
+    SUITE_STEM,
+    VERIFY_STEM,
+    is_chain,
+    is_council,
+    is_declaration,
+)
+from muster.councils.policy import CouncilInspection, inspect_policy
+from muster.councils.policy import starter as council_starter
 from muster.domain.errors import BadArgument, NotFound
 from muster.pool.chains.reading import ChainInspection, inspect_chain
 from muster.pool.chains.reading import starter as chain_starter
@@ -14,15 +24,16 @@ from muster.suites.format.reading import find_suites, require_narrow
 from muster.suites.format.starter import starter as suite_starter
 from muster.suites.format.suite import Examination, examine
 from muster.text.documents.readers import READERS
-from muster.text.documents.tree import Flaw, Unreadable
-from muster.text.files import byte_lines, opened, shown
+from muster.text.documents.tree import Flaw
+from muster.text.files import shown
 from muster.text.forms import is_kebab
-from muster.text.words import one_of
+from muster.text.words import choice_error
 from muster.verify.declaration.declaration import Inspection, inspect
 from muster.verify.declaration.declaration import starter as verify_starter
 
 __all__ = [
     "ChainInspection",
+    "CouncilInspection",
     "Examination",
     "Flaw",
     "Inspection",
@@ -34,7 +45,7 @@ __all__ = [
 ]
 
 
-STARTERS = ("suite", "verify", "chain")  # what `starter` makes
+STARTERS = ("suite", "verify", "chain", "council")  # what `starter` makes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +55,7 @@ class Validated:
     suites: Mapping[str, Examination]
     verifications: Sequence[Inspection]
     chains: Sequence[ChainInspection] = ()
+    councils: Sequence[CouncilInspection] = ()
     missing: Sequence[NotFound] = ()  # paths at which there is nothing to look through
 
     @property
@@ -51,7 +63,8 @@ class Validated:
         """Return everything that is wrong."""
         found = [flaw for examination in self.suites.values() for flaw in examination.flaws]
         found += [flaw for inspection in self.verifications for flaw in inspection.flaws]
-        return [*found, *(flaw for inspection in self.chains for flaw in inspection.flaws)]
+        found += [flaw for inspection in self.chains for flaw in inspection.flaws]
+        return [*found, *(flaw for inspection in self.councils for flaw in inspection.flaws)]
 
     @property
     def doubts(self) -> Sequence[Flaw]:
@@ -63,17 +76,20 @@ def validate(paths: Sequence[Path]) -> Validated:
     """Look through suites, files with verification agents, chains, and folders with them."""
     declarations: dict[Path, Path] = {}  # by where they really are
     chains: dict[Path, Path] = {}  # the same
+    councils: dict[Path, Path] = {}  # the same
     suites: list[Path] = []
     missing: list[NotFound] = []
     for path in paths:
         here = chain_files(path)
         chains |= {file.resolve(): file for file in here if file.resolve() not in chains}
-        if here == [path]:
+        policies = policy_files(path)
+        councils |= {file.resolve(): file for file in policies if file.resolve() not in councils}
+        if path in (here or policies):
             continue
         try:
             files, below = sorted_out([path])
         except NotFound as error:  # the others are looked through all the same
-            if not here:
+            if not here and not policies:
                 missing.append(error)
             continue
         declarations |= {file.resolve(): file for file in files if file.resolve() not in declarations}
@@ -82,6 +98,7 @@ def validate(paths: Sequence[Path]) -> Validated:
         suites=validate_suites(suites) if suites else {},
         verifications=[inspect(path) for path in declarations.values()],
         chains=[inspect_chain(path) for path in chains.values()],
+        councils=[inspect_policy(path) for path in councils.values()],
         missing=missing,
     )
 
@@ -116,27 +133,14 @@ def lint(paths: Sequence[Path]) -> Linted:
 def starter(kind: str, name: str) -> Mapping[str, str]:
     """Return the files of a folder to begin with: a small suite, a chain, or the shipped verification agents."""
     if kind not in STARTERS:
-        raise BadArgument(f"the kind must be {one_of(STARTERS)}, not {kind!r}")
+        raise BadArgument(choice_error(STARTERS, kind), argument="kind")
     if not is_kebab(name):
-        raise BadArgument(f"the name must be in kebab-case, such as code-reviewer, not {name!r}")
+        raise BadArgument(f"must be in kebab-case, such as code-reviewer, not {name!r}", argument="the name")
     if kind == "chain":
         return chain_starter(name)
+    if kind == "council":
+        return council_starter(name)
     return verify_starter() if kind == "verify" else suite_starter(name)
-
-
-STEM, CHAIN_STEM = "verify", "chain"
-_MOST_LINE = 4_000_000
-# At the top of YAML, of YAML written as JSON, and of TOML; `[agents.NAME]` is how muster.toml declares others.
-_AGENTS = re.compile(rb"(?:\{?\s*)[\"']agents[\"']\s*:|agents\s*:|\s*\[\[\s*agents\s*\]\]")
-_STEPS = re.compile(rb"(?:\{?\s*)[\"']steps[\"']\s*:|steps\s*:|\s*\[\[\s*steps\s*\]\]")
-_CASES = re.compile(rb"(?:\{?\s*)[\"']cases[\"']\s*:|cases\s*:|\s*\[\[\s*cases\s*\]\]")
-
-
-def is_chain(file: Path) -> bool:
-    """Return whether a file is a chain: by its name, or by steps and neither cases nor agents of its own at its top."""
-    if file.suffix.lower() not in READERS or not file.is_file():
-        return False
-    return file.stem.lower() == CHAIN_STEM or (_has(file, _STEPS) and not _has(file, _CASES))
 
 
 def chain_files(path: Path) -> list[Path]:
@@ -147,11 +151,11 @@ def chain_files(path: Path) -> list[Path]:
     return [path] * is_chain(path)
 
 
-def is_declaration(file: Path) -> bool:
-    """Return whether a file declares verification agents: by its name, or by agents and no cases at its top."""
-    if file.suffix.lower() not in READERS or not file.is_file():
-        return False
-    return file.stem.lower() == STEM or (_has(file, _AGENTS) and not _has(file, _CASES))
+def policy_files(path: Path) -> list[Path]:
+    """Return the policies of councils that a path means: the file, or those in a folder; by their name alone."""
+    if path.is_dir():
+        return _named_below(path, COUNCIL_STEM)
+    return [path] * is_council(path)
 
 
 def sorted_out(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
@@ -164,7 +168,7 @@ def sorted_out(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     for path in paths:
         if path.is_dir():
             require_narrow(path)
-        here = _named_below(path, STEM) if path.is_dir() else [path] * is_declaration(path)
+        here = _named_below(path, VERIFY_STEM) if path.is_dir() else [path] * is_declaration(path)
         found |= {file.resolve(): file for file in here if file.resolve() not in found}
         if path.is_dir() or not here:
             suites += _suites(path, alone=not here)
@@ -180,8 +184,9 @@ def _suites(path: Path, *, alone: bool) -> tuple[Path, ...]:
         if not path.is_dir():
             raise
         raise NotFound(
-            f"{error.message}; no {STEM}.yaml with verification agents either",
-            suggestions=("muster init NAME", f"muster init NAME --kind {STEM}"),
+            f"nothing to validate in {path}: no suite ({SUITE_STEM}.yaml, or a file with schema_version at its top), "
+            f"no chain ({CHAIN_STEM}.yaml) and no verification agents ({VERIFY_STEM}.yaml)",
+            suggestions=("muster init NAME", "muster init NAME --kind chain", "muster init NAME --kind verify"),
         ) from error
 
 
@@ -191,11 +196,3 @@ def _named_below(folder: Path, stem: str) -> list[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [Path(base, name) for name in files if Path(name).stem.lower() == stem]
     return sorted(file for file in found if file.suffix.lower() in READERS)
-
-
-def _has(file: Path, key: re.Pattern[bytes]) -> bool:
-    try:
-        with opened(file) as stream:
-            return any(key.match(line) for line in byte_lines(stream, _MOST_LINE))
-    except Unreadable:
-        return False

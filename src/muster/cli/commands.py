@@ -11,7 +11,10 @@ RUNS = {
     "delete": CommandEntry("Delete runs with everything in them.", "runs.show:delete"),
     "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
     "cancel": CommandEntry("Cancel a run and its batches; its replies stay and can be reused.", "runs.cancel:cancel"),
-    "resume": CommandEntry("Continue a run; stored replies cost nothing.", "runs.resume:resume"),
+    "resume": CommandEntry(
+        "Continue a run; stored replies cost nothing. A failed, canceled or timed-out run goes on as a new one.",
+        "runs.resume:resume",
+    ),
     "fork": CommandEntry("Start a new run that repeats one call and all later ones.", "runs.resume:fork"),
     "replay": CommandEntry("Repeat a run from stored replies; no agent is called.", "runs.resume:replay"),
     "rejudge": CommandEntry(
@@ -96,10 +99,18 @@ TASK = {
     "submit": CommandEntry("Queue a task for the process that drives the pool.", "pool.task:submit"),
     "result": CommandEntry("Print the output of a task; exit 1 if it failed.", "pool.task:result"),
     "list": CommandEntry("List the newest tasks.", "pool.task:list_tasks"),
+    "logs": CommandEntry("Print what happened to a task and what its agent wrote.", "pool.monitor:logs"),
+    "watch": CommandEntry(
+        "Show slots and tasks until no task is pending or running; Ctrl-C ends it earlier, and stops no task.",
+        "pool.monitor:watch",
+    ),
     "approve": CommandEntry("Approve a task that waits for its review.", "pool.task:approve"),
     "reject": CommandEntry(
-        "Reject a task that waits for its review; it is done again, and told all feedback.", "pool.task:reject"
+        "Reject a task that waits for its review; the agent does it again and is shown all feedback.",
+        "pool.task:reject",
     ),
+    "allow": CommandEntry("Grant what a task asks permission for, to the end of the task.", "pool.task:allow"),
+    "deny": CommandEntry("Deny what a task asks permission for; its agent continues without it.", "pool.task:deny"),
     "cancel": CommandEntry("Cancel a task; one that has ended stays as it is.", "pool.task:cancel"),
     "retry": CommandEntry("Queue a failed or canceled task again.", "pool.task:retry"),
     "diff": CommandEntry("Print what a task changed in its worktree, as a patch.", "pool.task:diff"),
@@ -108,21 +119,30 @@ TASK = {
     ),
     "change": CommandEntry("Change the prompt or the priority of a task that has not begun.", "pool.task:change"),
     "claim": CommandEntry(
-        "Give the oldest pending task that fits to a slot; prints its id, or nothing.", "pool.task:claim"
+        "Assign the oldest pending task that fits to a slot; print its id, or nothing if there is none.",
+        "pool.task:claim",
     ),
 }
 
 CONTEXT = {
-    "set": CommandEntry("Set a text that every slot is told.", "pool.pool:set_context"),
-    "get": CommandEntry("Print a text that every slot is told.", "pool.pool:get_context"),
-    "delete": CommandEntry("Forget a text that every slot is told.", "pool.pool:delete_context"),
-    "list": CommandEntry("List the texts that every slot is told.", "pool.pool:list_context"),
+    "set": CommandEntry("Set a text that is added to the prompts of every slot.", "pool.pool:set_context"),
+    "get": CommandEntry("Print one of the texts that are added to the prompts of every slot.", "pool.pool:get_context"),
+    "delete": CommandEntry(
+        "Delete one of the texts that are added to the prompts of every slot.", "pool.pool:delete_context"
+    ),
+    "list": CommandEntry("List the texts that are added to the prompts of every slot.", "pool.pool:list_context"),
 }
 
 MESSAGE = {
-    "send": CommandEntry("Send a message to a slot; its agent reads it in its next prompt.", "pool.pool:send"),
+    "send": CommandEntry(
+        "Send a message to a slot; its agent gets it once, while it works or in its next prompt.", "pool.pool:send"
+    ),
     "broadcast": CommandEntry(
         "Send a message to every slot but the sender and those that are stopped.", "pool.pool:broadcast"
+    ),
+    "read": CommandEntry(
+        "Show the messages that a slot has not read and count them as read; its agent does not get them.",
+        "pool.pool:read",
     ),
     "peek": CommandEntry("Show the messages that a slot has not read; they stay unread.", "pool.pool:peek"),
     "count": CommandEntry("Print how many messages a slot has not read.", "pool.pool:count"),
@@ -139,9 +159,14 @@ POOL = {
     "gc": CommandEntry(
         "Remove worktrees of ended tasks whose work is merged; say why the others are kept.", "pool.fan_out:gc"
     ),
+    "overlaps": CommandEntry(
+        "List the files that the unmerged branches of several finished tasks changed.", "pool.fan_out:overlaps"
+    ),
     "metrics": CommandEntry("Show how tasks ended, what they cost and how long they took.", "pool.fan_out:metrics"),
-    "context": CommandEntry("Texts that every slot is told.", commands=CONTEXT),
-    "message": CommandEntry("Messages to slots.", commands=MESSAGE),
+    "context": CommandEntry(
+        "Set, print, delete and list texts that are added to the prompts of every slot.", commands=CONTEXT
+    ),
+    "message": CommandEntry("Send messages to slots, and show those that are unread.", commands=MESSAGE),
 }
 
 STORE = {
@@ -150,15 +175,38 @@ STORE = {
 }
 
 CHAIN = {
-    "run": CommandEntry("Run chains and print what their steps gave.", "chains.command:run"),
+    "run": CommandEntry("Run chains and print the output of their steps.", "chains.command:run"),
     "plan": CommandEntry("Show the steps, calls and cost of a chain; spends nothing.", "chains.command:plan"),
-    "progress": CommandEntry("Show how far a chain is: its steps, what they gave and cost.", "chains.command:progress"),
+    "progress": CommandEntry(
+        "Show the progress of a chain: its steps, their output and cost.", "chains.command:progress"
+    ),
     "resume": CommandEntry(
         "Continue a chain at the step that failed or was stopped; the agent is shown the error.",
         "chains.command:resume",
     ),
-    "cancel": CommandEntry("Cancel a chain; what its finished steps gave stays.", "chains.command:cancel"),
+    "cancel": CommandEntry("Cancel a chain; the output of its finished steps stays.", "chains.command:cancel"),
     "list": CommandEntry("List the newest chains.", "chains.command:list_chains"),
+}
+
+COUNCIL = {
+    "inject": CommandEntry(
+        "Tell all members of a council something, from their next phase on.", "councils.command:inject"
+    ),
+    "stop": CommandEntry("End a council with the best proposal so far.", "councils.command:stop"),
+}
+
+BATTLE = {
+    "status": CommandEntry("Show how a battle stands.", "battles.command:battle_status"),
+    "messages": CommandEntry(
+        "Print the messages of a battle, also while it is played.", "battles.command:battle_messages"
+    ),
+    "decisions": CommandEntry(
+        "Print what validators and judges decided after each reply.", "battles.command:battle_decisions"
+    ),
+}
+
+SCALE = {
+    "status": CommandEntry("Show how a scale test stands.", "battles.command:scale_status"),
 }
 
 COMMANDS = {
@@ -166,12 +214,14 @@ COMMANDS = {
     "ask": CommandEntry(
         "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
     ),
+    "answer": CommandEntry("Answer a question that a run asks a person.", "runs.answer:answer"),
     "init": CommandEntry(
-        "Create a folder with a small suite, a chain, or the built-in verification agents.",
+        "Create a folder with a small suite, a chain, a council, or the built-in verification agents.",
         "project:init",
     ),
     "validate": CommandEntry(
-        "Check suites, chains and verification agents; exit 2 if one is not valid.", "suites.validate:validate"
+        "Check suites, chains, councils and verification agents; exit 2 if one is not valid.",
+        "suites.validate:validate",
     ),
     "lint": CommandEntry(
         "Show weak spots of suites; exit 1 if there are any, 2 if a suite is not valid.",
@@ -207,21 +257,54 @@ COMMANDS = {
         VERIFY,
         arguments="verify.options:VerifyCommandArguments",
     ),
-    "chain": CommandEntry("Chains: steps of prompts and commands, run in order.", commands=CHAIN),
+    "council": CommandEntry(
+        "Let agents argue about a question: they propose, weigh each other's proposals, and stop when convinced.\n\n"
+        "Exit code 0 means that a proposal won.",
+        "councils.command:council",
+        COUNCIL,
+        arguments="councils.options:CouncilArguments",
+    ),
+    "battle": CommandEntry(
+        "Let an agent talk with a counterpart until validators and judges say that a goal is reached.\n\n"
+        "Exit code 0 means that the goal is reached, or that there was none and the battle went to its limit.",
+        "battles.command:battle",
+        BATTLE,
+        arguments="battles.options:BattleArguments",
+    ),
+    "scale": CommandEntry(
+        "Measure agents or prompts by many battles: endings, intervals, times, costs, and a revised prompt.\n\n"
+        "Exit code 0 means that --min-goal-rate is met; without it, that every battle reached its goal or its limit.",
+        "battles.command:scale",
+        SCALE,
+        arguments="battles.options:ScaleArguments",
+    ),
+    "trace": CommandEntry(
+        "Tell what happened in a council, round by round; of another run, list its events.", "councils.command:trace"
+    ),
+    "chain": CommandEntry("Run and resume chains: steps of prompts and commands, in order.", commands=CHAIN),
     "review": CommandEntry(
         "Add a review of a verdict, or list reviews and their agreement with the judge.",
         "suites.review:review",
     ),
     "evidence": CommandEntry("Export, verify and rescore signed evidence of suite runs.", commands=EVIDENCE),
     "task": CommandEntry("Submit, review and cancel tasks for the slots of the pool.", commands=TASK),
-    "pool": CommandEntry("Drive, scale and drain the pool; shared context and messages.", commands=POOL),
+    "pool": CommandEntry(
+        "Start, scale and drain the pool of slots; share texts with slots and send them messages.", commands=POOL
+    ),
     "fan-out": CommandEntry(
         "Do one task for each prompt of a file; results are in the order of the prompts.", "pool.fan_out:fan_out"
     ),
     "worker": CommandEntry(
-        "Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget.",
+        "Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget.",
         "worker:worker",
     ),
+    "serve": CommandEntry(
+        "Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.", "serve:serve"
+    ),
+    "audit": CommandEntry(
+        "List what users of the server started, reviewed and canceled, the newest first.", "audit:audit"
+    ),
+    "metrics": CommandEntry("Print metrics of the store in the text format of Prometheus.", "metrics:metrics"),
     "sim": CommandEntry("Start a fake provider and print its URLs as JSON.", "sim:sim"),
     "schema": CommandEntry("Print a JSON Schema for editors.", "project:schema"),
     "store": CommandEntry("Show and compact the store.", commands=STORE),
@@ -233,6 +316,7 @@ COMMANDS = {
 
 ABOUT = """Run calls to AI agents as durable work: answered once, paid once, inside a hard budget.
 
-RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
+Where a command takes a RUN, give its id, the beginning of the id, its name (the newest run with that name counts), or
+`last`."""
 
 app = CliGroup("muster", CommandEntry(ABOUT, commands=COMMANDS))

@@ -8,7 +8,7 @@ from click.shell_completion import get_completion_class
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import BadArgument
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_MUSTER_COMPLETE"  # by which click knows that the shell asks
@@ -27,7 +27,7 @@ def completion(
     """
     found = get_completion_class(shell)
     if found is None:
-        raise BadArgument(f"the shell must be {one_of(SHELLS)}, not {shell!r}")
+        raise BadArgument(choice_error(SHELLS, shell), argument="shell")
     root = click.get_current_context().find_root()
     script = found(root.command, {}, "muster", VARIABLE).source()
     if shell == "fish":  # click splits at every comma, and cuts descriptions that have one

@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from muster.app.doctor import Diagnosis, examine
 from muster.app.views.errors import doctor_error
 from muster.app.views.project import doctor_view
@@ -28,8 +30,6 @@ def doctor(common: CommonOptions) -> int:
         console.print("usable" if not broken else f"{len(broken)} of {len(findings)} checks failed")
 
     def _line(finding: Diagnosis) -> object:
-        from rich.text import Text
-
         mark, colour = MARKS[finding.state]
         return Text.assemble((f"{mark} ", colour), f"{finding.subject:<12} {clean(finding.words)}")
 

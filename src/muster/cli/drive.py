@@ -13,6 +13,7 @@ from typing import Protocol
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import require_completed, require_not_driven
+from muster.cli.people import QuestionTeller
 from muster.cli.terminal.progress import Display, ProgressState, run_progress, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
@@ -36,13 +37,25 @@ class CallProgress:
 
 
 async def drive(
-    muster: Muster, handle: RunHandle, display: Display, progress_source: ProgressSource | None = None
+    muster: Muster,
+    handle: RunHandle,
+    display: Display,
+    progress_source: ProgressSource | None = None,
+    *,
+    prompts: bool = False,
 ) -> Run:
-    """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
+    """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else.
+
+    Questions to people are told with how to answer them; with `prompts` they are asked in the terminal.
+    """
     awaited, progress_source = AwaitedBatches(muster), progress_source or CallProgress()
     SignalHandler(muster, display.tell, batches=lambda: awaited.submitted).install()
+    has_people = muster.agents.has_people()
+    people = QuestionTeller(muster, handle.id, display.tell, prompts=prompts) if has_people else None
 
     async def look() -> ProgressState:
+        if people is not None:
+            await people.look()
         return await progress_source.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
 
     with display:
@@ -50,6 +63,9 @@ async def drive(
             run = await shown(handle.wait(), look, display)
         except Conflict as error:
             raise await _who(muster, handle, error) from error
+        finally:
+            if people is not None:
+                people.close()
         display.show(await progress_source.look(run, 0), last=True)
     return require_completed(run)
 

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app.runs.options import RunOptions
 
+TaskArgument = Annotated[str, Argument(metavar="TASK", help="Its id, the beginning of the id, its name, or `last`.")]
 RunArgument = Annotated[
-    str, Argument(metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`.")
+    str, Argument(metavar="RUN", complete="run_names", help="Its id, the beginning of the id, its name, or `last`.")
 ]
 BatchArgument = Annotated[
     str,
-    Argument(metavar="ID", complete="batch_ids", help="The id, the beginning of it, the provider's id, or `last`."),
+    Argument(metavar="ID", complete="batch_ids", help="Its id, the beginning of the id, the provider's id, or `last`."),
 ]
 
 RunBudgetOption = Annotated[
@@ -36,6 +37,22 @@ PlanBudgetOption = Annotated[
     str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
 ]
 PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")]
+
+UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
+RunNameOption = Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")]
+ConcurrencyOption = Annotated[
+    int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
+]
+TimeoutOption = Annotated[
+    float | None,
+    Option(
+        "--timeout",
+        metavar="S",
+        shown="none",
+        help="Time limit in seconds. Waiting in a queue, in a batch or for a review does not count.",
+    ),
+]
+LimitOption = Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many to list.")]
 
 SAMPLING = "Sampling"  # a heading
 MaxTokensOption = Annotated[
@@ -69,7 +86,12 @@ ADD_BATCH = "add --dispatch batch"
 LONGEST_POLL = 300.0
 PollOption = Annotated[
     float | None,
-    Option("--poll-interval", metavar="S", shown="5", help="Seconds between the first status requests for a batch."),
+    Option(
+        "--poll-interval",
+        metavar="S",
+        shown="5",
+        help="Seconds between status requests for a batch, at first; later they come less often.",
+    ),
 ]
 DeadlineOption = Annotated[
     float | None,
@@ -77,22 +99,9 @@ DeadlineOption = Annotated[
         "--deadline",
         metavar="S",
         shown="86400",
-        help="Stop waiting for a batch after so many seconds. The batch stays at the provider, and the run can be "
-        "resumed.",
+        help="Maximum seconds to wait for a batch. It stays at the provider after that, and the run can be resumed.",
     ),
 ]
-
-
-def polling_of(
-    poll_interval: PollOption = None,
-    deadline: DeadlineOption = None,
-    linger: Annotated[float | None, Option("--linger", hidden=True, help="Nothing: no batch is made here.")] = None,
-    max_parked: Annotated[
-        int | None, Option("--max-parked", hidden=True, help="Nothing: no batch is made here.")
-    ] = None,
-) -> Patience:
-    """Check what was given to a command that waits for batches and makes none."""
-    return patience_of(linger, poll_interval, deadline, max_parked)
 
 
 def patience_of(
@@ -113,8 +122,7 @@ def patience_of(
             "--max-parked",
             metavar="N",
             shown="20000",
-            help="Maximum number of calls that wait in batches at the same time; more calls are made when some have "
-            "ended.",
+            help="Maximum number of calls that wait in batches at the same time; further calls start as these end.",
         ),
     ] = None,
 ) -> Patience:
@@ -162,7 +170,7 @@ def batch_option(patience: Patience) -> str:
 
 
 PatienceOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches")]
-PollingOptions = Annotated[Patience, Bundle(polling_of, "Waiting for batches")]
+PollingOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches", hidden=("--linger", "--max-parked"))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +191,7 @@ ModeOption = Annotated[
     Option(
         "--dispatch",
         values=Mode,
-        help="Send calls one by one, or in batches, which cost less and take minutes to hours.",
+        help="Send each call at once, or in batches, which cost less and take minutes to hours.",
     ),
 ]
 FallbackOption = Annotated[
@@ -191,22 +199,10 @@ FallbackOption = Annotated[
     Option(
         "--fallback",
         values=Fallback,
-        help="What becomes of a call that failed in 3 batches: it fails, or it is sent live.",
+        help="What to do with a call that failed in 3 batches: let it fail, or send it live.",
     ),
 ]
-NoCacheOption = Annotated[
-    bool, Option("--no-cache", help="In batches, do not mark shared prefixes for the provider's cache.")
-]
-
-
-def planned_of(
-    dispatch: ModeOption = "live",
-    fallback: FallbackOption = "fail",
-    no_cache: NoCacheOption = False,
-    detach: Annotated[bool, Option("--detach", hidden=True, help="Nothing: a plan submits no batch.")] = False,
-) -> DispatchOptions:
-    """Check what was given about a run that is only planned."""
-    return sending_of(dispatch, detach, fallback, no_cache)
+NoCacheOption = Annotated[bool, Option("--no-cache", help="Turn off the provider's prompt cache in batches.")]
 
 
 def sending_of(
@@ -228,7 +224,7 @@ def sending_of(
 
 
 SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]
-PlannedOptions = Annotated[DispatchOptions, Bundle(planned_of, "Dispatch")]
+PlannedOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch", hidden=("--detach",))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,33 +249,26 @@ class RunTerms:
         )
 
 
+REPORT_HELP = "Write a report; repeatable. FILE is - for standard output; missing folders are created."
+
+
 def terms_with(formats: str) -> Callable[..., RunTerms]:
     """Make what collects the terms of runs that can be reported in these formats."""
 
     def terms_of(
         budget: RunBudgetOption = None,
-        concurrency: Annotated[
-            int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
-        ] = 20,
-        timeout: Annotated[
-            float | None,
-            Option(
-                "--timeout",
-                metavar="S",
-                shown="none",
-                help="Time limit of the run in seconds; the time in a queue or in a batch does not count.",
-            ),
-        ] = None,
-        name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
+        concurrency: ConcurrencyOption = 20,
+        timeout: TimeoutOption = None,
+        name: RunNameOption = None,
         report: Annotated[
             list[str] | None,
             Option(
                 "--report",
                 metavar="FORMAT=FILE",
-                help=f"Write a report: {formats}. - is standard output; repeatable.",
+                help=f"{REPORT_HELP} FORMAT is {formats}.",
             ),
         ] = None,
-        allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+        allow_unpriced: UnpricedOption = False,
     ) -> RunTerms:
         """Collect what was given."""
         return RunTerms(
@@ -294,4 +283,4 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
     return terms_of
 
 
-TermsOptions = Annotated[RunTerms, Bundle(terms_with("json, junit, sarif, markdown or html"), "Run")]
+TermsOptions = Annotated[RunTerms, Bundle(terms_with("terminal, json, junit, sarif, markdown or html"), "Run")]

@@ -10,9 +10,23 @@ from rich.console import Console
 
 from muster.app import Muster
 from muster.app.outputs import require_output
-from muster.app.reports import FORMATS, SUITE, VERIFICATION, AnyReport, SuiteReport, write_file
+from muster.app.reports import (
+    BATTLE,
+    COUNCIL,
+    FORMATS,
+    SUITE,
+    VERIFICATION,
+    AnyReport,
+    BattleReport,
+    CouncilReport,
+    ScaleReport,
+    SuiteReport,
+    write_file,
+)
 from muster.app.runs.handle import RunHandle
 from muster.app.views.errors import not_passed
+from muster.cli.battles.table import tell_battle, tell_scale
+from muster.cli.councils.table import tell_trace
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.suites.table import tell_report
@@ -21,7 +35,7 @@ from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.run import Run
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 TERMINAL = "terminal"
 STDOUT = "-"
@@ -37,7 +51,9 @@ class WantedReport:
 
 SUITE_FORMATS = (TERMINAL, *FORMATS[SUITE])
 VERIFY_FORMATS = (TERMINAL, *FORMATS[VERIFICATION])
-ALL_FORMATS = tuple(dict.fromkeys((*SUITE_FORMATS, *VERIFY_FORMATS)))
+COUNCIL_FORMATS = (TERMINAL, *FORMATS[COUNCIL])
+BATTLE_FORMATS = (TERMINAL, *FORMATS[BATTLE])
+ALL_FORMATS = tuple(dict.fromkeys((*SUITE_FORMATS, *VERIFY_FORMATS, *COUNCIL_FORMATS, *BATTLE_FORMATS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +74,20 @@ class Reportable:
             await self.report.write(name, out)
         elif isinstance(self.report.summary, SuiteReport):
             tell_report(console_for(out), self.report.summary, self.reference)
+        elif isinstance(self.report.summary, CouncilReport):
+            tell_trace(console_for(out), self.report.summary)
+        elif isinstance(self.report.summary, BattleReport):
+            tell_battle(console_for(out), self.report.summary)
+        elif isinstance(self.report.summary, ScaleReport):
+            tell_scale(console_for(out), self.report.summary)
         else:
             tell_verification(console_for(out), self.report.summary, self.reference, Path.cwd())
 
 
-def wanted_format(name: str, formats: Sequence[str]) -> str:
+def wanted_format(name: str, formats: Sequence[str], argument: str = "format") -> str:
     """Read the name of a format."""
     if name not in formats:
-        raise BadArgument(f"the format of a report must be {one_of(formats)}, not {name!r}")
+        raise BadArgument(choice_error(formats, name), argument=argument)
     return name
 
 
@@ -76,7 +98,8 @@ def wanted_report(given: str, formats: Sequence[str], inputs: Sequence[str | Non
         raise BadArgument(
             f"--report must be FORMAT=FILE, not {given!r}", suggestions=("write it like junit=report.xml or json=-",)
         )
-    wanted = WantedReport(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
+    format_name = wanted_format(name, formats, "the format of --report")
+    wanted = WantedReport(format=format_name, path=None if file == STDOUT else Path(file))
     if wanted.path is not None:
         require_output(wanted.path, wanted.format, inputs)
     return wanted
@@ -96,14 +119,21 @@ def wanted_reports(
     return wanted
 
 
-async def write_reports(found: Reportable, wanted: Sequence[WantedReport]) -> tuple[Path, ...]:
-    """Write some reports of one run; returns the files that were written."""
+async def write_wanted(report: AnyReport, wanted: Sequence[WantedReport], common: CommonOptions) -> None:
+    """Write the reports that are wanted of a run that has ended, and say which files they are."""
+    await write_reports(Reportable(report=report, reference=report.run.id), wanted)
+    for one in wanted:
+        if one.path is not None:
+            note(common, f"wrote {one.path}")
+
+
+async def write_reports(found: Reportable, wanted: Sequence[WantedReport]) -> None:
+    """Write some reports of one run."""
     for one in wanted:
         if one.path is None:
             await _print_report(found, one.format)
         else:
             await _write_to(found, one.format, one.path)
-    return tuple(one.path for one in wanted if one.path is not None)
 
 
 async def _print_report(found: Reportable, name: str) -> None:
@@ -165,7 +195,8 @@ async def drive_and_conclude(
             raise
         return fail(common, error, found.data)
     if run.is_detached:
-        return leave(common, run, await muster.runs.batches_of(run.id), await muster.runs.workers())
+        batches, workers = await muster.runs.batches_of(run.id), await muster.runs.workers()
+        return leave(common, run, batches, workers, await muster.runs.questions(run.id))
     return await conclude(muster, run, ending, wanted, common)
 
 

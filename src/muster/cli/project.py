@@ -14,10 +14,10 @@ def init(
     common: CommonOptions,
     name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and what is in it, in kebab-case.")],
     kind: Annotated[
-        str, Option("--kind", values=STARTERS, help="What to create: a suite, a chain, or verification agents.")
+        str, Option("--kind", values=STARTERS, help="What to create: a suite, a chain, a council, or agents.")
     ] = "suite",
 ) -> None:
-    """Create a folder with a small suite, a chain, or the built-in verification agents."""
+    """Create a folder with a small suite, a chain, a council, or the built-in verification agents."""
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
@@ -32,6 +32,8 @@ def init(
 def _first_use(done: CreatedFolder) -> str:
     if done.kind == "chain":
         return f"muster chain run {done.folder}/chain.yaml --input topic=bees"
+    if done.kind == "council":
+        return f'muster council "QUESTION" --policy {done.folder}/council.yaml'
     if done.kind == "verify":
         return f"muster verify --agents {done.folder}/verify.yaml --changed"
     return f"muster run {done.folder} --agent sim/echo"
@@ -44,7 +46,7 @@ def schema(
         Argument(
             metavar="KIND",
             values=tuple(SCHEMAS),
-            help="The kind of file: a suite, verify.yaml, a chain or muster.toml.",
+            help="The kind of file: a suite, verify.yaml, a chain, council.yaml or muster.toml.",
         ),
     ],
 ) -> None:

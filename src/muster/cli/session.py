@@ -3,12 +3,15 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from muster.app import Muster, Patience, open_muster
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.domain.errors import NotFound, StoreFailed
 from muster.settings import load_settings
+
+if TYPE_CHECKING:
+    from muster.observability.options import LogOptions
 
 T = TypeVar("T")
 
@@ -22,6 +25,8 @@ def with_muster(
     patience: Patience | None = None,
     sweep: bool = True,
     create: bool = False,
+    log: "LogOptions | None" = None,
+    metrics: bool = False,
 ) -> T:
     """Open the store, end the runs of dead drivers, and do some work with it; only with `create` is one made."""
     settings = load_settings(common.home)
@@ -36,6 +41,8 @@ def with_muster(
             patience=patience,
             on_wait=warn,
             create=create,
+            log=log,
+            metrics=metrics,
         ) as muster:
             opened.append(muster)
             if muster.reaped:

@@ -1,15 +1,15 @@
 """`muster store info | vacuum`: the store itself."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
 
 from muster.app import Muster
 from muster.cli.session import require_store, with_muster
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import StoreFailed
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def info(common: CommonOptions) -> None:
@@ -24,9 +24,7 @@ def info(common: CommonOptions) -> None:
         remedy = "restore it from a copy, or move it away to start anew"
         raise StoreFailed(f"the store {found['path']} is damaged: {found['check']}", suggestions=(remedy,))
 
-    def tell(console: "Console") -> None:
-        from rich.table import Table
-
+    def tell(console: Console) -> None:
         table = Table.grid(padding=(0, 2))
         for name, value in found.items():
             table.add_row(name.replace("_", " "), f"{value:,}" if name.endswith("bytes") else str(value))

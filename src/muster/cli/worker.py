@@ -8,7 +8,8 @@ from muster.app.views.errors import overdrawn_runs
 from muster.app.views.runs import driven_runs_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Option
-from muster.cli.options import PatienceOptions
+from muster.cli.log_options import LoggingOptions
+from muster.cli.options import PatienceOptions, UnpricedOption
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn, write_to
@@ -21,20 +22,21 @@ from muster.text.words import count
 def worker(
     common: CommonOptions,
     patience: PatienceOptions,
+    log: LoggingOptions,
     concurrency: Annotated[
         int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent runs.")
     ] = 3,
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when there is nothing left to do.")] = False,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+    allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget."""
+    """Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget."""
     ended: list[Run] = []
 
     async def work(muster: Muster) -> dict[str, Any]:
         await _serve(muster, common, concurrency, until_idle, ended)
         return driven_runs_view([(run, await muster.runs.batches_of(run.id)) for run in ended])
 
-    data = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    data = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True, log=log)
     error = overdrawn_runs(ended)
     if error is not None:
         return fail_with(common, error, 1, data)

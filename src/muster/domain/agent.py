@@ -11,6 +11,7 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 
 DEFAULT_MAX_TOKENS = 2048
+COMMAND_LIMITER = "command"  # the limiter that all commands share
 PHASE_SECONDS = "phase_budget_remaining_secs"  # in the context of a request, or its volatile part
 
 
@@ -48,24 +49,32 @@ class Profile:
 
     name: str  # "anthropic/claude-haiku-5-5" or a declared name
     limiter: str  # the name of the limiter that its calls share: "anthropic:claude-haiku-5-5"
+    provider: str = ""  # of a model: "anthropic"
+    model: str = ""  # of a model, as the provider calls it
     pace: Pace = Pace()
     system: str = ""
     max_tokens: int = DEFAULT_MAX_TOKENS
     temperature: float | None = None
     seed: int | None = None
     timeouts: Timeouts | None = None  # its own, where a call names none
-    phased: bool = False  # it works in phases: no call takes longer than what is left of one, where that is said
-    timed: bool = False  # its own time counts too; else it may take all that is left of its phase
+    phased: bool = False  # it works in phases: its own time counts only where nothing is said of what is left of one
+    timed: bool = False  # its own time counts there too
+    person: bool = False  # it is asked without an attempt, and answers with a signal
     settable: frozenset[str] = frozenset()  # what a call may set for itself
+
+    @property
+    def label(self) -> str:
+        """Return its name where names must be few: commands, which are as many as their arguments, share one."""
+        return COMMAND_LIMITER if self.limiter == COMMAND_LIMITER else self.name
 
     def allow(self, request: Request, usual: Timeouts, named: float | None = None) -> Timeouts:
         """Return how long a call may take, which may name a time by itself."""
         own = self.timeouts or usual
         wanted = own if named is None else replace(own, call=named)
-        left = _left_of_phase(request) if self.phased else None
+        left = _left_of_phase(request)
         if left is None:
             return wanted
-        is_limited = self.timed or named is not None
+        is_limited = self.timed or named is not None or not self.phased
         return replace(wanted, call=min(wanted.call, left) if is_limited else left)
 
     def complete(self, request: Request) -> Request:
@@ -93,7 +102,7 @@ class Profile:
     def _require_settable(self, settings: Mapping[str, Json]) -> None:
         unknown = sorted(set(settings) - self.settable)
         if unknown:
-            can = f"it can set {', '.join(sorted(self.settable))}" if self.settable else "leave it out"
+            can = f"it can set {', '.join(sorted(self.settable))}" if self.settable else f"leave out {unknown[0]}"
             raise BadConfiguration(f"{unknown[0]} cannot be set for agent {self.name!r}", suggestions=(can,))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 from muster.domain.errors import BudgetExhausted, Overdraft
 from muster.domain.ids import RunId
@@ -20,6 +21,18 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserBudget:
+    """The user that a run was started by, and what all runs of this user may cost in one day (UTC)."""
+
+    name: str
+    day_cap: Microdollars | None = None
+
+    def level(self, day: str) -> Level:
+        """Return the level that counts what the user spends on a day."""
+        return Level(id=f"user:{self.name}@{day}", cap=self.day_cap)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
     """The levels that a run counts under besides its own, by name; stored when it is created.
 
@@ -29,6 +42,7 @@ class Budgets:
     lineage: str  # of the run that was started first and all that were resumed from it; its cap is the budget
     above: tuple[str, ...] = ()  # of the runs that it is a child of, and any other; their caps stand in the ledger
     day_cap: Microdollars | None = None  # what a day may cost, as the settings said when the first run was created
+    user: UserBudget | None = None  # None: started by somebody at this machine
 
 
 def run_level(run: RunId) -> str:
@@ -39,6 +53,39 @@ def run_level(run: RunId) -> str:
 def lineage_level(run: RunId) -> str:
     """Return the level that counts what a run and all runs resumed from it spend."""
     return f"lineage:{run}"
+
+
+def part_level(lineage: str, name: str) -> str:
+    """Return the level that counts what one part of a run spends, such as one member of a council."""
+    return f"part:{lineage}/{quote(name)}"  # ids are kept in lists with spaces between them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What some calls of a run may spend together, below all budgets of the run."""
+
+    name: str
+    cap: Microdollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Funds:
+    """What a run and the runs it continues have spent, and what its budgets leave; None: nothing limits it."""
+
+    spent: Microdollars
+    left: Microdollars | None
+
+
+def funds_of(lineage: str, levels: Iterable[Level], balances: Mapping[str, "Balance"]) -> Funds:
+    """Return what is spent at the level of a lineage, and the least that any budget leaves."""
+    rooms = []
+    for level in levels:
+        balance = balances.get(level.id, Balance())
+        cap = balance.cap if level.in_ledger else level.cap
+        if cap is not None:
+            rooms.append(max(cap - balance.settled - balance.reserved, 0))
+    left = Microdollars(min(rooms)) if rooms else None
+    return Funds(spent=balances.get(lineage, Balance()).settled, left=left)
 
 
 def require_left(run: RunId, cap: Microdollars | None, settled: Microdollars) -> None:
@@ -85,22 +132,27 @@ class Refused:
     def message(self) -> str:
         """Return which limit refused the call, with the amounts."""
         return (
-            f"budget {_named(self.level)}: {show_usd(self.settled)} of {show_usd(self.cap)} is spent "
-            f"and this call can cost up to {show_usd(self.most)}"
+            f"budget {_named(self.level)} does not cover this call: {show_usd(self.settled)} of {show_usd(self.cap)} "
+            f"is spent, and the call can cost up to {show_usd(self.most)}"
         )
 
     @property
     def error(self) -> BudgetExhausted:
         """Return what stops a run that cannot pay for its next call."""
-        less = "reduce what a call reserves: max_tokens, or budget_usd"
-        day = ("raise day_usd in muster.toml",) if self.level.startswith("day:") else ()
+        less = "lower the most that a call can cost: max_tokens of a model, budget_usd of another agent"
+        day = ("raise day_usd in muster.toml",) if self.level.startswith(("day:", "user:")) else ()
         return BudgetExhausted(self.message, level=self.level, suggestions=(*day, less))
 
 
 def _named(level: str) -> str:
     kind, _, name = level.partition(":")
+    if kind == "part":
+        return f"of {unquote(name.partition('/')[2])}"
     if kind in ("run", "lineage"):
         return f"of run {name}"
+    if kind == "user":
+        user, _, day = name.partition("@")
+        return f"of user {user} on {day} (day_usd)"
     return f"of the day {name} (day_usd)" if kind == "day" else level
 
 

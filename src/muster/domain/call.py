@@ -98,9 +98,17 @@ class Request:
     def __post_init__(self) -> None:
         """Refuse numbers that no agent can be asked with."""
         if self.max_tokens is not None and not _is_number(self.max_tokens, 1):
-            raise BadArgument(f"max_tokens must be 1 or more, not {self.max_tokens!r}")
+            raise BadArgument(f"must be 1 or more, not {self.max_tokens!r}", argument="max_tokens")
         if self.temperature is not None and not _is_number(self.temperature, 0):
-            raise BadArgument(f"temperature must be 0 or more, not {self.temperature!r}")
+            raise BadArgument(f"must be 0 or more, not {self.temperature!r}", argument="temperature")
+
+    def attach(self, volatile: Mapping[str, Json]) -> "Request":
+        """Return the request with more in its volatile part; objects of the same name are joined."""
+        joined = dict(self.volatile)
+        for name, value in volatile.items():
+            before = joined.get(name)
+            joined[name] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+        return replace(self, volatile=joined)
 
     @property
     def prompt(self) -> str:

@@ -3,6 +3,7 @@
 What is made anew for every call is a tuple: a frozen dataclass takes three times as long to make.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,8 @@ from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
+
+ANSWERS = "answer/"  # before the key: channels on which people answer
 
 
 class EntryKind(StrEnum):
@@ -172,12 +175,31 @@ class NewSignal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentAnswer:
+    """An answer of a person that is stored, and the call that it answers."""
+
+    run: RunId
+    key: str
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitedSignal:
     """What a run waits for: the next signal of a channel, at most until a time."""
 
     address: str
     channel: str
     until: float | None = None
+
+
+def answer_channel(key: str) -> str:
+    """Return the channel of the answer to a call that a person is asked."""
+    return f"{ANSWERS}{key}"
+
+
+def question_command(run: RunId, key: str) -> str:
+    """Return the command that shows a call in full."""
+    return f"muster runs show {run} --call {shlex.quote(key)}"
 
 
 def slot_address(slot: str) -> str:

@@ -44,12 +44,16 @@ MusterError
 │   ├── KeyReused           one key was used for two different requests
 │   └── ReplayMiss          a replay asked for something that was never recorded
 ├── ChildFailed             a child run did not complete; its parent may go on
+├── BattleFailed            a side of a battle said nothing; it can be resumed
+├── CouncilFailed           a council has no result: too few of its members answered; it can be resumed
 ├── StepFailed              a step of a chain failed, and all its tries with it; the chain can be resumed from it
 ├── RunFailed               a run did not complete; holds why
 ├── Overdraft               a run completed and cost more than its budget; what it answered is kept
 ├── KeyTaken                the journal has an entry under this key already
 ├── Conflict                somebody else is at it, or it is not in a state for this
 │   └── MergeConflict       two branches changed the same lines; holds the files
+├── AccessDenied            the user may not do this
+├── LimitReached            a limit of the service is reached; later it may be possible
 └── NotFound                no such run, key, file
 """
 
@@ -235,12 +239,19 @@ class AgentFailed(CallFailed):
         super().__init__(message, **rest)
         self.log = log  # what it wrote to standard error
         self.tool = tool  # the tool that it was at
+        self.command: str | None = None  # as it was declared: without the prompt
+        self.exit_status: int | None = None  # negative: the signal that ended it
         if cost is not None:  # in microdollars: what it says that it cost
             self.paid, self.cost, self.imputed = Paid.YES, cost, imputed
 
     def record(self) -> dict[str, Any]:
         """Return the error as JSON with what the program left behind."""
-        extra = {"tool": self.tool, "log": self.log or None}
+        extra = {
+            "tool": self.tool,
+            "log": self.log or None,
+            "command": self.command,
+            "exit_code": self.exit_status,
+        }
         return super().record() | {name: value for name, value in extra.items() if value is not None}
 
 
@@ -265,7 +276,7 @@ class BadOutput(AgentFailed):
 
 
 class TimedOut(AgentFailed):
-    """The program's time was over; it was stopped."""
+    """The time of the agent was over; a program was stopped, a person did not answer."""
 
     code = "timed_out"
 
@@ -280,6 +291,18 @@ class PermissionAsked(AgentFailed):
     """The program wanted a person's permission, which nobody can give here; it was stopped."""
 
     code = "permission"
+
+    def __init__(
+        self, message: str, *, arguments: Mapping[str, Any] | None = None, session: str = "", **rest: Any
+    ) -> None:
+        super().__init__(message, **rest)
+        self.arguments = arguments  # that it wants to use the tool with, where they are known
+        self.session = session  # that can be continued; empty when there is none
+
+    def record(self) -> dict[str, Any]:
+        """Return the error as JSON with what it takes to decide, and to continue."""
+        extra = {"input": None if self.arguments is None else dict(self.arguments), "session": self.session or None}
+        return super().record() | {name: value for name, value in extra.items() if value is not None}
 
 
 class RecordedFailure(CallFailed):
@@ -394,9 +417,21 @@ class FixSpec(MusterError):
 
 
 class BadArgument(FixSpec):
-    """A value given on the command line or to a function does not do."""
+    """A value given on the command line or to a function does not do.
+
+    With `argument` the message is a predicate, and the sentence begins with the name of that argument: an edge puts the
+    name that its users know in place of it.
+    """
 
     code = "bad_argument"
+
+    def __init__(self, message: str, *, argument: str = "", suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(f"{argument} {message}" if argument else message, suggestions=suggestions)
+        self.argument, self.predicate = argument, message
+
+    def renamed(self, argument: str) -> "BadArgument":
+        """Return the same error about an argument of another name."""
+        return BadArgument(self.predicate, argument=argument, suggestions=self.suggestions)
 
 
 class BadFile(FixSpec):
@@ -404,9 +439,17 @@ class BadFile(FixSpec):
 
     code = "bad_file"
 
-    def __init__(self, path: str, message: str, *, line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        suggestions: tuple[str, ...] = (),
+    ) -> None:
         place = ":".join(str(part) for part in (path, line, column) if part is not None)
-        super().__init__(f"{place}: {message}")
+        super().__init__(f"{place}: {message}", suggestions=suggestions)
         self.path, self.line, self.column = path, line, column
 
 
@@ -436,6 +479,28 @@ class ChildFailed(MusterError):
     code = "child_failed"
     exit_code = 1
 
+    def __init__(
+        self, message: str, *, run: str = "", reason: str = "", cause: str = "", suggestions: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.run = run  # the id of the child
+        self.reason = reason  # the code of why the child ended
+        self.cause = cause  # the same in words, without the run
+
+
+class BattleFailed(MusterError):
+    """A side of a battle said nothing, so that the other has nothing to answer."""
+
+    code = "battle_failed"
+    exit_code = 1
+
+
+class CouncilFailed(MusterError):
+    """Too few members of a council answered, before it had any result."""
+
+    code = "council_failed"
+    exit_code = 1
+
 
 class StepFailed(MusterError):
     """A step of a chain failed, and all its tries with it."""
@@ -446,7 +511,7 @@ class StepFailed(MusterError):
 
 def resume_command(run: str, reason: str | None, error: Mapping[str, Any] | None) -> str:
     """Return the command that resumes a run; one that exhausted its budget needs a higher total."""
-    over = reason == BudgetExhausted.code and not str((error or {}).get("level", "")).startswith("day:")
+    over = reason == BudgetExhausted.code and not str((error or {}).get("level", "")).startswith(("day:", "user:"))
     return f"muster runs resume {run}" + (" --budget USD" if over else "")
 
 
@@ -537,6 +602,23 @@ class KeyTaken(MusterError):
     """The journal has an entry under this key already."""
 
     code = "key_taken"
+
+
+class AccessDenied(MusterError):
+    """The user may not do this."""
+
+    code = "forbidden"
+    exit_code = 3
+
+
+class LimitReached(MusterError):
+    """A limit of the service is reached; the same may be possible after some seconds."""
+
+    code = "limit"
+
+    def __init__(self, message: str, *, retry_after: float, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.retry_after = retry_after
 
 
 class NotFound(MusterError):

@@ -26,24 +26,23 @@ class Lane(StrEnum):
     UNCERTAIN = "uncertain"  # the outcome is unknown: the most it can have cost
 
 
-def from_usd(amount: str | int | float | Decimal) -> Microdollars:
-    """Read an amount in dollars, exactly; finer than a microdollar is refused.
+def from_usd(amount: str | int | float | Decimal, argument: str = "the amount") -> Microdollars:
+    """Read an amount in dollars, exactly; finer than a microdollar is refused. Errors name the argument.
 
     A text must be written in the digits 0 to 9 with an optional point: no exponent, no underscores.
     """
     if isinstance(amount, str) and _AMOUNT.fullmatch(amount) is None:
-        raise _not_an_amount(amount)
+        raise _not_an_amount(amount, argument)
     try:
         dollars = Decimal(str(amount))
     except InvalidOperation:
         dollars = Decimal("NaN")
     if not dollars.is_finite() or dollars.copy_abs() > MOST_DOLLARS:
-        raise _not_an_amount(amount)
+        raise _not_an_amount(amount, argument)
     micro = dollars * 1_000_000
     whole = int(micro)
     if micro != whole:
-        remedies = ("the smallest step is 0.000001",)
-        raise BadArgument(f"{amount!r} has more than six decimal places", suggestions=remedies)
+        raise BadArgument(f"must have at most six decimal places, not {amount}", argument=argument)
     return Microdollars(whole)
 
 
@@ -52,8 +51,10 @@ def is_cost(value: object) -> bool:
     return type(value) is int and 0 <= value <= MOST
 
 
-def _not_an_amount(amount: object) -> BadArgument:
-    return BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",))
+def _not_an_amount(amount: object, argument: str) -> BadArgument:
+    return BadArgument(
+        f"must be an amount in dollars, not {amount!r}", argument=argument, suggestions=("write it like 2.50",)
+    )
 
 
 def to_usd(amount: int) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.domain.budget import Budgets, run_level
+from muster.domain.budget import Budgets, UserBudget, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, Overdraft
 from muster.domain.ids import RunId
@@ -26,6 +26,7 @@ class RunState(StrEnum):
 
 TERMINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELED, RunState.TIMEOUT})
 DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
+FAILURES = frozenset({RunState.FAILED, RunState.TIMEOUT})
 
 _NEXT: Mapping[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELED}),
@@ -54,7 +55,7 @@ def mode_of(word: str) -> Mode:
     try:
         return Mode(word)
     except ValueError:
-        raise BadArgument(f"the dispatch must be live or batch, not {word!r}") from None
+        raise BadArgument(f"must be live or batch, not {word!r}", argument="dispatch") from None
 
 
 class Fallback(StrEnum):
@@ -148,6 +149,15 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartRequest:
+    """The request that a run was started by; sent again, it stands for the same run."""
+
+    client: str  # its address
+    key: str | None = None  # that its user chose; a second request under it starts nothing
+    digest: str = ""  # of what was asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
     """What is known of a run before it starts."""
 
@@ -167,6 +177,7 @@ class NewRun:
     parent_key: str | None = None
     origin: Origin | None = None
     budgets: Budgets | None = None  # none: it begins a lineage of its own
+    request: StartRequest | None = None  # none: it was not started by a request to a server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,11 +213,17 @@ class Run:
     spent: Spent = field(default_factory=Spent)  # by it and its children
     total: Spent = field(default_factory=Spent)  # by all runs of its lineage
     budgets: Budgets | None = None  # none: it was stored before runs kept their levels
+    request: StartRequest | None = None  # none: it was not started by a request to a server
 
     @property
     def lineage_level(self) -> str:
         """The level that counts what its lineage spends; of a run without stored levels its own."""
         return self.budgets.lineage if self.budgets else run_level(self.id)
+
+    @property
+    def owner(self) -> str | None:
+        """The user that it was started by, or the run that it comes from; None for somebody at this machine."""
+        return self.budgets.user.name if self.budgets and self.budgets.user else None
 
     @property
     def is_driven(self) -> bool:
@@ -236,3 +253,28 @@ class OwnedProcess:
     pid: int | None = None
     started: str | None = None  # the boot and the tick, so that a later process with this number is another one
     agent: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who uses Muster: somebody at this machine, or a user of a server, who can name no files of it."""
+
+    local: bool = False  # somebody at this machine, with its files; not through a server
+    name: str | None = None  # of their token; None: no token is needed
+    sees_all: bool = True  # the runs of everybody, not only those that they started
+    day_cap: Microdollars | None = None
+    request: StartRequest | None = None  # that starts a run
+    run: RunId | None = None  # the id that they chose for it
+
+    @property
+    def owner(self) -> str | None:
+        """The user whose runs are to be seen; None: everybody's."""
+        return None if self.sees_all else self.name
+
+    @property
+    def budget(self) -> UserBudget | None:
+        """The budget that runs of this user count under."""
+        return None if self.name is None else UserBudget(name=self.name, day_cap=self.day_cap)
+
+
+AT_THIS_MACHINE = User(local=True)

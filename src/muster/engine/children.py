@@ -1,20 +1,22 @@
 """The child runs of one run: started once, under its budget, stopped with it."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from muster.domain.budget import Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
 from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting, state_verb
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
+from muster.domain.run import CALLS_ONLY, TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
-from muster.engine.driven_run import DrivenRun, budgets_of
+from muster.engine.driven_run import ChildOptions, DrivenRun, budgets_of
 from muster.store.base import Record, Store
 
 DriveChild = Callable[[Run], Awaitable[Run]]
 
+_CALLS_OF = {Reuse.REPLIES: Reuse.CALLS, Reuse.REPLAY: Reuse.RECORDED}
+_WHOLE_OF = {Reuse.CALLS: Reuse.REPLIES, Reuse.RECORDED: Reuse.REPLAY}
 AGAIN = "\x1f"  # between a key and the run that was tried under it before; no key can hold it
 
 
@@ -29,7 +31,7 @@ class Children:
         self._drive = drive
         self._driven: set[RunId] = set()
 
-    async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
+    async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Json:
         """Drive the child to its end; a failed one of an older driver is tried anew, with its replies."""
         entry = await self._store.journal.find(self._parent.id, key)
         if entry is not None and entry.kind is not EntryKind.CHILD:
@@ -38,7 +40,7 @@ class Children:
         if run is not None and (run.workload, run.spec) != (workload, spec):
             raise KeyReused(f"key {key!r} is used for another child in this run")
         if run is None or self._worth_another(run):
-            run = await self._create(key, workload, spec, cap, failed=run)
+            run = await self._create(key, workload, spec, options, failed=run)
         if entry is None:
             await self._note(key, run)
         if run.state not in TERMINAL:
@@ -49,12 +51,9 @@ class Children:
     def _worth_another(self, run: Run) -> bool:
         return run.state in TERMINAL - {RunState.COMPLETED} and run.id not in self._driven
 
-    async def _create(self, key: str, workload: str, spec: Json, cap: Microdollars | None, failed: Run | None) -> Run:
-        before = failed.id if failed is not None else await self._inheritance.child(key)
-        reuse = self._inheritance.reuse
-        if failed is not None and not self._inheritance.replays:
-            reuse = Reuse.REPLIES  # it was a child of this very run: what it did counts wholly
-        child = self._new_id()
+    async def _create(self, key: str, workload: str, spec: Json, options: ChildOptions, *, failed: Run | None) -> Run:
+        before = failed if failed is not None else await self._inheritance.child(key)
+        child, dispatch = self._new_id(), self._parent.dispatch
         return await self._store.runs.create(
             NewRun(
                 id=child,
@@ -63,17 +62,29 @@ class Children:
                 created_at=self._clock.now(),
                 name=self._parent.name and f"{self._parent.name}/{key}",
                 seed=self._parent.seed,
-                cap=cap,
+                cap=options.cap,
+                timeout=options.timeout,
                 concurrency=self._parent.concurrency,
-                dispatch=self._parent.dispatch,
+                dispatch=dispatch if options.mode is None else replace(dispatch, mode=options.mode),
                 parent=self._parent.id,
                 parent_key=key if failed is None else f"{key}{AGAIN}{failed.id}",
-                origin=Origin(run=before, reuse=reuse) if before is not None else None,
+                origin=None if before is None else Origin(run=before.id, reuse=self._reuse(before, workload, spec)),
                 budgets=await self._budgets(child, before),
             )
         )
 
-    async def _budgets(self, child: RunId, before: RunId | None) -> Budgets:
+    def _reuse(self, before: Run, workload: str, spec: Json) -> Reuse:
+        """Return how much of an earlier child counts: of the same work everything, of other work only its calls."""
+        reuse = self._inheritance.reuse
+        if before.parent == self._parent.id and not self._inheritance.replays:
+            return Reuse.REPLIES  # it was a child of this very run: what it did counts wholly
+        if (before.workload, before.spec) != (workload, spec):
+            return _CALLS_OF.get(reuse, reuse)
+        if reuse in CALLS_ONLY and before.state is RunState.COMPLETED:
+            return _WHOLE_OF[reuse]
+        return reuse
+
+    async def _budgets(self, child: RunId, before: Run | None) -> Budgets:
         """Return the budgets of a child: below its parent's, and that of the run it continues if both have one story.
 
         The parent of that run may be one that this parent was forked from, which has a budget of its own.
@@ -81,11 +92,10 @@ class Children:
         parent = await budgets_of(self._store, self._parent)
         above = tuple(dict.fromkeys((run_level(self._parent.id), parent.lineage, *parent.above)))
         lineage = lineage_level(child)
-        continued = await self._store.runs.get(before) if before is not None else None
-        if continued is not None:
-            its = await budgets_of(self._store, continued)
+        if before is not None:
+            its = await budgets_of(self._store, before)
             lineage = its.lineage if parent.lineage in its.above else lineage
-        return Budgets(lineage=lineage, above=above, day_cap=parent.day_cap)
+        return Budgets(lineage=lineage, above=above, day_cap=parent.day_cap, user=parent.user)
 
     async def _note(self, key: str, run: Run) -> None:
         """Note the child in the journal, once; also one that was made by a driver that died before it could."""
@@ -110,5 +120,10 @@ def _result(run: Run, key: str) -> Json:
         raise Interrupted(f"child run {run.id} was interrupted")
     if run.state is RunState.WAITING:
         raise LeftWaiting(f"child run {run.id} waits for its batches or for a signal")
-    message = (run.error or {}).get("message", run.ended_reason)
-    raise ChildFailed(f"child run {run.id} under {key!r} {state_verb(run.state)}: {message}")
+    message = str((run.error or {}).get("message", run.ended_reason))
+    raise ChildFailed(
+        f"child run {run.id} under {key!r} {state_verb(run.state)}: {message}",
+        run=run.id,
+        reason=run.ended_reason or "",
+        cause=message,
+    )

@@ -112,15 +112,23 @@ class Activity:
     @contextmanager
     def receiving(self) -> Iterator[None]:
         """Count somebody who waits for a signal, which uses up none of the run's time."""
-        self._receiving += 1
         self.open_call()
+        try:
+            with self.awaiting():
+                yield
+        finally:
+            self.close_call()
+
+    @contextmanager
+    def awaiting(self) -> Iterator[None]:
+        """Let an open call wait for a signal."""
+        self._receiving += 1
         self.begin_wait()
         try:
             yield
         finally:
             self._receiving -= 1
             self.end_wait()
-            self.close_call()
 
     @contextmanager
     def working(self) -> Iterator["StepActivity"]:

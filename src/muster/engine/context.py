@@ -3,7 +3,17 @@
 import asyncio
 import inspect
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -12,18 +22,19 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
+from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Quality, Reply, Request, Stop, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import AwaitedSignal, EntryKind, EntryState, Signal, slot_address
-from muster.domain.errors import BadArgument, BadOutput, KeyReused, StopRun
+from muster.domain.errors import BadArgument, BadOutput, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars, from_usd
+from muster.domain.money import from_usd
 from muster.domain.run import Mode
 from muster.engine.calls.path import CallPath
 from muster.engine.clock import Clock, StepActivity
-from muster.engine.driven_run import DrivenRun
+from muster.engine.driven_run import ChildOptions, DrivenRun
 from muster.engine.mapping import gather, ordered_map
-from muster.engine.signals import Receiver
+from muster.engine.signals import CallInbox, Receiver
 from muster.store.base import Record, Store
 
 T = TypeVar("T")
@@ -41,7 +52,7 @@ async def _inside(step: StepActivity, calling: Awaitable[R]) -> R:
 class ChildStarter(Protocol):
     """Starts a child run and gives its result."""
 
-    async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
+    async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Json:
         """Drive the child to its end; raises ChildFailed when it does not complete."""
 
 
@@ -72,11 +83,14 @@ class Context:
         children: Callable[[], ChildStarter],
         receiver: Receiver,
         on_delta: Callable[[str, str], None] | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
+        self.limits: Mapping[str, int] = limits or {}  # that the operator of this process sets, by name
         self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
         self._store, self._path, self._clock, self._children = store, path, clock, children
-        self._receiver, self._activity = receiver, driven.activity
+        self._receiver, self._activity, self._levels = receiver, driven.activity, driven.levels
         self._on_delta = on_delta
+        self._inboxes: list[CallInbox] = []
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
 
     @cached_property
@@ -112,18 +126,35 @@ class Context:
         on_delta: OnDelta | None = None,
         dispatch: str | None = None,
         known: bool = False,
+        allowance: Allowance | None = None,
+        final_failures: Collection[str] = (),
+        inbox: CallInbox | None = None,
     ) -> Coroutine[Any, Any, Reply]:
         """Ask an agent, or run a command; answered once and paid once, however often the run is resumed.
 
         With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; an answer that does not
         fit is kept, and raises BadOutput without being asked again. `dispatch` sends this call "live" or in a "batch",
         whatever the run does with its others. `known` takes a reply or a failure that this run or the one it comes from
-        remembers, and raises ReplayMiss when there is none.
+        remembers, and raises ReplayMiss when there is none. `final_failures` are codes of failures that are not tried
+        again when the run is resumed: once recorded, they are raised as RecordedFailure. What comes into an `inbox`
+        reaches an agent at work that can be told more, and the prompt of whoever is asked again after an attempt that
+        had taken it in. Calls with the same `allowance` spend no more than it together; one that does not fit raises
+        BudgetExhausted.
         """
         request = _completed(ask(request) if isinstance(request, str) else request, system, schema)
         listener = on_delta or (self._listener(key) if stream else None)
         calling = self._path.call(
-            agent, request, key, timeout=timeout, on_delta=listener, stream=stream, mode=dispatch, known=known
+            agent,
+            request,
+            key,
+            timeout=timeout,
+            on_delta=listener,
+            stream=stream,
+            mode=dispatch,
+            known=known,
+            allowance=allowance,
+            final_failures=final_failures,
+            inbox=inbox,
         )
         found = calling if schema is None else _fitting(calling, schema)
         step = _STEP.get()
@@ -176,24 +207,47 @@ class Context:
         elif entry.kind is not EntryKind.EMIT:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for an event")
 
-    async def child(self, key: str, workload: str, spec: Json, *, budget_usd: str | float | None = None) -> Json:
-        """Run another workload inside this one, under this one's budget; started once, its result remembered."""
+    async def child(
+        self,
+        key: str,
+        workload: str,
+        spec: Json,
+        *,
+        budget_usd: str | float | None = None,
+        dispatch: str | None = None,
+        timeout: float | None = None,
+    ) -> Json:
+        """Run another workload inside this one, under this one's budget; started once, its result remembered.
+
+        `dispatch` sends its calls "live" or in a "batch", whatever this run does with its own; `timeout` is that of
+        the child. Raises ChildFailed, which names the run, when it does not complete.
+        """
         require_key(key)
         await self._path.halt.admit()
-        cap = None if budget_usd is None else from_usd(budget_usd)
+        options = ChildOptions(
+            cap=None if budget_usd is None else from_usd(budget_usd),
+            mode=None if dispatch is None else Mode(dispatch),
+            timeout=timeout,
+        )
         async with self._alone(key):
             try:
-                starting = self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)
+                starting = self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), options)
                 step = _STEP.get()
                 return await (starting if step is None else _inside(step, starting))
             except StopRun:  # it was stopped with this run, and may have had nothing to wait for
                 await self._path.halt.wait()
                 raise
+            except ChildFailed:  # canceled or timed out with this run, it is not a result of its own
+                await self._path.halt.admit()
+                raise
 
-    async def receive(self, key: str, channel: str, *, timeout: float | None = None) -> Signal | None:
+    async def receive(
+        self, key: str, channel: str, *, timeout: float | None = None, aside: bool = False
+    ) -> Signal | None:
         """Wait for the next signal of a channel of this run; the same one on resume, None when `timeout` is over.
 
         The time counts from the first time that this is waited for. A run that waits for nothing else needs no process.
+        `aside` is for a signal that may end other work: it is waited for beside that, and canceled when that is done.
         """
         require_key(key)
         until = None if timeout is None else await self.now(f"{key}/since") + timeout
@@ -203,8 +257,8 @@ class Context:
                 return Signal(**value[0]) if value else None
             await self._path.halt.admit()
             awaited = AwaitedSignal(address=self._run.lineage_level, channel=channel, until=until)
-            receiving, step = self._receiver.receive(key, awaited), _STEP.get()
-            return await (receiving if step is None else _inside(step, receiving))
+            receiving, step = self._receiver.receive(key, awaited, aside=aside), _STEP.get()
+            return await (receiving if step is None or aside else _inside(step, receiving))
 
     async def collect(self, key: str, channel: str, *, slot: str | None = None) -> Sequence[Signal]:
         """Take the signals of a channel of this run, or of a slot, that are there now; the same ones on resume."""
@@ -217,9 +271,48 @@ class Context:
             address = self._run.lineage_level if slot is None else slot_address(slot)
             return await self._receiver.collect(key, address, channel)
 
+    def inbox(
+        self, call: str, channel: str, *, slot: str | None = None, written: Callable[[Signal], str] = str
+    ) -> CallInbox:
+        """Return the inbox of the call with this key: signals of a channel of this run, or of a slot, as texts."""
+        address = self._run.lineage_level if slot is None else slot_address(slot)
+        awaited = AwaitedSignal(address=address, channel=channel)
+        inbox = CallInbox(self._receiver, call, awaited, recall=self._recall_signals, written=written)
+        self._inboxes.append(inbox)
+        return inbox
+
+    @property
+    def open_inbox(self) -> CallInbox | None:
+        """The inbox of a call that is being made; None when there is none."""
+        return next((inbox for inbox in self._inboxes if inbox.is_open), None)
+
+    async def _recall_signals(self, key: str) -> Sequence[Signal] | None:
+        known, value = await self._remembered(key, EntryKind.SIGNAL)
+        return [Signal(**one) for one in value] if known else None
+
     async def now(self, key: str) -> float:
         """Return the time, the same one on resume."""
         return float(await self.step(key, self._clock.now))
+
+    @property
+    def seconds(self) -> float:
+        """How long this run has been at work: what it waited for does not count. Another one on resume."""
+        return self._activity.stopwatch.elapsed
+
+    async def funds(self, key: str) -> Funds:
+        """Return what is spent and what the budgets of this run leave, the same on resume."""
+
+        async def read() -> Json:
+            levels = self._levels.now(self._clock.now())
+            balances = await self._store.runs.balances(level.id for level in levels)
+            found = funds_of(self._levels.lineage.id, levels, balances)
+            return {"spent": found.spent, "left": found.left}
+
+        return Funds(**await self.step(key, read))
+
+    def on_wire(self, key: str) -> bool:
+        """Return whether the agent of a call is at work on it: to cancel such a call may waste what it costs."""
+        return self._path.on_wire(key)
 
     def random(self, key: str) -> random.Random:
         """Return chance that is the same on resume, seeded by the run."""

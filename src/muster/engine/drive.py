@@ -23,6 +23,7 @@ from muster.domain.errors import (
     StoreFailed,
 )
 from muster.domain.run import Run, RunState
+from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
 from muster.engine.clock import Stopwatch
@@ -35,6 +36,7 @@ from muster.store.base import RunRelease
 LEASE_SECONDS = 15.0
 BEAT_SECONDS = 1.0
 SHORTEST_LOOK = 0.02
+SHORT_WAIT_SECONDS = 60.0
 LEAVE_LOOK_SECONDS = 0.05
 TURNS = 10  # of the loop: an answer that waits in its socket is read and settled within them
 
@@ -92,11 +94,19 @@ class Drive:
         self._abandoned = asyncio.Event()
         self.children: set[Drive] = set()
         self.over = asyncio.Event()
+        self.ended: Run | None = None  # as it was let go of
 
     @property
     def run(self) -> Run:
         """The run as it was when it was claimed."""
         return self._run
+
+    @property
+    def awaits_shortly(self) -> bool:
+        """Return whether the time of a signal that is waited for is over soon: a pause, for which nobody lets go."""
+        soon = self._with.clock.now() + SHORT_WAIT_SECONDS
+        own = any(one.until is not None and one.until <= soon for one in self._receiver.awaited)
+        return own or any(child.awaits_shortly for child in self.children)
 
     @property
     def all_parked(self) -> bool:
@@ -132,6 +142,11 @@ class Drive:
             self._path.halt.hold()
             self._help(self._cancel_when_quiet())
 
+    @property
+    def places(self) -> RunPlaces:
+        """The places for calls, which children share: the concurrency of a run is that of all its calls."""
+        return self._path.places
+
     def adopt(self, child: "Drive") -> None:
         """Take over a child; one that was claimed while this run was told to stop is told so too."""
         self.children.add(child)
@@ -155,7 +170,8 @@ class Drive:
         if self._stop is None:
             await self._work()
         # Else it was told to stop before it began.
-        return await self._release(_outcome(self._task))
+        self.ended = await self._release(_outcome(self._task))
+        return self.ended
 
     async def _work(self) -> None:
         self._task = asyncio.get_running_loop().create_task(_enter(self._workload, self._context, self._run.spec))
@@ -254,7 +270,7 @@ class Drive:
         self.stop(why, now=True)
 
     def _why_leave(self) -> LeftWaiting | None:
-        if not self.all_parked:
+        if not self.all_parked or self.awaits_shortly:
             return None
         if not self.any_parked:
             return AwaitsSignal(f"run {self._run.id} waits for a signal")

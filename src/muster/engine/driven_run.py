@@ -4,15 +4,17 @@ The call path, its branch for batches, the context and the drive of a run all st
 """
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from muster.domain.budget import Budgets, Excess, Level, overdraft, run_level
+from muster.domain.budget import Budgets, Excess, Level, UserBudget, overdraft, run_level
+from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import KeyReused, NotFound, Overdraft, RecordedFailure, ReplayMiss, StopRun
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import CALLS_ONLY, REPLAYS, Reuse, Run
+from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
 from muster.engine.clock import Activity, Clock
 from muster.store.base import Store
 
@@ -31,6 +33,15 @@ class Ancestor:
         if self.calls_only and kind in (EntryKind.STEP, EntryKind.EMIT, EntryKind.SIGNAL):
             return False
         return self.fork_key is None or (key != self.fork_key and not key.startswith(self.fork_key + "/"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildOptions:
+    """What a child run is given besides its spec; what is None it has from its parent."""
+
+    cap: Microdollars | None = None
+    mode: Mode | None = None
+    timeout: float | None = None
 
 
 class Inheritance:
@@ -52,12 +63,21 @@ class Inheritance:
         return not self._ancestors
 
     async def find(
-        self, key: str, digest: str, kind: EntryKind = EntryKind.CALL, *, final: bool = False
+        self,
+        key: str,
+        digest: str,
+        kind: EntryKind = EntryKind.CALL,
+        *,
+        final: bool = False,
+        failures: Collection[str] = (),
     ) -> Entry | None:
-        """Return an outcome to take over; in a replay, or where it must be known, a miss is an error with the key."""
+        """Return an outcome to take over; in a replay, or where it must be known, a miss is an error with the key.
+
+        A failure is taken over only then, or when its code is one of `failures`.
+        """
         final = final or self.replays
         entry = await self._nearest(key, kind)
-        if entry is not None and entry.digest == digest and _usable(entry, final):
+        if entry is not None and entry.digest == digest and _usable(entry, final, failures):
             return entry
         if final and (kind is EntryKind.CALL or any(ancestor.covers(key, kind) for ancestor in self._ancestors)):
             known = "another request was recorded under it" if entry and entry.digest != digest else "it has no outcome"
@@ -72,13 +92,12 @@ class Inheritance:
             return None
         return await self._store.batches.parked(entry.run, key)
 
-    async def child(self, key: str) -> RunId | None:
+    async def child(self, key: str) -> Run | None:
         """Return the child run that an ancestor had under this key."""
         entry = await self._nearest(key, EntryKind.CHILD)
         if entry is None or entry.kind is not EntryKind.CHILD:
             return None
-        newest = await self._store.reuser.newest_child(entry.run, key)
-        return newest.id if newest is not None else None
+        return await self._store.reuser.newest_child(entry.run, key)
 
     async def _nearest(self, key: str, kind: EntryKind) -> Entry | None:
         for ancestor in self._ancestors:
@@ -93,8 +112,14 @@ class Inheritance:
         return None
 
 
-def _usable(entry: Entry, final: bool) -> bool:
-    return entry.state is EntryState.DONE or (final and entry.state is EntryState.FAILED)
+def _usable(entry: Entry, final: bool, failures: Collection[str]) -> bool:
+    if entry.state is EntryState.FAILED:
+        return final or _is_one_of(entry, failures)
+    return entry.state is EntryState.DONE
+
+
+def _is_one_of(entry: Entry, failures: Collection[str]) -> bool:
+    return entry.error is not None and entry.error.get("code") in failures
 
 
 async def inheritance_of(store: Store, run: Run) -> Inheritance:
@@ -118,13 +143,25 @@ async def inheritance_of(store: Store, run: Run) -> Inheritance:
     return Inheritance(store, tuple(ancestors), reuse=reuse)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCaps:
+    """What a day may cost as the settings of this process say: all runs together, and those of each user."""
+
+    all: Microdollars | None = None
+    users: Mapping[str, Microdollars] = field(default_factory=dict)
+
+    def user(self, budget: UserBudget | None) -> UserBudget | None:
+        """Return the budget of a user with the cap that is set here; else the one that the run was created under."""
+        return None if budget is None else replace(budget, day_cap=self.users.get(budget.name, budget.day_cap))
+
+
 class Levels:
     """Gives the levels that count now; the day changes under a run that goes on past midnight (UTC)."""
 
-    def __init__(self, runs: tuple[Level, ...], day_cap: Microdollars | None) -> None:
+    def __init__(self, runs: tuple[Level, ...], day_cap: Microdollars | None, user: UserBudget | None = None) -> None:
         """Take the levels of runs, that of the lineage first."""
         self.runs = runs
-        self._day_cap = day_cap
+        self._day_cap, self._user = day_cap, user
         self._day = -1
         self._levels: tuple[Level, ...] = ()
 
@@ -132,8 +169,9 @@ class Levels:
         """Return the levels in the order in which they are locked."""
         day = int(at // 86_400)
         if day != self._day:
-            name = datetime.fromtimestamp(at, UTC).strftime("day:%Y-%m-%d")
-            everything = (*self.runs, Level(id=name, cap=self._day_cap))
+            name = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
+            users = () if self._user is None else (self._user.level(name),)
+            everything = (*self.runs, *users, Level(id=f"day:{name}", cap=self._day_cap))
             self._day, self._levels = day, tuple(sorted(everything, key=lambda level: level.id))
         return self._levels
 
@@ -145,7 +183,8 @@ class Levels:
     @property
     def capped(self) -> bool:
         """Return whether any level has a cap."""
-        return any(level.cap is not None for level in (*self.runs, Level(id="day", cap=self._day_cap)))
+        days = (self._day_cap, self._user and self._user.day_cap)
+        return any(cap is not None for cap in (*(level.cap for level in self.runs), *days))
 
 
 async def budgets_of(store: Store, run: Run) -> Budgets:
@@ -163,14 +202,14 @@ async def budgets_of(store: Store, run: Run) -> Budgets:
     return Budgets(lineage=run_level(run.id), above=tuple(above))
 
 
-async def levels_of(store: Store, run: Run, day_cap: Microdollars | None) -> Levels:
+async def levels_of(store: Store, run: Run, caps: DayCaps) -> Levels:
     """Return the levels of a run; where no day cap is set here, the one it was created under holds."""
     budgets = await budgets_of(store, run)
     names = tuple(dict.fromkeys((budgets.lineage, run_level(run.id), *budgets.above)))
     balances = await store.runs.balances(names)
-    caps = {name: balance.cap for name, balance in balances.items()}
-    runs = tuple(Level(id=name, cap=caps.get(name), in_ledger=True) for name in names)
-    return Levels(runs, budgets.day_cap if day_cap is None else day_cap)
+    known = {name: balance.cap for name, balance in balances.items()}
+    runs = tuple(Level(id=name, cap=known.get(name), in_ledger=True) for name in names)
+    return Levels(runs, budgets.day_cap if caps.all is None else caps.all, caps.user(budgets.user))
 
 
 async def overdraft_of(store: Store, run: RunId, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:
@@ -203,6 +242,8 @@ class DrivenRun:
     levels: Levels
     inheritance: Inheritance
     activity: Activity
+    # Goes into the volatile part of its requests; may hold what nobody else should know.
+    attached: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 class CallJournal:
@@ -212,16 +253,20 @@ class CallJournal:
         self._run, self._epoch, self._inheritance = driven.run.id, driven.epoch, driven.inheritance
         self._store, self._clock = store, clock
 
-    async def find(self, key: str, digest: str, *, final: bool = False) -> Entry | None:
-        """Return the entry of a call, taken over if it is another run's; raise its failure if that is `final`."""
+    async def find(self, key: str, digest: str, *, final: bool = False, failures: Collection[str] = ()) -> Entry | None:
+        """Return the entry of a call, taken over if it is another run's; raise its failure if it is not tried again.
+
+        That is so for all failures of what is `final` or replayed, else for those whose code is one of `failures`.
+        """
         entry = await self._store.journal.find(self._run, key)
         if entry is not None:
             require_same(key, entry.digest, digest)
         else:
-            entry = await self._inheritance.find(key, digest, final=final)
+            entry = await self._inheritance.find(key, digest, final=final, failures=failures)
             if entry is not None:
                 await self._store.reuser.reuse(self._run, self._epoch, entry, self._clock.now())
-        if entry is not None and entry.error is not None and (final or self._inheritance.replays):
+        final = final or self._inheritance.replays
+        if entry is not None and entry.error is not None and (final or _is_one_of(entry, failures)):
             raise RecordedFailure(entry.error)
         return entry
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Set
+from collections.abc import Coroutine, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from muster.domain.budget import Budgets, lineage_level
+from muster.domain.budget import Budgets, UserBudget, lineage_level
+from muster.domain.canonical import Json
 from muster.domain.errors import (
     BadConfiguration,
     Conflict,
@@ -19,16 +20,17 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import RunId, new_run_id
-from muster.domain.money import Microdollars
+from muster.domain.observation import RunBegan, RunEnded
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
 from muster.engine.batches.batcher import Batcher
+from muster.engine.calls.limiter import LimiterStatus
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
 from muster.engine.children import Children
 from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Leave, Listener
-from muster.engine.driven_run import DrivenRun, budgets_of, inheritance_of, levels_of
+from muster.engine.driven_run import DayCaps, DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, RunRelease
@@ -47,12 +49,19 @@ class Engine:
     """Drives runs in this process."""
 
     def __init__(
-        self, services: CallServices, *, workloads: WorkloadSource, driver: Driver, day_cap: Microdollars | None
+        self,
+        services: CallServices,
+        *,
+        workloads: WorkloadSource,
+        driver: Driver,
+        day_caps: DayCaps,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         self._with = services
         self._workloads = workloads
         self._driver = driver
-        self._day_cap = day_cap
+        self._day_caps = day_caps
+        self._limits = limits or {}  # that workloads hold, by name
         self._drives: dict[RunId, Drive] = {}
         self._canceling: set[asyncio.Task[None]] = set()
         self._beginning: set[_Beginning] = set()
@@ -61,9 +70,9 @@ class Engine:
         """Make an id for a run."""
         return new_run_id(self._with.clock.now(), self._with.random)
 
-    async def create(self, new: NewRun) -> Run:
-        """Store a run, under a budget of its own unless it says another; nothing drives it yet."""
-        budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._day_cap)
+    async def create(self, new: NewRun, user: UserBudget | None = None) -> Run:
+        """Store a run, under a budget of its own and that of its user unless it says another; nothing drives it yet."""
+        budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._day_caps.all, user=user)
         return await self._with.store.runs.create(replace(new, budgets=budgets))
 
     async def budgets_of(self, run: Run) -> Budgets:
@@ -77,12 +86,14 @@ class Engine:
         *,
         leave: Leave = Leave.NEVER,
         before: Preparation | None = None,
+        attached: Mapping[str, Json] | None = None,
     ) -> Coroutine[Any, Any, Run]:
         """Claim a run and drive it until it is over, let go, or only waits for what `leave` names.
 
+        What is `attached` goes into the volatile part of its requests while it is driven here, and is not remembered.
         A stop counts for it from the moment of this call on, before its coroutine has had a turn.
         """
-        return self._drive_root(run_id, on_delta, leave, before, self._expect())
+        return self._drive_root(run_id, on_delta, leave, before, attached, self._expect())
 
     async def _drive_root(
         self,
@@ -90,13 +101,14 @@ class Engine:
         on_delta: Listener | None,
         leave: Leave,
         before: Preparation | None,
+        attached: Mapping[str, Json] | None,
         beginning: _Beginning,
     ) -> Run:
         try:
             run = await self._with.store.runs.get(run_id)
             if run is None:
                 raise NotFound(f"there is no run {run_id}")
-            run = await self._drive(run, on_delta, None, beginning, leave=leave, before=before)
+            run = await self._drive(run, on_delta, None, beginning, leave=leave, before=before, attached=attached)
         finally:
             self._beginning.discard(beginning)
         if run.state is RunState.CANCELED:
@@ -163,6 +175,16 @@ class Engine:
     def on_wire(self) -> int:
         """How many calls are on the wire."""
         return self._with.wire_count.open
+
+    @property
+    def parked(self) -> int:
+        """How many calls wait in batches."""
+        return self.batcher.parked if self.uses_batches else 0
+
+    @property
+    def limits(self) -> Mapping[str, LimiterStatus]:
+        """How the limiters of this process stand, by name."""
+        return self._with.limiters.status()
 
     @property
     def driving(self) -> frozenset[RunId]:
@@ -237,23 +259,24 @@ class Engine:
         *,
         leave: Leave = Leave.NEVER,
         before: Preparation | None = None,
+        attached: Mapping[str, Json] | None = None,
     ) -> Run:
         """Claim a run and drive it to its end, under its parent if it is a child."""
         workload = self._workloads.find(run.workload)
-        driven = await self._take(run)
+        driven = await self._take(run, attached or {})
         whole = workload if before is None else prepared(workload, before)
-        drive = self._prepare(driven, whole, on_delta, leave)
+        drive = self._prepare(driven, whole, on_delta, leave, parent)
         self._beginning.discard(beginning)
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])
-        ended = await self._to_end(drive, parent)
+        ended = await self._to_end(drive, driven.epoch, parent)
         if batches := await self._with.store.batches.of_run(run.id):
             await self.batcher.round_off(run.id, batches)
         return ended
 
-    async def _take(self, run: Run) -> DrivenRun:
+    async def _take(self, run: Run, attached: Mapping[str, Json]) -> DrivenRun:
         """Claim a run; what it counts under and comes from is read before."""
-        levels = await levels_of(self._with.store, run, self._day_cap)
+        levels = await levels_of(self._with.store, run, self._day_caps)
         inheritance = await inheritance_of(self._with.store, run)
         claim = await self._begin(run)
         return DrivenRun(
@@ -262,36 +285,55 @@ class Engine:
             levels=levels,
             inheritance=inheritance,
             activity=Activity(Stopwatch(self._with.clock, run.active)),
+            attached=attached,
         )
 
-    def _prepare(self, driven: DrivenRun, workload: Workload, on_delta: Listener | None, leave: Leave) -> Drive:
+    def _prepare(
+        self, driven: DrivenRun, workload: Workload, on_delta: Listener | None, leave: Leave, parent: Drive | None
+    ) -> Drive:
         """Put together the call path, the context and the drive of a run; its children are driven under that drive."""
 
         async def drive_child(child: Run) -> Run:
             return await self._drive(child, None, drive, _Beginning())
 
         store, clock = self._with.store, self._with.clock
-        path = CallPath(self._with, driven)
         children = partial(Children, driven, store=store, clock=clock, new_id=self.new_id, drive=drive_child)
         receiver = Receiver(driven, store, clock, self._with.kill)
+        path = CallPath(self._with, driven, receiver, None if parent is None else parent.places)
         context = Context(
-            driven, store=store, path=path, clock=clock, children=children, receiver=receiver, on_delta=on_delta
+            driven,
+            store=store,
+            path=path,
+            clock=clock,
+            children=children,
+            receiver=receiver,
+            on_delta=on_delta,
+            limits=self._limits,
         )
         drive = Drive(self._with, driven, workload=workload, context=context, path=path, receiver=receiver, leave=leave)
         return drive
 
-    async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:
+    async def _to_end(self, drive: Drive, epoch: int, parent: Drive | None) -> Run:
+        if self._with.observe is not None:
+            self._with.observe(RunBegan(drive.run, epoch))
+        broke: BaseException | None = None
         self._drives[drive.run.id] = drive
         _UNDER_WAY.add(drive.run.id)
         if parent is not None:
             parent.adopt(drive)
         try:
             return await drive.to_end()
+        except BaseException as error:
+            broke = error
+            raise
         finally:
             del self._drives[drive.run.id]
             _UNDER_WAY.discard(drive.run.id)
             if parent is not None:
                 parent.children.discard(drive)
+            if self._with.observe is not None:
+                ended = drive.ended  # also when whoever waited for that was canceled
+                self._with.observe(RunEnded(drive.run, broke) if ended is None else RunEnded(ended))
 
     async def _begin(self, run: Run) -> Claim:
         """Claim a run; canceled, let go of it again."""

@@ -21,6 +21,9 @@ POINTS = (
     "batch.collected",
     "signal.before_take",
     "signal.taken",
+    "question.asked",
+    "question.before_take",
+    "question.answered",
     "run.claimed",
     "run.before_release",
 )

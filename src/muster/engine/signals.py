@@ -1,9 +1,13 @@
 """Signals as a run receives them: waited for without using up its time, taken once, remembered under a key."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from uuid import NAMESPACE_URL, uuid5
 
-from muster.domain.canonical import digest
+from muster.agents.base import InboxMessage
+from muster.domain.call import Request
+from muster.domain.canonical import Json, digest
 from muster.domain.entry import AwaitedSignal, EntryKind, Signal
 from muster.engine.clock import Clock
 from muster.engine.driven_run import DrivenRun
@@ -28,20 +32,40 @@ class Receiver:
         """What is waited for now."""
         return tuple(self._awaited.values())
 
-    async def receive(self, key: str, awaited: AwaitedSignal) -> Signal | None:
-        """Wait for the next signal of a channel and remember it under the key; None when the time for it is over."""
+    async def receive(self, key: str, awaited: AwaitedSignal, *, aside: bool = False) -> Signal | None:
+        """Wait for the next signal of a channel and remember it under the key; None when the time for it is over.
+
+        Waiting `aside` does not count: whether the run waits is for its other work to say.
+        """
         while True:
-            with self._activity.receiving(), self._waits(key, awaited):
+            with nullcontext() if aside else self._activity.receiving(), self._waits(key, awaited):
                 over = await self._until_there(awaited)
             # No longer counted as waiting: a run is not let go of while it takes what came.
             taken = await self._take(key, awaited, most=1, even_none=over)
             if taken is not None:
                 return taken[0] if taken else None
 
+    async def wait(self, key: str, awaited: AwaitedSignal) -> bool:
+        """Wait, in a call that is counted already, until a signal is there; returns whether the time for it is over."""
+        with self._activity.awaiting(), self._waits(key, awaited):
+            return await self._until_there(awaited)
+
     async def collect(self, key: str, address: str, channel: str) -> Sequence[Signal]:
         """Take all signals of a channel that are there, which may be none, and remember them under the key."""
         taken = await self._take(key, AwaitedSignal(address=address, channel=channel), most=MOST, even_none=True)
         return taken or ()
+
+    async def take_only(self, key: str, awaited: AwaitedSignal, numbers: Sequence[int]) -> Sequence[Signal]:
+        """Take some signals of a channel, as far as they are still there, and remember them under the key."""
+        return await self._take(key, awaited, most=MOST, even_none=False, only=tuple(numbers)) or ()
+
+    async def untaken(self, awaited: AwaitedSignal) -> Sequence[Signal]:
+        """Return the signals of a channel that nobody has taken."""
+        return await self._store.signals.untaken(awaited.address, awaited.channel, MOST)
+
+    async def change(self) -> None:
+        """Wait until something was written, or it is time to look again."""
+        await self._store.changes.wait(LOOK_SECONDS)
 
     async def _until_there(self, awaited: AwaitedSignal) -> bool:
         """Wait until there is a signal, or the time for it is over; returns whether it is."""
@@ -51,7 +75,9 @@ class Receiver:
             await self._store.changes.wait(self._pause(awaited))
         return False
 
-    async def _take(self, key: str, awaited: AwaitedSignal, *, most: int, even_none: bool) -> Sequence[Signal] | None:
+    async def _take(
+        self, key: str, awaited: AwaitedSignal, *, most: int, even_none: bool, only: tuple[int, ...] = ()
+    ) -> Sequence[Signal] | None:
         self._kill.reach("signal.before_take")
         taken = await self._store.signals.take(
             SignalTaking(
@@ -64,6 +90,7 @@ class Receiver:
                 at=self._clock.now(),
                 most=most,
                 even_none=even_none,
+                only=only,
             )
         )
         self._kill.reach("signal.taken")
@@ -81,3 +108,79 @@ class Receiver:
             yield
         finally:
             del self._awaited[key]
+
+
+Recall = Callable[[str], Awaitable[Sequence[Signal] | None]]
+
+
+class CallInbox:
+    """The signals of a channel that reach one call while it is made, remembered below the key of the call.
+
+    What an attempt has taken in is in the request of the next one: a call that is made again loses and repeats nothing.
+    """
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        call: str,
+        awaited: AwaitedSignal,
+        *,
+        recall: Recall,
+        written: Callable[[Signal], str],
+    ) -> None:
+        self._receiver, self._call, self._awaited = receiver, call, awaited
+        self._recall, self._written = recall, written
+        self._taken: list[Sequence[Signal]] = []  # by earlier attempts and this one, in order
+        self._seen: set[int] = set()  # the numbers of those that were offered to this attempt, or read by it
+        self._offered: dict[str, int] = {}  # the same by the id of the message, of those that were offered
+        self._lock = asyncio.Lock()
+        self.is_open = False  # the call is being made
+
+    async def open(self, request: Request) -> Request:
+        """Begin an attempt: return the request with everything that attempts before it have taken in."""
+        async with self._lock:
+            while (known := await self._recall(self._key)) is not None:
+                self._taken.append(known)
+        self._seen.clear()
+        self._offered.clear()
+        self.is_open = True
+        texts: list[Json] = [self._written(one) for taken in self._taken for one in taken]
+        return request.attach({"inbox": texts}) if texts else request
+
+    def close(self) -> None:
+        """End an attempt: what was offered and not taken stays where it was."""
+        self.is_open = False
+
+    async def next(self) -> InboxMessage:
+        """Wait for the next message that was not offered to this attempt."""
+        while True:
+            for signal in await self._unseen():
+                id_ = str(uuid5(NAMESPACE_URL, f"{self._awaited.address}/{signal.channel}/{signal.seq}"))
+                self._seen.add(signal.seq)
+                self._offered[id_] = signal.seq
+                return InboxMessage(id=id_, text=self._written(signal))
+            await self._receiver.change()
+
+    async def taken(self, message: InboxMessage) -> None:
+        """Write down that the agent has taken a message in."""
+        await self._take([self._offered[message.id]])
+
+    async def read(self) -> Sequence[Signal]:
+        """Take all messages that were not offered, for an agent that asks for them by itself."""
+        numbers = [signal.seq for signal in await self._unseen()]
+        self._seen.update(numbers)  # before they are taken, or they could be offered meanwhile
+        return await self._take(numbers) if numbers else ()
+
+    async def _unseen(self) -> Sequence[Signal]:
+        return [one for one in await self._receiver.untaken(self._awaited) if one.seq not in self._seen]
+
+    async def _take(self, numbers: Sequence[int]) -> Sequence[Signal]:
+        async with self._lock:
+            found = await self._receiver.take_only(self._key, self._awaited, numbers)
+            if found:
+                self._taken.append(found)
+        return found
+
+    @property
+    def _key(self) -> str:
+        return f"{self._call}/inbox/{len(self._taken) + 1:03d}"

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from muster.domain.errors import AwaitsSignal, Conflict, MusterError
 from muster.domain.ids import RunId
@@ -28,12 +28,15 @@ class Worker:
         *,
         most: int,
         leaves_out: frozenset[str] = frozenset(),
+        admits: Callable[[Run, Collection[Run]], bool] = lambda run, driven: True,
         on_end: Callable[[Run], Awaitable[None]],
         on_error: Callable[[RunId, MusterError], None],
     ) -> None:
         self._store, self._engine, self._clock = store, engine, clock
         self._most, self._on_end, self._on_error = most, on_end, on_error
         self._leaves_out = leaves_out  # workloads that others drive
+        self._admits = admits  # whether a run may be driven beside others; it is looked at again when one ends
+        self._driven: dict[RunId, Run] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
@@ -83,12 +86,13 @@ class Worker:
             return
         for run in await self._store.runs.submitted(limit=1000 + len(self._left_alone)):
             if len(self._tasks) < self._most and not self._closing and self._takes(run):
+                self._driven[run.id] = run
                 self._tasks[run.id] = asyncio.get_running_loop().create_task(self._drive(run.id))
 
     def _takes(self, run: Run) -> bool:
         due = self._left_alone.get(run.id, 0.0) <= self._clock.monotonic()
         ours = run.workload not in self._leaves_out and run.id not in self._tasks
-        return due and ours and self._engine.knows(run.workload)
+        return due and ours and self._engine.knows(run.workload) and self._admits(run, self._driven.values())
 
     async def _drive(self, run_id: RunId) -> None:
         try:
@@ -102,4 +106,4 @@ class Worker:
             self._left_alone[run_id] = math.inf  # trying it again would fail again
             self._on_error(run_id, error)
         finally:
-            del self._tasks[run_id]
+            del self._tasks[run_id], self._driven[run_id]

@@ -56,6 +56,7 @@ class Worktree:
     repository: Path  # the root of the user's repository
     kind: Isolation
     notes: tuple[str, ...] = ()  # what is not there: submodules, contents of Git LFS
+    made: str = ""  # another one whenever its files were made anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ class TreeRecord:
     fetched: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # of a clone's branches: the name here, commit
     copied: Mapping[str, str] = field(default_factory=dict)  # digests of files that were copied into it
     notes: tuple[str, ...] = ()
+    made: str = ""  # another one whenever its files were made anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,7 @@ class Layout:
             repository=self.root,
             kind=record.kind,
             notes=record.notes,
+            made=record.made,
         )
 
     @asynccontextmanager
@@ -220,7 +223,7 @@ async def find_layout(git: GitCommands, base_dir: Path | None, lock_seconds: flo
         if "not a git repository" not in answer.words:
             raise git.failed(asked, answer)
         raise BadArgument(
-            f"{git.folder} is not in a git repository, so no worktree can be made",
+            f"{git.folder} is not in a git repository, so it has no worktrees",
             suggestions=("create one with git init and commit, or choose isolation none",),
         )
     bare, common, own = os.fsdecode(answer.output).removesuffix("\n").split("\n", 2)
@@ -290,4 +293,5 @@ def _decode(found: Any, name: str) -> TreeRecord:
         fetched={str(name): (str(here), str(commit)) for name, (here, commit) in found["fetched"].items()},
         copied=dict(found["copied"]),
         notes=tuple(found["notes"]),
+        made=str(found.get("made", "")),
     )

@@ -1,18 +1,20 @@
 """What an agent left in its tree, kept as commits: nothing of it is lost, whatever state the tree is in.
 
 Work goes to the branch of the tree. It goes to another one, `muster/NAME-2` and so on, when the tree is in the middle
-of a merge or rebase (the tree then stays as it is), or when its HEAD has left the history of that branch.
+of a merge or rebase (the tree then stays as it is), when its HEAD has left the history of that branch, or when it was
+stashed.
 """
 
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch, our_branches, unused
+from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch, our_branches, start_commit, unused
 from muster.git.commands import GitCommands
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, incoming_ref
 from muster.git.locks import remove_stale
-from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot
+from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot, tree_of_files
+from muster.git.stashes import move_stashes
 
 MOST_FILES = 5_000  # that are listed one by one
 _MOST_MESSAGE = 20_000  # characters
@@ -47,14 +49,6 @@ class SavedWork:
     operation: str | None = None  # what the tree is in the middle of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlap:
-    """A path that more than one branch changed."""
-
-    path: str
-    branches: tuple[str, ...]
-
-
 async def save_tree(layout: Layout, record: TreeRecord, message: str) -> SavedWork:
     """Commit what is uncommitted in a tree, and make sure that a branch holds its HEAD; the caller holds its lock."""
     git = layout.tree_git(record)
@@ -70,6 +64,7 @@ async def save_tree(layout: Layout, record: TreeRecord, message: str) -> SavedWo
                 await git.ask("symbolic-ref", "HEAD", HEADS + branch)
         if operation is None:
             await asyncio.to_thread(adopt_index, layout, record, seen.index)
+    record = await move_stashes(layout, record)
     if record.kind is Isolation.CLONE:
         record = await _fetch(layout, record)
     return await _describe(layout, record, uncommitted, seen, operation)
@@ -84,6 +79,13 @@ async def keep_head(layout: Layout, record: TreeRecord) -> TreeRecord:
     return record if head is None else (await _keep(layout, record, head, None))[0]
 
 
+async def commit_files(layout: Layout, new: Sequence[str], message: str) -> str:
+    """Return a commit with the user's files as they are now, on top of HEAD; HEAD itself when nothing differs."""
+    head = await start_commit(layout, None)
+    tree = await tree_of_files(layout, new)
+    return head if tree == await _tree_of(layout.git, head) else await _commit(layout.git, tree, head, message)
+
+
 async def diff_of_saved(layout: Layout, work: SavedWork, most_bytes: int) -> str:
     """Return the patch of what was saved."""
     return await _patch(layout.git, work.base, work.head, most_bytes)
@@ -93,15 +95,6 @@ async def diff_of_tree(layout: Layout, record: TreeRecord, most_bytes: int) -> s
     """Return the patch from the base of a tree to its files as they are; the caller holds its lock."""
     async with snapshot(layout, record) as seen:
         return await _patch(layout.tree_git(record), record.base, seen.id, most_bytes)
-
-
-async def find_overlaps(layout: Layout, works: Sequence[SavedWork]) -> tuple[Overlap, ...]:
-    """Return the paths that more than one of some branches changed."""
-    found: dict[str, list[str]] = {}
-    for work in {work.branch: work for work in works}.values():
-        for path in (await layout.git.ask(*_COMPARE, "--name-only", work.base, work.head)).shown:
-            found.setdefault(path, []).append(work.branch)
-    return tuple(Overlap(path=path, branches=tuple(who)) for path, who in sorted(found.items()) if len(who) > 1)
 
 
 async def _tree_of(git: GitCommands, commit: str | None) -> str:

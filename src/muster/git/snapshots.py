@@ -14,6 +14,7 @@ from muster.git.commands import GitCommands, storable
 from muster.git.layout import Layout, TreeRecord
 
 _INDEX = "muster-index-"
+_USERS_INDEX = "muster-files-"
 _MOST_UNSAVED = 1_000  # paths
 _OPERATIONS = {
     "rebase-merge": "rebase",
@@ -40,6 +41,26 @@ def operation_in(git_dir: Path) -> str | None:
     return next((name for file, name in _OPERATIONS.items() if (git_dir / file).exists()), None)
 
 
+async def tree_of_files(layout: Layout, new: Sequence[str]) -> str:
+    """Write the user's tracked files as they are now, and some that git does not know, into a tree object.
+
+    Ignored files are left out. The user's index is read and never written.
+    """
+    index = layout.own / f"{_USERS_INDEX}{uuid4().hex}"
+    git = layout.git.with_index(index)
+    try:
+        await asyncio.to_thread(_copy_index, layout.own, index)
+        await git.ask("add", "--update", "--", ".")
+        unknown = set((await git.ask("ls-files", "-z", "--others", "--exclude-standard")).parts)
+        wanted = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in new if path in unknown)
+        if wanted:
+            await git.ask("add", "--pathspec-from-file=-", "--pathspec-file-nul", told=wanted)
+        return (await git.ask("write-tree")).text
+    finally:
+        for left in (index, index.with_name(f"{index.name}.lock")):
+            left.unlink(missing_ok=True)
+
+
 @asynccontextmanager
 async def snapshot(layout: Layout, record: TreeRecord) -> AsyncIterator[TreeSnapshot]:
     """Write the files of a tree into git through an index of our own: that of the tree, and its lock, are untouched."""
@@ -47,6 +68,7 @@ async def snapshot(layout: Layout, record: TreeRecord) -> AsyncIterator[TreeSnap
     index = git_dir / f"{_INDEX}{uuid4().hex}"
     own = git.with_index(index)
     try:
+        _drop_indexes(git_dir)  # what killed ones left
         await asyncio.to_thread(_copy_index, git_dir, index)
         listed = await own.run("ls-files", "-z", "--others", "--exclude-standard")
         if listed.code != 0:  # the agent broke its index: begin with none, the files are all there
@@ -103,8 +125,7 @@ async def _repositories_in(git: GitCommands) -> set[str]:
 
 
 def _copy_index(git_dir: Path, index: Path) -> None:
-    """Begin with the index of the tree, which knows the files that did not change; drop what killed ones left."""
-    _drop_indexes(git_dir)
+    """Begin with the index of the tree, which knows the files that did not change."""
     try:
         # With its time: git looks into files that were changed in the second in which their index was written.
         shutil.copy2(git_dir / "index", index)

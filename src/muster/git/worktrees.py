@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.git.branches import branch_for, commit_of, move_branch, our_branches, start_commit
@@ -29,8 +30,9 @@ from muster.git.layout import (
 )
 from muster.git.locks import remove_stale
 from muster.git.merges import Merge, apply_merge, merge_branch
+from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
 from muster.git.retention import Collected, collect_trees, discard
-from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, keep_head, save_tree
+from muster.git.saved_work import SavedWork, commit_files, diff_of_saved, diff_of_tree, keep_head, save_tree
 
 _MOST_NAMED = 10  # submodules that are named in a note
 _LEAST_FREE = 100_000  # bytes without which a disk counts as full
@@ -91,6 +93,13 @@ class Worktrees:
         async with layout.tree_lock(tree.name) as held:
             return await save_tree(held, _known(held, tree.name), message)
 
+    async def commit_files(self, new: Sequence[str], message: str) -> str:
+        """Return a commit, which no branch has, with the user's tracked files as they are now and some new ones.
+
+        Trees that begin at it see what the user has not committed. Nothing of the user's is touched.
+        """
+        return await commit_files(await self._layout(), new, message)
+
     async def diff(self, work: Worktree | SavedWork, most_bytes: int) -> str:
         """Return the changes since the base as a patch of bounded size; of a tree with what is uncommitted."""
         layout = await self._layout()
@@ -99,9 +108,9 @@ class Worktrees:
         async with layout.tree_lock(work.name) as held:
             return await diff_of_tree(held, _known(held, work.name), most_bytes)
 
-    async def overlaps(self, works: Sequence[SavedWork]) -> tuple[Overlap, ...]:
-        """Return the paths that more than one branch changed."""
-        return await find_overlaps(await self._layout(), works)
+    async def overlaps(self, edits: Sequence[BranchEdits]) -> tuple[Overlap, ...]:
+        """Return the paths that more than one branch changed, and which of them changed the same lines."""
+        return await find_overlaps(await self._layout(), edits)
 
     async def merge(
         self, branch: str, target: str | None = None, check: Callable[[Path], Awaitable[None]] | None = None
@@ -148,7 +157,8 @@ class Worktrees:
                 f"{layout.path(name)} is there already, and was not made by Muster",
                 suggestions=("move it away, or use another name or base folder",),
             )
-        record = TreeRecord(name=name, kind=kind, state=TreeState.MAKING, branch="", base=base)
+        made = uuid4().hex[:12]
+        record = TreeRecord(name=name, kind=kind, state=TreeState.MAKING, branch="", base=base, made=made)
         if before is not None and lost:
             record = replace(record, branch=before.branch, others=before.others, fetched=before.fetched)
         try:

@@ -9,6 +9,7 @@ from muster.domain.canonical import Json
 from muster.git.layout import Isolation, Worktree
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
+from muster.pool.setup import SETUP_SECONDS, TreeSetup
 
 MOST_FILES = 200  # that are listed in a result
 
@@ -29,8 +30,19 @@ async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]
     """Return where a task works: in its tree, made unless it is there, at the same sub-folder as in the project."""
     if slot["isolation"] == Isolation.NONE:
         return slot["folder"], None
-    tree = await worktrees_of(slot).create(slot["tree"], Isolation(slot["isolation"]), copy=tuple(slot["copy"]))
+    tree = await worktrees_of(slot).create(
+        slot["tree"], Isolation(slot["isolation"]), ref=slot.get("ref"), copy=tuple(slot["copy"])
+    )
     return str(await asyncio.to_thread(_inside, Path(slot["folder"]), tree)), tree
+
+
+def setup_of(slot: Mapping[str, Any]) -> TreeSetup:
+    """Return what prepares the tree of a task, with the environment of its slot."""
+    return TreeSetup(
+        commands=tuple(tuple(command) for command in slot.get("setup", ())),
+        seconds=slot.get("setup_secs", SETUP_SECONDS),
+        environment=slot["environment"],
+    )
 
 
 def _inside(folder: Path, tree: Worktree) -> Path:

@@ -45,5 +45,10 @@ def prompt_of(task: TaskSpec, feedback: Sequence[str], mail: Sequence[Signal]) -
     parts += [f"Your work was reviewed and rejected ({number}):\n{text}" for number, text in enumerate(feedback, 1)]
     if feedback:
         parts.append("Do the task again and take every review into account.")
-    parts += [f"Message from {one.sender or 'the operator'}:\n{one.payload}" for one in mail]
+    parts += [message_text(one) for one in mail]
     return "\n\n".join(parts)
+
+
+def message_text(message: Signal) -> str:
+    """Return a message as an agent reads it."""
+    return f"Message from {message.sender or 'the operator'}:\n{message.payload}"

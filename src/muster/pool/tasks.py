@@ -11,14 +11,23 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run, RunState
 from muster.git.layout import Isolation
+from muster.text.words import choice_error
 
 WORKLOAD = "task"
 REVIEW = "review"  # the channel on which a task hears what a person thinks of it
 INBOX = "inbox"  # the channel of a slot's messages
+TREE_KEY = "tree/told"  # in the journal of a task: its working tree
 SLOT_KEY = "slot"  # in the journal of a task: the slot that it was given, with its settings at that time
 
 MOST_PROMPT = 1_000_000  # characters
 MOST_REJECTIONS = 100
+
+
+class OnPermission(StrEnum):
+    """What a task does whose agent asks for a person's permission."""
+
+    FAIL = "fail"
+    ASK = "ask"  # it waits for a decision, and the agent's session is continued with it
 
 
 class TaskState(StrEnum):
@@ -74,6 +83,8 @@ class TaskSpec:
     settings: Mapping[str, Json] = field(default_factory=dict)  # of the agent, over those of slot and pool
     cwd: str = ""  # a folder below the project
     isolation: str | None = None  # None: that of the pool
+    on_permission: str | None = None  # None: that of the slot, else of the pool
+    ref: str | None = None  # the commit at which its working tree begins; None: HEAD
     review: bool = False
     max_rejections: int = 3
     after: tuple[str, ...] = ()  # ids of tasks that must be completed first
@@ -88,9 +99,13 @@ class TaskSpec:
         if len(self.prompt) > MOST_PROMPT:
             raise BadArgument(f"the prompt of a task must have at most {MOST_PROMPT:,} characters")
         if self.isolation not in (None, *Isolation):
-            raise BadArgument(f"isolation must be one of {', '.join(Isolation)}, not {self.isolation!r}")
+            raise BadArgument(choice_error(tuple(Isolation), self.isolation), argument="isolation")
+        if self.on_permission not in (None, *OnPermission):
+            raise BadArgument(choice_error(tuple(OnPermission), self.on_permission), argument="on_permission")
         if not 1 <= self.max_rejections <= MOST_REJECTIONS:
-            raise BadArgument(f"max_rejections must be between 1 and {MOST_REJECTIONS}, not {self.max_rejections}")
+            raise BadArgument(
+                f"must be between 1 and {MOST_REJECTIONS}, not {self.max_rejections}", argument="max_rejections"
+            )
 
     def stored(self) -> dict[str, Any]:
         """Return the spec of its run; what is not said is left out."""
@@ -118,6 +133,7 @@ class SlotProfile:
     system: str = ""
     tags: tuple[str, ...] = ()
     settings: Mapping[str, Json] = field(default_factory=dict)
+    on_permission: str | None = None  # None: that of the pool
 
     def fits(self, task: TaskSpec) -> bool:
         """Return whether a task may be given to this slot."""

@@ -1,19 +1,20 @@
 """The workload of a task: done in a slot, reviewed by a person if that is asked for, again until it is approved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from typing import Any
 
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.entry import Signal
 from muster.domain.errors import BadConfiguration, CallFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.pool.isolation import save, working_folder
+from muster.pool.isolation import save, setup_of, working_folder
+from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
-from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, WORKLOAD, TaskSpec, read_task
+from muster.pool.setup import prepare_tree
+from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, TREE_KEY, WORKLOAD, read_task
 
 
 class TaskRejected(CallFailed):
@@ -47,12 +48,16 @@ async def task(ctx: Context, spec: Any) -> Json:
     folder, tree = await working_folder(slot)
     if tree is not None:
         told = {"branch": tree.branch, "path": str(tree.path), "base": tree.base, "notes": list(tree.notes)}
-        await ctx.emit("tree/told", "task.tree", told)
+        await ctx.emit(TREE_KEY, "task.tree", told)
+        await prepare_tree(ctx, tree, setup_of(slot), "task.setup")
     feedback: list[str] = []
+    granted: Sequence[str] = ()  # tools, by a person, for the rest of the task
     for round_ in count():
         mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot["id"])
         try:
-            reply = await _work(ctx, asked, slot, round_, feedback, mail, folder)
+            session = asked.session if not round_ else None
+            request = request_for(asked, slot, feedback=feedback, mail=mail, folder=folder, session=session)
+            reply, granted = await call_with_permissions(ctx, slot, request, work_key(round_), granted)
         except CallFailed:
             if tree is not None:  # what it has done until then is not lost
                 await ctx.step(f"{saved_key(round_)}/{ctx.run}", partial(save, slot))
@@ -67,21 +72,6 @@ async def task(ctx: Context, spec: Any) -> Json:
         if len(feedback) >= asked.max_rejections:
             raise TaskRejected(f"rejected {len(feedback)} times; the last feedback: {feedback[-1]}")
     raise AssertionError  # it counts without end
-
-
-async def _work(
-    ctx: Context,
-    asked: TaskSpec,
-    slot: Mapping[str, Any],
-    round_: int,
-    feedback: Sequence[str],
-    mail: Sequence[Signal],
-    folder: str,
-) -> Reply:
-    request = request_for(
-        asked, slot, feedback=feedback, mail=mail, folder=folder, session=asked.session if not round_ else None
-    )
-    return await ctx.call(slot["agent"], request, key=work_key(round_), schema=asked.schema, stream=True)
 
 
 def _result(reply: Reply, feedback: Sequence[str], saved: Json) -> dict[str, Json]:

@@ -17,7 +17,15 @@ from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
 from muster.settings.file import VerifySection, load_configuration
-from muster.settings.sections import AgentSection, PoolSection, SlotSection, key_variable
+from muster.settings.sections import (
+    AgentSection,
+    BattlesSection,
+    ObservabilitySection,
+    PoolSection,
+    SlotSection,
+    key_variable,
+)
+from muster.settings.service import HooksSection, LibrarySection, ServeSection, TokenSection
 
 __all__ = [
     "CONFIG_FILE",
@@ -34,6 +42,7 @@ __all__ = [
 CONFIG_FILE = "muster.toml"
 HOME = ".muster"
 DATABASE = "muster.db"
+REQUEST_TIMEOUT_MS = "600000"
 GIT = ".git"  # a folder, or in worktrees and submodules a file
 
 SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
@@ -56,6 +65,12 @@ class Settings:
     verify: VerifySection = field(default_factory=VerifySection)
     pool: PoolSection = field(default_factory=PoolSection)
     slots: tuple[SlotSection, ...] = ()
+    tokens: tuple[TokenSection, ...] = ()
+    serve: ServeSection = field(default_factory=ServeSection)
+    hooks: HooksSection = field(default_factory=HooksSection)
+    library: LibrarySection = field(default_factory=LibrarySection)
+    battles: BattlesSection = field(default_factory=BattlesSection)
+    observability: ObservabilitySection = field(default_factory=ObservabilitySection)
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # holds secrets
     crash_at: tuple[str, int] | None = None
 
@@ -68,15 +83,48 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """The values that must never be written anywhere."""
         named = {key for section in self.agents.values() if (key := key_variable(section))}
+        named |= {token.secret_env for token in self.tokens}
         keys = {value for name in {*SECRET_VARIABLES, *named} if (value := self.variables.get(name, ""))}
         given = (pair for section in self.agents.values() for pair in self._given(section))
         found = keys.union(proxy_secrets(self.variables), *(secrets_in(name, value) for name, value in given))
         return tuple(sorted(found))
 
     @property
+    def workload_limits(self) -> Mapping[str, int]:
+        """The limits of the operator that workloads hold, by the names that they know them by."""
+        return {"battles.runs": self.battles.runs, "battles.concurrency": self.battles.concurrency}
+
+    @property
     def network(self) -> Network:
         """The proxies and certificates that the environment names."""
         return read_network(self.variables)
+
+    @property
+    def request_timeout(self) -> float:
+        """The seconds that a request to the service may take (REQUEST_TIMEOUT_MS)."""
+        text = self.variables.get("REQUEST_TIMEOUT_MS") or REQUEST_TIMEOUT_MS
+        if not text.isascii() or not text.isdigit() or int(text) == 0:
+            raise BadConfiguration(
+                f"REQUEST_TIMEOUT_MS={text!r} is not a number of milliseconds",
+                suggestions=(f"set it to a whole number above 0, such as {REQUEST_TIMEOUT_MS}, or unset it",),
+            )
+        return int(text) / 1000
+
+    @property
+    def trace_exporter(self) -> str | None:
+        """How traces are sent, "otlp" or "console"; None: not at all. Variables of OpenTelemetry go first."""
+        return read_trace_exporter(self.variables, self.observability.otel)
+
+    @property
+    def trace_protocol(self) -> str:
+        """The protocol of OTLP."""
+        return read_trace_protocol(self.variables)
+
+    @property
+    def trace_content(self) -> bool:
+        """Return whether prompts and answers stand in traces."""
+        said = self.variables.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
+        return said in _CONTENT_IN_SPANS if said else self.observability.otel_content
 
     def _given(self, section: AgentSection) -> Iterator[tuple[str, str]]:
         """Yield the variables that an agent is given."""
@@ -122,6 +170,12 @@ def load_settings(
         verify=configuration.verify,
         pool=configuration.pool,
         slots=configuration.slots,
+        tokens=configuration.tokens,
+        serve=configuration.serve,
+        hooks=configuration.hooks,
+        library=configuration.library,
+        battles=configuration.battles,
+        observability=configuration.observability,
         variables=dict(environment),
         crash_at=_crash_at(environment.get("MUSTER_CRASH_AT")),
     )
@@ -176,10 +230,42 @@ def parse_budget(amount: str | float | None) -> Microdollars | None:
     """Read a budget given on the command line or in Python; nothing at all is no budget."""
     if amount is None:
         return None
-    cap = from_usd(amount)
+    cap = from_usd(amount, "budget")
     if cap <= 0:
-        raise BadArgument(f"a budget must be more than 0, not {amount}", suggestions=("leave it out for none",))
+        raise BadArgument(
+            f"must be more than 0, not {amount}", argument="budget", suggestions=("leave it out for no limit",)
+        )
     return cap
+
+
+_CONTENT_IN_SPANS = frozenset({"true", "span_only", "span_and_event"})
+_TRACE_EXPORTERS = ("otlp", "console")
+_TRACE_PROTOCOLS = ("http/protobuf", "grpc")
+
+
+def read_trace_exporter(variables: Mapping[str, str], wanted: bool) -> str | None:
+    """Return the exporter of traces; raises BadConfiguration for one that is not supported."""
+    named = variables.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    if variables.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or named == "none":
+        return None
+    if named and named not in _TRACE_EXPORTERS:
+        raise BadConfiguration(
+            f"OTEL_TRACES_EXPORTER={named} is not supported",
+            suggestions=("use otlp, console or none", "or unset OTEL_TRACES_EXPORTER"),
+        )
+    return named or ("otlp" if wanted else None)
+
+
+def read_trace_protocol(variables: Mapping[str, str]) -> str:
+    """Return the protocol of OTLP; raises BadConfiguration for one that is not supported."""
+    names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    name = next((name for name in names if variables.get(name, "").strip()), "")
+    protocol = variables.get(name, "").strip().lower() or _TRACE_PROTOCOLS[0]
+    if protocol not in _TRACE_PROTOCOLS:
+        raise BadConfiguration(
+            f"{name}={protocol} is not supported", suggestions=(f"use {' or '.join(_TRACE_PROTOCOLS)}", f"unset {name}")
+        )
+    return protocol
 
 
 PROXY_VARIABLES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")

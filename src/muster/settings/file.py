@@ -12,19 +12,21 @@ from msgspec import field
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
-from muster.settings.sections import KINDS, AgentSection, PoolSection, SlotSection, Strict
+from muster.settings.sections import (
+    KINDS,
+    AgentSection,
+    BattlesSection,
+    ObservabilitySection,
+    PoolSection,
+    SlotSection,
+    Strict,
+)
+from muster.settings.service import HooksSection, LibrarySection, ServeSection, TokenSection
+from muster.text.words import choice_error, conversion_words
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 _TYPES: dict[str, type] = {"str": str, "object": dict, "array": list, "int": int, "float": float, "bool": bool}
-_WORDS = {
-    "str": "a string",
-    "object": "a table",
-    "array": "a list",
-    "int": "an integer",
-    "float": "a number",
-    "bool": "true or false",
-}
 
 
 class Misfit(Exception):
@@ -82,13 +84,9 @@ def _misfit(what: str, kind: type[msgspec.Struct], names: tuple[str, ...]) -> Mi
         return UnknownKey((*names, unknown[1]), _keys_of(kind))
     if missing := re.search(r"missing required field `(.*)`", what):
         return Misfit((*names, missing[1]), "is missing")
-    if what.startswith("Invalid enum value"):
-        return Misfit(names, f"must be one of {', '.join(map(repr, _choices(kind, names[-1])))}")
-    expected = re.match(r"Expected `(\w+)[^`]*`(?: ([<>]=? [\d.]+))?(?:, got `(\w+)`)?", what)
-    if expected is None:
-        return Misfit(names, what)
-    must = " ".join(filter(None, (_WORDS.get(expected[1], expected[1]), expected[2])))
-    return Misfit(names, f"must be {must}" + (f", not {_WORDS.get(expected[3], expected[3])}" if expected[3] else ""))
+    if given := re.match(r"Invalid enum value (.*)", what):
+        return Misfit(names, choice_error(_choices(kind, names[-1]), given[1].strip("'")))
+    return Misfit(names, conversion_words(what, "a table"))
 
 
 def _place(found: Any, path: str, what: str) -> tuple[str, ...]:
@@ -117,6 +115,7 @@ def _choices(kind: type[msgspec.Struct], name: str) -> list[str]:
 
 _KEYS = ("api_key", "key", "token")
 _SLOT_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_TOKEN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _RESERVED_SLOT = re.compile(r"slot-[0-9]+|all")  # the ids of slots, and what stands for all of them
 
 
@@ -152,6 +151,12 @@ class Configuration(Strict, frozen=True, kw_only=True):
     verify: VerifySection = VerifySection()
     pool: PoolSection = PoolSection()
     slots: tuple[SlotSection, ...] = ()
+    tokens: tuple[TokenSection, ...] = ()
+    serve: ServeSection = ServeSection()
+    hooks: HooksSection = HooksSection()
+    library: LibrarySection = LibrarySection()
+    battles: BattlesSection = BattlesSection()
+    observability: ObservabilitySection = ObservabilitySection()
 
 
 class BadConfigurationFile(BadFile, BadConfiguration):
@@ -167,8 +172,10 @@ def load_configuration(path: Path) -> Configuration:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return Configuration()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfigurationFile(str(path), f"cannot be read: {error}") from error
+    except OSError as error:
+        raise BadConfigurationFile(str(path), f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadConfigurationFile(str(path), "is not UTF-8") from error
     try:
         return read_configuration(_parsed(path, text))
     except Misfit as misfit:
@@ -203,6 +210,12 @@ def read_configuration(found: Mapping[str, Any]) -> Configuration:
         verify=fit(found.get("verify", {}), VerifySection, ("verify",)),
         pool=_pool(found.get("pool", {})),
         slots=_slots(found.get("slots", [])),
+        tokens=_tokens(found.get("tokens", [])),
+        serve=fit(found.get("serve", {}), ServeSection, ("serve",)),
+        hooks=fit(found.get("hooks", {}), HooksSection, ("hooks",)),
+        library=fit(found.get("library", {}), LibrarySection, ("library",)),
+        battles=fit(found.get("battles", {}), BattlesSection, ("battles",)),
+        observability=fit(found.get("observability", {}), ObservabilitySection, ("observability",)),
     )
 
 
@@ -211,7 +224,17 @@ def _pool(found: Any) -> PoolSection:
     if not pool.min_slots <= pool.slots <= pool.max_slots:
         bounds = f"between min_slots {pool.min_slots} and max_slots {pool.max_slots}"
         raise Misfit(("pool", "slots"), f"must be {bounds}, not {pool.slots}")
+    _require_commands(pool)
     return pool
+
+
+def _require_commands(pool: PoolSection) -> None:
+    try:
+        commands = pool.setup_commands
+    except ValueError as error:
+        raise Misfit(("pool", "setup"), f"a command cannot be split into arguments: {error}") from None
+    if any(not command or not command[0] for command in commands):
+        raise Misfit(("pool", "setup"), 'a command must name a program, such as "npm ci" or ["npm", "ci"]')
 
 
 def _slots(found: Any) -> tuple[SlotSection, ...]:
@@ -228,6 +251,20 @@ def _slots(found: Any) -> tuple[SlotSection, ...]:
     return slots
 
 
+def _tokens(found: Any) -> tuple[TokenSection, ...]:
+    if not isinstance(found, list):
+        raise Misfit(("tokens",), "must be sections [[tokens]], one for each user")
+    tokens = tuple(fit(each, TokenSection, ("tokens",)) for each in found)
+    names = [token.name for token in tokens]
+    for name in names:
+        if _TOKEN_NAME.fullmatch(name) is None:
+            rule = "use up to 40 letters, digits, dots, hyphens and underscores"
+            raise Misfit(("tokens", "name"), f"{name!r} cannot be the name of a token; {rule}")
+        if names.count(name) > 1:
+            raise Misfit(("tokens", "name"), f"two tokens are called {name!r}")
+    return tokens
+
+
 def read_agent(name: str, found: Any) -> AgentSection:
     """Read the section of one agent, by its kind."""
     names = ("agents", name)
@@ -237,7 +274,7 @@ def read_agent(name: str, found: Any) -> AgentSection:
         raise Misfit(names, 'missing key "kind", for example kind = "program"')
     kind = found["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
-        raise Misfit((*names, "kind"), f"must be one of {', '.join(map(repr, KINDS))}")
+        raise Misfit((*names, "kind"), choice_error(tuple(KINDS), kind))
     return fit(found, KINDS[kind], names)
 
 
@@ -248,9 +285,9 @@ def _budget(found: Any) -> BudgetSection:
         try:
             cap = None if amount is None else from_usd(amount)
         except BadArgument as error:
-            raise Misfit(("budget", name), error.message) from error
+            raise Misfit(("budget", name), error.predicate) from error
         if cap is not None and cap <= 0:
-            raise Misfit(("budget", name), "a budget must be more than 0")
+            raise Misfit(("budget", name), f"must be more than 0, not {amount}")
     return budget
 
 
@@ -261,6 +298,15 @@ def _told(misfit: Misfit) -> str:
     if misfit.names[-1] in _KEYS:
         message = 'no keys in this file; name the environment variable that holds the key: key_env = "MY_KEY"'
     return ": ".join(part for part in (".".join(names), message) if part)
+
+
+def setting_place(path: Path, *names: str) -> str:
+    """Return the names of a setting, with its file and line if it stands there, for an error that is found later."""
+    try:
+        line = _line_of(path.read_text(encoding="utf-8"), names)
+    except (OSError, UnicodeDecodeError):
+        line = None
+    return ": ".join([*([f"{path}:{line}"] if line else []), ".".join(names)])
 
 
 def _line_of(text: str, names: Sequence[str]) -> int | None:
@@ -296,6 +342,12 @@ PARTS = {
     "verify": VerifySection,
     "pool": PoolSection,
     "slots": tuple[SlotSection, ...],
+    "tokens": tuple[TokenSection, ...],
+    "serve": ServeSection,
+    "hooks": HooksSection,
+    "library": LibrarySection,
+    "battles": BattlesSection,
+    "observability": ObservabilitySection,
 }
 
 

@@ -1,5 +1,6 @@
 """The sections of muster.toml that declare agents, one for each kind."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -130,6 +131,8 @@ class CliSection(_Process, frozen=True, kw_only=True):
     kind: Literal["cli"]
     command: tuple[str, ...]  # "{prompt}", "{system}", "{model}", "{session}" and "{budget}" stand for themselves
     resume: tuple[str, ...] = ()  # added to the command to go on with "{session}"
+    allow: tuple[str, ...] = ()  # added to it for each "{tool}" that a person has granted
+    mcp: tuple[str, ...] = ()  # added in a slot of the pool, whose MCP server is told of in the file "{mcp_config}"
     model: str | None = None
     output: Literal["text", "json", "jsonl"] = "text"
     answer: str | None = None  # JSONPaths, into the answer or into the line that holds it
@@ -148,7 +151,18 @@ class CliSection(_Process, frozen=True, kw_only=True):
     tool_result: str | None = None
     tool_failed: str | None = None  # jsonl: the id of a tool that has failed
     permission: str | None = None  # jsonl: it asks for permission to use the tool that is found here
+    permission_input: str | None = None  # jsonl: what it wants to use that tool with
+    permission_patterns: tuple[str, ...] = ()  # regular expressions; a line that one finds asks for permission
+    message: dict[str, Any] | None = None  # jsonl: the line that tells it "{message}" while it works, with an "{id}"
+    message_taken: str | None = None  # jsonl: the id of a message that it has taken in
     subscription: bool = False
+
+
+class HumanSection(Strict, frozen=True, kw_only=True):
+    """A person, whose answers a run waits for."""
+
+    kind: Literal["human"]
+    timeout_secs: Seconds | None = None  # for which an answer is waited for, whether or not a process runs
 
 
 class PoolSection(Strict, frozen=True, kw_only=True):
@@ -160,13 +174,25 @@ class PoolSection(Strict, frozen=True, kw_only=True):
     budget_usd: Dollars | None = None  # of all tasks since the pool was created
     default_task_budget_usd: Dollars | None = None
     slot_assignment_timeout_secs: Seconds = 300.0  # of `task run`
+    supervisor_enabled: bool = True  # a slot whose agent could not be started is tried again
+    supervisor_interval_secs: Seconds = 30.0  # before the first of these tries, doubled before each other
     max_restarts: Count = 3  # failures to start an agent, after which its slot takes no more tasks
     max_pending: Count = 10_000  # tasks
+    recursion: bool = False  # whether agents in slots can start tasks
     isolation: Literal["none", "worktree", "clone"] | None = None  # None: worktree for CLI agents in git, else none
     worktree_base_dir: Path | None = None  # left out: .muster/worktrees of the repository
+    worktree_keep_days: Amount | None = None  # None: until their work is merged
     copy: tuple[str, ...] = ()  # files that a new worktree gets, such as ".env"
+    on_permission: Literal["fail", "ask"] = "fail"  # what a task does whose agent asks for permission
+    setup: tuple[tuple[str, ...] | str, ...] = ()  # commands that prepare a new worktree; never run by a shell
+    setup_timeout_secs: Seconds = 900.0  # of each of them
     agent: str | None = None
     system: str = ""
+
+    @property
+    def setup_commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return the commands that prepare a new worktree as arguments; raises ValueError for an open quote."""
+        return tuple(tuple(shlex.split(one)) if isinstance(one, str) else one for one in self.setup)
 
 
 class SlotSection(Strict, frozen=True, kw_only=True):
@@ -183,6 +209,7 @@ class SlotSection(Strict, frozen=True, kw_only=True):
     permission_mode: str | None = None
     max_turns: Count | None = None
     tools: tuple[str, ...] = ()
+    on_permission: Literal["fail", "ask"] | None = None  # None: that of the pool
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -192,7 +219,24 @@ class SlotSection(Strict, frozen=True, kw_only=True):
         return found | ({"tools": list(self.tools)} if self.tools else {})
 
 
-AgentSection = ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection
+class BattlesSection(Strict, frozen=True, kw_only=True):
+    """`[battles]`: who judges battles that name nobody, and the limits of scale tests."""
+
+    judge: str | None = None  # when a goal is set; left out: the small model of the provider of the agent
+    confirm_judge: str | None = None  # left out: the judge
+    counterpart: str | None = None  # left out: the agent under test plays both sides
+    runs: Count = 10  # battles of one scale test, at most
+    concurrency: Count = 3  # battles of one scale test at the same time, at most
+
+
+class ObservabilitySection(Strict, frozen=True, kw_only=True):
+    """`[observability]`: traces of OpenTelemetry."""
+
+    otel: bool = False
+    otel_content: bool = False  # prompts and answers in spans
+
+
+AgentSection = ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection | HumanSection
 
 KINDS: dict[str, type[AgentSection]] = {
     "anthropic": ModelSection,
@@ -203,6 +247,7 @@ KINDS: dict[str, type[AgentSection]] = {
     "python": PythonSection,
     "claude-code": ClaudeSection,
     "cli": CliSection,
+    "human": HumanSection,
 }
 
 

@@ -34,6 +34,7 @@ only members (`expired`, `duplicate`, `missing`, `unknown_id`) or whole batches 
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -47,6 +48,8 @@ from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.script import ECHO, Line, Rule, Script
 from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault, kinds_of
 from muster.text.documents.toml_reader import toml_flaw
+from muster.text.json_documents import json_words
+from muster.text.words import conversion_words
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -229,7 +232,7 @@ def _convert(found: Json, kind: type[T], name: str) -> T:
     except msgspec.ValidationError as error:
         what, _, rest = str(error).partition(" - at `")
         place = rest.rpartition("$")[2].rstrip("`")
-        raise BadArgument(f"{name}{place}: {what}") from None
+        raise BadArgument(f"{name}{place}: {conversion_words(what)}") from None
 
 
 def _load(path: Path) -> Json:
@@ -265,12 +268,12 @@ def _parse_json(path: Path, text: str) -> Json:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise BadFile(str(path), error.msg, line=error.lineno, column=error.colno) from None
+        raise BadFile(
+            str(path), f"not valid JSON: {json_words(error)}", line=error.lineno, column=error.colno
+        ) from None
 
 
 def _parse_toml(path: Path, text: str) -> Json:
-    import tomllib
-
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -25,6 +25,7 @@ from muster.domain.run import (
     Run,
     RunState,
     Spent,
+    StartRequest,
 )
 from muster.store.base import Attempt
 from muster.store.queries import Row
@@ -43,6 +44,15 @@ class Codec:
     """Writes JSON text that never holds a configured secret."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
+        self._named = tuple(secrets)
+        self._spell(self._named)
+
+    def hide(self, secret: str) -> None:
+        """Take one more secret out of what is written from now on."""
+        self._named = (*self._named, secret)
+        self._spell(self._named)
+
+    def _spell(self, secrets: Sequence[str]) -> None:
         named = [secret for secret in secrets if len(secret) >= 8]
         # As they are, and as they stand in JSON text; the longest first, so that no rest of one is left.
         spelled = {text for secret in named for text in (secret, *_spellings(secret))}
@@ -126,6 +136,10 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "created_at": new.created_at,
         "lineage": budgets.lineage,
         "levels": codec.text(budgets),
+        "owner": budgets.user and budgets.user.name,
+        "client": new.request and new.request.client,
+        "request_key": new.request and new.request.key,
+        "request_digest": new.request and new.request.digest,
     }
 
 
@@ -162,6 +176,7 @@ def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
         "calls_reused": run.calls.reused,
         "lineage": run.budgets and run.budgets.lineage,
         "levels": codec.optional(run.budgets),
+        "owner": run.owner,
     }
 
 
@@ -197,7 +212,14 @@ def run_of(row: Row) -> Run:
         spent=spent_of(row),
         total=spent_of(row, "total_"),
         budgets=None if row["levels"] is None else _budgets_decoder.decode(row["levels"]),
+        request=_request_of(row),
     )
+
+
+def _request_of(row: Row) -> StartRequest | None:
+    if row["client"] is None:
+        return None
+    return StartRequest(client=row["client"], key=row["request_key"], digest=row["request_digest"])
 
 
 def _lease_of(row: Row) -> Lease:

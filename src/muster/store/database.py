@@ -10,9 +10,9 @@ from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, Event, Opening, Settled, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState
+from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, StartRequest
 from muster.store import deletions, journal, runs
-from muster.store.base import Attempt, Claim, Record, RunRelease
+from muster.store.base import Attempt, Claim, Record, RunPage, RunRelease
 from muster.store.batches.changes import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.events import NewEvent, write_event
@@ -113,11 +113,23 @@ class DatabaseRuns:
         """Return the runs that wait for a worker, the oldest first."""
         return [run_of(row) for row in self._reader.rows("select_submitted", {"limit": limit})]
 
-    async def match(self, reference: str) -> Sequence[Run]:
+    async def match(self, reference: str, owner: str | None = None) -> Sequence[Run]:
         """Return the runs that an id, the beginning of an id, or a name stands for."""
         # Ids are lower case letters and digits, so "{" is the first character after all of them.
-        parameters = {"reference": reference, "after": reference + "{"}
+        parameters = {"reference": reference, "after": reference + "{", "owner": owner}
         return [run_of(row) for row in self._reader.rows("match_runs", parameters)]
+
+    async def requested(self, owner: str | None, request: StartRequest) -> Run | None:
+        """Return the run that a request of a user started before."""
+        return runs.requested(self._reader, owner, request)
+
+    async def page(self, wanted: RunPage) -> Sequence[Run]:
+        """Return a page of runs, the newest first."""
+        return runs.page(self._reader, wanted)
+
+    async def ended(self, before: float, limit: int) -> Sequence[RunId]:
+        """Return runs that are nobody's children and ended before a time."""
+        return [RunId(row["id"]) for row in self._reader.rows("select_ended", {"before": before, "limit": limit})]
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
         """Ask the driver to stop; a run that nobody drives is canceled at once."""

@@ -2,7 +2,7 @@
 
 import shlex
 
-from muster.domain.budget import run_level
+from muster.domain.budget import part_level, run_level
 from muster.domain.errors import Conflict, NotFound, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
@@ -13,6 +13,7 @@ from muster.store.settlements import settle_open_attempts
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
 MOST_ROWS = 1000  # deleted in one transaction
 MOST_PIECES = 16  # of a megabyte each
+_OF_RUNS = ("run", "lineage")  # kinds of budgets that end with their runs
 
 
 def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:
@@ -37,14 +38,25 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
     database.execute("set_trait", {"name": DELETING + run, "value": str(at)})
-    for table in ("partials", "batch_runs", "reviews"):
+    for table in ("partials", "batch_runs", "reviews", "slot_tasks", "awaits"):
         database.execute(f"delete_{table}", {"run_id": run})
     has_children = database.execute("detach_children", {"id": run}) > 0
     database.execute("delete_run", {"id": run})
+    database.execute("delete_signals", {"address": found.lineage_level})
+    _delete_budgets(database, found, has_children=has_children)
+
+
+def _delete_budgets(database: DatabaseConnection, run: Run, *, has_children: bool) -> None:
+    """Delete the budgets that no run counts under any more; those of days and pools stay."""
+    parts = part_level(run.lineage_level, "")
+    database.execute("delete_unused_parts", {"lineage": run.lineage_level, "low": parts, "high": parts[:-1] + "0"})
     if not has_children:  # they count under the budgets of this run, also when one of them is resumed
-        for level in {run_level(run), found.lineage_level}:
+        for level in {run_level(run.id), run.lineage_level}:
             database.execute("delete_unused_budget", {"id": level})
-        database.execute("delete_signals", {"address": found.lineage_level})
+    for level in run.budgets.above if run.budgets else ():
+        kind, _, owner = level.partition(":")
+        if kind in _OF_RUNS:
+            database.execute("delete_orphaned_budget", {"id": level, "owner": owner, "named": f'%"{level}"%'})
 
 
 def _get(database: DatabaseConnection, run: RunId) -> Run:

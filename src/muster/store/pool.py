@@ -1,12 +1,13 @@
 """The pool in the database: slots, the tasks they were given, its driver and the context that slots share."""
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from math import inf
 
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, Run, RunState
-from muster.store.base.pool import POOL, POOL_LEVEL, PoolRecord, SlotRecord, SlotStanding
+from muster.store.base.pool import POOL, POOL_LEVEL, PoolRecord, SlotOutcome, SlotRecord, SlotStanding
 from muster.store.codec import Codec, run_of
 from muster.store.queries import DatabaseConnection, Parameters, Row, first
 from muster.store.writer import Writer
@@ -43,21 +44,56 @@ class DatabasePool:
         return self._writer.run(lambda db: db.execute("delete_slot", {"name": name}) > 0)
 
     def assign(self, slot: str, run: RunId) -> Awaitable[bool]:
-        """Give a task to a slot that is active and has none."""
-        return self._writer.run(lambda db: db.execute("assign_slot", {"name": slot, "run_id": run}) > 0)
+        """Give a task to a slot that is active and has none, and remember that it had it."""
+
+        def work(database: DatabaseConnection) -> bool:
+            given = {"name": slot, "run_id": run}
+            return database.execute("assign_slot", given) > 0 and database.execute("put_slot_task", given) > 0
+
+        return self._writer.run(work)
 
     def free(self, slot: str, run: RunId) -> Awaitable[None]:
         """Take a task from a slot."""
         return self._write("free_slot", {"name": slot, "run_id": run})
 
+    def note_outcome(self, outcome: SlotOutcome) -> Awaitable[None]:
+        """Write how the last task of a slot ended."""
+        values = {
+            "name": outcome.slot,
+            "failures": outcome.failures,
+            "error": self._codec.clean(outcome.error),
+            "completed": int(outcome.completed),
+            "errored": int(outcome.errored),
+        }
+        return self._write("note_outcome", values)
+
     async def tasks(self, states: Iterable[RunState], limit: int = 10_000) -> Sequence[Run]:
-        """Return the tasks in some states, the oldest first."""
+        """Return the runs in some states, the oldest first."""
         found = [
             run_of(row)
             for state in states
             for row in self._reader.rows("select_task_runs", {"state": str(state), "limit": limit})
         ]
         return sorted(found, key=lambda run: (run.created_at, run.id))[:limit]
+
+    async def newest_tasks(self, before: Run | None = None, limit: int = 100) -> Sequence[Run]:
+        """Return the newest tasks that were created before another one, the newest first."""
+        created_at, id_ = (inf, "") if before is None else (before.created_at, before.id)
+        scope = {"created_at": created_at, "id": id_, "limit": limit}
+        return [run_of(row) for row in self._reader.rows("select_newest_task_runs", scope)]
+
+    async def count_tasks(self) -> Mapping[RunState, int]:
+        """Return how many tasks are in each state."""
+        return {RunState(row["state"]): row["number"] for row in self._reader.rows("count_task_runs", {})}
+
+    async def tasks_of_slot(self, slot: str, limit: int = 10) -> Sequence[RunId]:
+        """Return the newest runs of tasks that a slot was the last to have, the newest first."""
+        rows = self._reader.rows("select_slot_tasks", {"slot": slot, "limit": limit})
+        return [RunId(row["run_id"]) for row in rows]
+
+    async def slot_costs(self) -> Mapping[str, Microdollars]:
+        """Return what the tasks of each slot have cost, by its name."""
+        return {row["slot"]: Microdollars(int(row["cost"])) for row in self._reader.rows("sum_slot_costs", {})}
 
     async def pool(self) -> PoolRecord | None:
         """Return the pool; None when no task was ever submitted."""

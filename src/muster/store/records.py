@@ -1,4 +1,4 @@
-"""What people say about runs: baselines and reviews."""
+"""What people say about runs, and what users did through servers: baselines, reviews, and the audit log."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.review import Opinion, Review
 from muster.store import runs
-from muster.store.base import Baseline
+from muster.store.base import AuditRecord, Baseline
 from muster.store.codec import Codec
 from muster.store.queries import DatabaseConnection, Parameters, Row, first
 from muster.store.writer import Writer
@@ -97,4 +97,43 @@ def _review_of(row: Row) -> Review:
         at=row["reviewed_at"],
         note=row["note"],
         by=row["reviewer"],
+    )
+
+
+class DatabaseAudit:
+    """What users did through servers."""
+
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    def add(self, record: AuditRecord) -> Awaitable[None]:
+        """Remember what somebody did."""
+        parameters = {
+            "at": record.at,
+            "user_name": record.user,
+            "client": record.client,
+            "action": record.action,
+            "subject": self._codec.clean(record.subject),
+            "request_id": self._codec.clean(record.request_id),
+        }
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("add_audit", parameters)
+
+        return self._writer.run(work)
+
+    async def newest(self, before: int | None = None, limit: int = 100) -> Sequence[AuditRecord]:
+        """Return records, the newest first."""
+        return [_audit_of(row) for row in self._reader.rows("select_audit", {"before": before, "limit": limit})]
+
+
+def _audit_of(row: Row) -> AuditRecord:
+    return AuditRecord(
+        seq=row["seq"],
+        at=row["at"],
+        user=row["user_name"],
+        client=row["client"],
+        action=row["action"],
+        subject=row["subject"],
+        request_id=row["request_id"],
     )

@@ -4,7 +4,7 @@ A vacuum claims the whole store for itself; no run is claimed meanwhile.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
-from muster.store.base import Claim, RunRelease
+from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartRequest, move
+from muster.store.base import Claim, RunPage, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.deletions import require_deleted
 from muster.store.events import NewEvent, write_event
@@ -40,10 +40,7 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     A resumed run joins the lineage of the one it continues, and is refused when nothing is left of its budget.
     """
     if database.execute("insert_run", run_parameters(new, codec)) == 0:
-        row = first(database.rows("select_child", {"parent_id": new.parent, "parent_key": new.parent_key}))
-        if row is None:
-            raise Conflict(f"run {new.id} exists already")
-        return get(database, RunId(row["id"]))
+        return _existing(database, new)
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _join_lineage(database, new)
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
@@ -51,6 +48,54 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
     write_event(database, codec, NewEvent(run=new.id, kind="run.created", data=data, at=new.created_at))
     return get(database, new.id)
+
+
+def _existing(database: DatabaseConnection, new: NewRun) -> Run:
+    """Return the run in place of which another was to be made: a child, or one of the same request."""
+    row = first(database.rows("select_child", {"parent_id": new.parent, "parent_key": new.parent_key}))
+    if row is not None:
+        return get(database, RunId(row["id"]))
+    owner = new.budgets.user.name if new.budgets and new.budgets.user else None
+    found = requested(database, owner, new.request) if new.request is not None else None
+    if found is None:
+        raise Conflict(f"run {new.id} exists already")
+    return found
+
+
+def requested(database: DatabaseConnection, owner: str | None, request: StartRequest) -> Run | None:
+    """Return the run that a user's request started before; raises Conflict for another request under its key."""
+    if request.key is None:
+        return None
+    row = first(database.rows("select_requested", {"owner": owner or "", "request_key": request.key}))
+    found = None if row is None else get(database, RunId(row["id"]))
+    if found is not None and found.request is not None and found.request.digest != request.digest:
+        raise Conflict(
+            "another request was made under this idempotency key or id", suggestions=("use a new one for each request",)
+        )
+    return found
+
+
+def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
+    """Read a page of runs, the newest first."""
+    before_at, before_id = wanted.before or (None, None)
+    rows = database.rows(
+        "page_runs",
+        {
+            "owner": wanted.owner,
+            "states": _listed(wanted.states),
+            "workloads": _listed(wanted.workloads),
+            "roots": int(wanted.roots),
+            "before_at": before_at,
+            "before_id": before_id,
+            "limit": wanted.limit,
+        },
+    )
+    return [run_of(row) for row in rows]
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = ",".join(names)
+    return f",{found}," if found else ""
 
 
 def _join_lineage(database: DatabaseConnection, new: NewRun) -> None:
@@ -98,12 +143,12 @@ def beat(database: DatabaseConnection, run: RunId, epoch: int, until: float, act
 
 
 def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, ending: RunRelease) -> Run:
-    """Let go of a run in its new state and tell it; one that would go on is canceled if that was asked for."""
+    """Let go of a run in its new state and tell it; if a cancel was asked for, it wins over whatever came later."""
     before = get(database, run)
     if before.lease.epoch != epoch:
         raise LeaseLost(f"another driver has taken run {run}")
-    if before.cancel_requested and ending.state not in TERMINAL:
-        ending = replace(ending, state=RunState.CANCELED, reason=RunCanceled.code, error=None)
+    if before.cancel_requested and ending.state is not RunState.CANCELED:
+        ending = replace(ending, state=RunState.CANCELED, reason=RunCanceled.code, error=None, result=None)
     move(before.state, ending.state)
     settle_open_attempts(database, codec, run, ending.at)  # there are none, unless a settlement could not be written
     database.execute("release_run", _ending_parameters(run, epoch, ending, codec))

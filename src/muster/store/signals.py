@@ -1,6 +1,6 @@
 """Signals in the database: sent once, taken once and in order, with the journal entry that remembers them."""
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
 from muster.domain.entry import AwaitedSignal, Entry, EntryKind, EntryState, NewSignal, Signal
 from muster.domain.errors import Conflict
@@ -12,6 +12,8 @@ from muster.store.events import NewEvent, write_event
 from muster.store.journal import Fences, find, write_entry
 from muster.store.queries import DatabaseConnection, Row, first
 from muster.store.writer import Writer
+
+OUTSIDE = "outside"  # taken by nobody's run
 
 
 class DatabaseSignals:
@@ -37,15 +39,20 @@ class DatabaseSignals:
         """Take what is there and remember it under the key."""
         return self._writer.run(lambda db: take(db, self._codec, taking))
 
+    def mark_read(self, address: str, channel: str, limit: int) -> Awaitable[Sequence[Signal]]:
+        """Return what is there to a reader outside of any run."""
+        scope = {"address": address, "channel": channel}
+        return self._writer.run(lambda db: _take_rows(db, scope, limit, OUTSIDE))
+
     async def untaken(self, address: str, channel: str, limit: int = 1) -> Sequence[Signal]:
         """Return the signals of a channel that nobody has taken, in order."""
         scope = {"address": address, "channel": channel, "limit": limit}
-        return [_signal_of(row) for row in self._reader.rows("select_untaken_signals", scope)]
+        return [signal_of(row) for row in self._reader.rows("select_untaken_signals", scope)]
 
     async def read(self, address: str, channel: str, after: int = 0, limit: int = 100) -> Sequence[Signal]:
         """Return the signals of a channel after a number, taken or not, in order."""
         scope = {"address": address, "channel": channel, "after": after, "limit": limit}
-        return [_signal_of(row) for row in self._reader.rows("select_signals", scope)]
+        return [signal_of(row) for row in self._reader.rows("select_signals", scope)]
 
     async def due(self, at: float) -> bool:
         """Return whether the time of a run that waits for a signal is over."""
@@ -60,13 +67,13 @@ def send(database: DatabaseConnection, codec: Codec, new: NewSignal) -> Signal:
     if known is not None:
         if (known["channel"], known["payload"]) != (new.channel, payload):
             raise Conflict(f"the client id {new.client_id!r} was used for another signal")
-        return _signal_of(known)
+        return signal_of(known)
     sender, channel = codec.clean(new.sender), codec.checked(new.channel)
     more = {"channel": channel, "payload": payload, "sender": sender, "sent_at": new.at}
     stored = database.rows("insert_signal", client | more)[0]
     for row in database.rows("select_awaiting_roots", {"address": new.address, "channel": channel}):
         queue_awaiting(database, codec, RunId(row["root_id"]), new.at)
-    return _signal_of(stored)
+    return signal_of(stored)
 
 
 def take(database: DatabaseConnection, codec: Codec, taking: SignalTaking) -> Sequence[Signal] | None:
@@ -76,12 +83,9 @@ def take(database: DatabaseConnection, codec: Codec, taking: SignalTaking) -> Se
     if known is not None:
         return signals_of(known)
     scope = {"address": taking.address, "channel": taking.channel}
-    rows = database.rows("select_untaken_signals", scope | {"limit": taking.most})
-    if not rows and not taking.even_none:
+    found = _take_rows(database, scope, taking.most, taking.run, taking.only)
+    if not found and not taking.even_none:
         return None
-    for row in rows:
-        database.execute("take_signal", scope | {"seq": row["seq"], "taken_by": taking.run})
-    found = [_signal_of(row) for row in rows]
     entry = Entry(
         run=taking.run,
         key=codec.checked(taking.key),
@@ -97,6 +101,16 @@ def take(database: DatabaseConnection, codec: Codec, taking: SignalTaking) -> Se
         data = {"key": taking.key, "channel": signal.channel, "sender": signal.sender, "signal": signal.seq}
         write_event(database, codec, NewEvent(run=taking.run, kind="signal.received", data=data, at=taking.at))
     return found
+
+
+def _take_rows(
+    database: DatabaseConnection, scope: Mapping[str, str], most: int, taker: str, only: Sequence[int] = ()
+) -> list[Signal]:
+    rows = database.rows("select_untaken_signals", {**scope, "limit": most})
+    rows = [row for row in rows if not only or row["seq"] in only]
+    for row in rows:
+        database.execute("take_signal", {**scope, "seq": row["seq"], "taken_by": taker})
+    return [signal_of(row) for row in rows]
 
 
 def signals_of(entry: Entry) -> Sequence[Signal]:
@@ -125,7 +139,8 @@ def queue_awaiting(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     return True
 
 
-def _signal_of(row: Row) -> Signal:
+def signal_of(row: Row) -> Signal:
+    """Read a signal."""
     return Signal(
         channel=row["channel"], seq=row["seq"], payload=read(row["payload"]), sender=row["sender"], at=row["sent_at"]
     )

@@ -27,10 +27,12 @@ from muster.store.database import (
 )
 from muster.store.pool import DatabasePool
 from muster.store.queries import DatabaseConnection, Locked, migrations
-from muster.store.records import DatabaseBaselines, DatabaseReviews
+from muster.store.questions import DatabaseQuestions
+from muster.store.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
 from muster.store.signals import DatabaseSignals
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
+from muster.store.totals import DatabaseTotals
 from muster.store.writer import WriteGroup, Writer
 
 
@@ -95,10 +97,11 @@ class SqliteMaintenance:
         path: Path,
         reader: SqliteConnection,
         writer: Writer,
+        codec: Codec,
         close: Callable[[], Awaitable[None]],
         refusal: MusterError | None,
     ) -> None:
-        self._path, self._reader, self._writer = path, reader, writer
+        self._path, self._reader, self._writer, self._codec = path, reader, writer, codec
         self._close, self._refusal = close, refusal
 
     async def info(self) -> Mapping[str, Json]:
@@ -139,6 +142,10 @@ class SqliteMaintenance:
             return self._refusal.message
         return f"the store {self._path} cannot grow: the disk is full" if is_full(self._path) else None
 
+    def hide(self, secret: str) -> None:
+        """Take a secret out of everything that is written from now on."""
+        self._codec.hide(secret)
+
     def give_up(self) -> None:
         """Wait no longer for a lock of another process: what cannot be written now fails."""
         self._writer.give_up()
@@ -169,6 +176,7 @@ class SqliteStore:
         self._codec = codec = Codec(secrets)
         self._release = release
         self._reader = reader = SqliteConnection(path, access=access)
+        self._connect = None if access is Access.ALONE else partial(SqliteConnection, path, access=access)
         self.changes = CommitSignal(lambda: reader.pragma("data_version"), LOOK_SECONDS)
         opens = WriteGroup(partial(_with_codec, journal.open_attempts, codec))
         settles = WriteGroup(partial(_with_codec, settlements.settle_attempts, codec))
@@ -189,12 +197,17 @@ class SqliteStore:
         self.batches = DatabaseBatchReader(reader)
         self.batch_writer = DatabaseBatchWriter(writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
-        self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, self._shut, refusal)
+        self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, codec, self._shut, refusal)
 
     @cached_property
     def signals(self) -> DatabaseSignals:
         """What comes from outside."""
         return DatabaseSignals(self._reader, self._writer, self._codec)
+
+    @cached_property
+    def questions(self) -> DatabaseQuestions:
+        """What people are asked."""
+        return DatabaseQuestions(self._reader, self._writer, self._codec)
 
     @cached_property
     def pool(self) -> DatabasePool:
@@ -210,6 +223,16 @@ class SqliteStore:
     def baselines(self) -> DatabaseBaselines:
         """What others are compared with."""
         return DatabaseBaselines(self._reader, self._writer, self._codec)
+
+    @cached_property
+    def audit(self) -> DatabaseAudit:
+        """What users did."""
+        return DatabaseAudit(self._reader, self._writer, self._codec)
+
+    @property
+    def totals(self) -> DatabaseTotals:
+        """Sums over all of it."""
+        return DatabaseTotals(self._reader, self._connect)
 
     async def _shut(self) -> None:
         await self._writer.close()
@@ -286,9 +309,12 @@ def _prepare_file(path: Path) -> None:
             # Prompts and answers are private: nobody else on the machine may read them.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR))
     except OSError as error:
+        file = next((each for each in path.parents if each.is_file()), None)
+        why = error.strerror if file is None else f"{file} is a file, not a folder"
+        way = "make the folder writable, or choose another with --home"
         raise StoreFailed(
-            f"the store {path} cannot be created: {error.strerror}",
-            suggestions=("make the folder writable or choose another with --home",),
+            f"the store {path} cannot be created: {why}",
+            suggestions=(way if file is None else "choose a folder with --home",),
         ) from error
 
 

@@ -40,6 +40,7 @@ from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.verdict import CaseResult
 from muster.text.documents.tree import Flaw, Unreadable
 from muster.text.files import shown, whole_text
+from muster.text.json_documents import json_words
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20
@@ -391,7 +392,7 @@ def _entries(path: Path, file: str) -> list[Any]:
     except Unreadable as error:
         raise BadFile(file, error.message, line=error.line) from None
     except json.JSONDecodeError as error:
-        raise BadFile(file, f"not valid JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+        raise BadFile(file, f"not valid JSON: {json_words(error)}", line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError) as error:
         raise BadFile(file, f"this JSON cannot be read: {error}") from None
     if not isinstance(entries, list):

@@ -1,5 +1,6 @@
 """The spec of a suite run: what `muster run` was told, and what a Python program may say to start one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ from muster.text.diagnostics import validation_words
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25
+COUNCIL = "council:"  # before the file of a policy: the judge is a council
 NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
 
 EvaluatorChoice = Literal["rules", "golden", "process", "judge", "all"]
@@ -40,7 +42,8 @@ class SuiteSpec(BaseModel):
     agents: Names = ()
     prompts: Names = ()  # files; each is tested with each agent
     answers: str | None = None  # a file of recorded answers, which are scored instead of asking anybody
-    judge: str | None = None
+    judge: str | None = None  # an agent, or "council:" and the file of its policy
+    council: dict[str, Any] | None = None  # the policy of the council that judges, as it was read from its file
     judge_samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 1
     judge_dispatch: Literal["live", "batch"] | None = None
     epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 1
@@ -60,10 +63,26 @@ class SuiteSpec(BaseModel):
             raise ValueError("recorded answers cannot be combined with agents or prompts")
         return self
 
+    @model_validator(mode="after")
+    def _asks_council_once(self) -> "SuiteSpec":
+        if self.judge_file is None and self.council is not None:
+            raise ValueError(f"council is the policy of a judge {COUNCIL}FILE, and the judge is {self.judge}")
+        if self.judge_file is not None and self.judge_samples > 1:
+            raise ValueError("judge_samples must be 1 with a council, whose members are the samples")
+        return self
+
+    @property
+    def judge_file(self) -> str | None:
+        """The file of the policy when the judge is a council."""
+        is_council = self.judge is not None and self.judge.startswith(COUNCIL)
+        return self.judge.removeprefix(COUNCIL) if self.judge is not None and is_council else None
+
     @property
     def tag(self) -> str:
         """The name of the way results are judged; results under another tag say nothing about this one."""
         how = self.model_dump(include={"judge", "judge_samples", "evaluator", "threshold", "generate"}, mode="json")
+        if self.council is not None:
+            how["council"] = self.council
         return digest(how)[:12]
 
     def subjects(self, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
@@ -94,6 +113,16 @@ def read_spec(spec: Json) -> SuiteSpec:
     except ValidationError as error:
         flaws = (f"{'.'.join(map(str, flaw['loc'])) or 'spec'}: {validation_words(flaw)}" for flaw in error.errors())
         raise BadArgument(f"not a valid suite run: {'; '.join(flaws)}") from None
+
+
+def with_changes(before: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a stored spec with some changes; what belongs to another judge alone is left out."""
+    kept = dict(before)
+    if "judge" in given:
+        kept.pop("council", None)
+        if str(given["judge"]).startswith(COUNCIL):
+            kept.pop("judge_samples", None)
+    return kept | dict(given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,8 +69,10 @@ class SubjectStats:
     judge_cost_per_case: float | None = None
     input_tokens: int = 0
     output_tokens: int = 0
-    agreement: float | None = None  # of samples of a judge on passing, mean over the answers that have several
+    # Of samples of a judge, or of members of a council, on passing: the mean over the answers that have several.
+    agreement: float | None = None
     agreements: int = 0  # how many answers that are
+    spread: float | None = None  # between the scores of members of a council, mean over the answers
     unjudged_items: int = 0  # rubric items that nobody judged, over all results
 
 
@@ -106,7 +108,7 @@ class SubjectTally:
         self._places: dict[str, int] = {}
         self._of = _Columns()
         self._seconds = array("d")
-        self._agreements = array("d")
+        self._agreements, self._spreads = array("d"), array("d")
         self._error_ss, self._error_df = 0.0, 0
         self._cost = self._judge_cost = self._input = self._output = self._unjudged = 0
 
@@ -129,6 +131,7 @@ class SubjectTally:
             self._of.b[place] += 1
             self._add_samples(place, _samples(result))
         self._agreements.extend([one.agreement for one in result.judgements if one.agreement is not None])
+        self._spreads.extend([one.spread for one in result.judgements if one.members and one.spread is not None])
 
     def stats(self, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0) -> SubjectStats:
         """Return the figures of all that was added so far."""
@@ -160,6 +163,7 @@ class SubjectTally:
             output_tokens=self._output,
             agreement=fsum(self._agreements) / len(self._agreements) if self._agreements else None,
             agreements=len(self._agreements),
+            spread=fsum(self._spreads) / len(self._spreads) if self._spreads else None,
             unjudged_items=self._unjudged,
         )
 

@@ -76,6 +76,17 @@ class ItemScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemberVerdict:
+    """The verdict of one member of a council that judges, as it stood in the deciding round."""
+
+    member: str
+    score: float | None = None  # the weighted mean of what it scored; None: it gave no verdict that can be read
+    passed: bool | None = None
+    won: bool = False  # its verdict is that of the council
+    flaw: str = ""  # why there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """What a judge, or a command of the user's, said about one answer. One that failed is a value too."""
 
@@ -86,14 +97,23 @@ class Judgement:
     passed: bool | None = None  # said outright, by a command
     samples: int = 1  # how many were asked for
     failures: tuple[str, ...] = ()  # why samples gave nothing, after repair
-    agreement: float | None = None  # share of pairs of samples that agree on passing; None with fewer than two
+    # Share of pairs of samples, or of members of a council, that agree on passing; None with fewer than two.
+    agreement: float | None = None
     cost: Microdollars = NOTHING
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # of its calls in the journal; of a council that of its run
+    members: tuple[MemberVerdict, ...] = ()  # of a council
+    tie: str = ""  # how a council decided between verdicts with the same support: "tie, decided by draw"
 
     @property
     def failed(self) -> bool:
         """Return whether it gave nothing that counts."""
         return not self.items and self.passed is None
+
+    @property
+    def spread(self) -> float | None:
+        """How far the scores of the members of a council are apart; None with fewer than two."""
+        scores = [one.score for one in self.members if one.score is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from muster.suites.checks.scoring import evaluators_of, not_asked, score, skippe
 from muster.suites.conversation import talk
 from muster.suites.journal import ANSWERS, REPEATABLE, environment_key, results_key
 from muster.suites.judge.command import ask_command
+from muster.suites.judge.council import council_of, judge_by_council
 from muster.suites.judge.rubric import judge
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import settle
@@ -199,6 +200,9 @@ async def _heard(judgement: Awaitable[Judgement], by: str) -> Judgement:
 async def _ask_judge(ctx: Context, unit: Unit, spec: SuiteSpec, observation: Observation) -> Judgement:
     if spec.judge is None:
         return Judgement(by="", failures=("this case wants a judge, and none was named",))
+    if spec.judge_file is not None:
+        council = council_of(spec)
+        return await judge_by_council(ctx, unit.case, observation, council, unit=unit.key, dispatch=spec.judge_dispatch)
     return await judge(
         ctx,
         unit.case,

@@ -1,7 +1,7 @@
 """What every agent must do, as checks that any implementation can be put through, yours too.
 
 Each check takes a `Candidate` and raises AssertionError when the agent breaks the contract of `muster.agents.base`.
-For agents that start processes there is a process table in memory.
+For agents that start processes there is a process table in memory, and for those that are told more an inbox.
 """
 
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
@@ -9,13 +9,39 @@ For agents that start processes there is a process table in memory.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
-from muster.agents.base import Agent
+from muster.agents.base import Agent, InboxMessage, InteractiveAgent
 from muster.domain.agent import Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.run import OwnedProcess
 
 _PATIENT = Timeouts()
+
+
+class MemoryInbox:
+    """An inbox in memory: what is put into it is offered once, and what was taken in is remembered."""
+
+    def __init__(self, *texts: str) -> None:
+        self._waiting: asyncio.Queue[InboxMessage] = asyncio.Queue()
+        self.offered = asyncio.Event()  # something was
+        self.taken_in: list[str] = []
+        for text in texts:
+            self.put(text)
+
+    def put(self, text: str) -> None:
+        """Say something to whoever is asked next."""
+        self._waiting.put_nowait(InboxMessage(id=str(uuid4()), text=text))
+
+    async def next(self) -> InboxMessage:
+        """Wait for the next message."""
+        message = await self._waiting.get()
+        self.offered.set()
+        return message
+
+    async def taken(self, message: InboxMessage) -> None:
+        """Remember that a message was taken in."""
+        self.taken_in.append(message.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +109,15 @@ async def passes_cancellation_on(candidate: Candidate) -> None:
     assert (await candidate.call()).text
 
 
+async def is_the_same_when_nobody_tells_it_more(candidate: Candidate) -> None:
+    """An agent that can be told more answers all the same when nothing comes into its inbox."""
+    agent = candidate.agent
+    if isinstance(agent, InteractiveAgent) and agent.takes_messages:
+        inbox = MemoryInbox()
+        reply = await agent.converse(candidate.request, candidate.timeouts, inbox)
+        assert (reply.text, inbox.taken_in) == ((await candidate.call()).text, [])
+
+
 async def closes_twice(candidate: Candidate) -> None:
     """An agent may be closed when it is closed already."""
     await candidate.call()
@@ -97,6 +132,7 @@ CHECKS = (
     hands_over_the_text_as_deltas,
     answers_many_at_once,
     passes_cancellation_on,
+    is_the_same_when_nobody_tells_it_more,
     closes_twice,
 )
 

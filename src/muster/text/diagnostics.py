@@ -8,8 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.text.documents.tree import Flaw, Place, line_of, spelled, texts_of
+from muster.text.words import choice_error, one_of
 
 _LONGEST = 300
+_QUOTED = re.compile(r"'([^']*)'")
 
 _WORDS = {
     "missing": "missing",
@@ -115,11 +117,19 @@ def _shown(value: Any) -> str:
     return "null" if value is None else repr(str(value)[:_LONGEST])
 
 
+def _choice_words(expected: str, given: Any) -> str:
+    """Return that a value is not among the choices, which pydantic writes like "'a', 'b' or 'c'"."""
+    choices = _QUOTED.findall(expected)
+    if isinstance(given, str) and choices:
+        return choice_error(choices, str(given)[:_LONGEST])
+    return f"must be {one_of(choices) if choices else expected}, not {_shown(given)}"
+
+
 def validation_words(detail: Mapping[str, Any]) -> str:
     """Return what is wrong with a value, from one detail of a ValidationError."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
     if kind in ("literal_error", "enum"):
-        return f"must be {context['expected']}, not {_shown(detail['input'])}"
+        return _choice_words(context["expected"], detail["input"])
     return _WORDS[kind].format(**context) if kind in _WORDS else str(detail["msg"])

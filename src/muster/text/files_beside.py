@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.text.documents.tree import Unreadable
 from muster.text.files import whole_text
-from muster.text.json_documents import flaw_of
+from muster.text.json_documents import flaw_of, json_fault
 
 MOST_BYTES = 1_000_000
 
@@ -26,7 +26,7 @@ def object_beside(folder: Path, name: str) -> dict[str, Any]:
     try:
         found = json.loads(text_beside(folder, name))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{name}: not valid JSON: {error}") from None
+        raise Unreadable(f"{name}: not valid JSON: {json_fault(error)}") from None
     if not isinstance(found, dict):
         raise Unreadable(f"{name}: must contain a JSON object")
     if wrong := flaw_of(found):

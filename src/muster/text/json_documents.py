@@ -187,6 +187,31 @@ class Ambiguous(ValueError):
     """JSON to a lenient reader, but it does not say one thing."""
 
 
+_JSON_FAULTS = {  # as Python's reader calls them
+    "Expecting value": "a value is expected",
+    "Expecting property name enclosed in double quotes": "a key in double quotes is expected",
+    "Illegal trailing comma before end of object": "a comma has nothing after it",
+    "Illegal trailing comma before end of array": "a comma has nothing after it",
+    "Expecting ',' delimiter": "a comma or the closing bracket is expected",
+    "Expecting ':' delimiter": "a colon is expected after the key",
+    "Extra data": "something follows the end of the value",
+    "Unterminated string starting at": "a string has no closing quote",
+    "Invalid control character at": "a string has a line break or another control character",
+}
+
+
+def json_fault(error: Exception) -> str:
+    """Return why a text is not JSON, in plain words and with its place, from what a reader raised."""
+    if isinstance(error, JSONDecodeError):
+        return f"{json_words(error)} at line {error.lineno}, column {error.colno}"
+    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def json_words(error: JSONDecodeError) -> str:
+    """Return why a text is not JSON, in plain words, for a message that has the place already."""
+    return _JSON_FAULTS.get(error.msg, error.msg)
+
+
 def decode(text: str) -> Json:
     """Return the value that a text is; raises ValueError, and for a key that is there twice Ambiguous."""
     return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no)

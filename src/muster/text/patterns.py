@@ -26,14 +26,19 @@ _COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
 
 def search(pattern: str, text: str, seconds: float = SECONDS) -> tuple[int, int] | None:
     """Return the place where a pattern is first found; raises BadArgument when it is none or takes too long."""
+    found = first_match(pattern, text, seconds)
+    return None if found is None else found.span()
+
+
+def first_match(pattern: str, text: str, seconds: float = SECONDS) -> "regex.Match[str] | None":
+    """Return the first match of a pattern, with its groups; raises BadArgument as `search` does."""
     try:
-        found = compile_pattern(pattern).search(text, timeout=seconds)
+        return compile_pattern(pattern).search(text, timeout=seconds)
     except (TimeoutError, MemoryError) as error:
         raise BadArgument(
             f"the pattern {pattern[:80]!r} takes too long on this answer",
             suggestions=("avoid nested repeats such as (a+)+",),
         ) from error
-    return None if found is None else found.span()
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,8 @@
-"""The JSON Schema library, bounded: its patterns cannot hang, and it fetches nothing. Slow to load: see json_schema."""
+"""The JSON Schema library, bounded: nothing can hang, and it fetches nothing. Slow to load: see json_schema."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,9 @@ from muster.domain.errors import BadArgument
 from muster.text.patterns import search
 
 LONGEST = 300  # characters of a message: it may quote the whole answer
+MOST_REFERENCES = 20_000  # that are followed for one value: a short schema can lead to more of them than atoms exist
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_FOLLOWED: ContextVar[Iterator[int]] = ContextVar("references followed for the value at hand")
 
 
 @lru_cache(maxsize=64)  # a run asks for the same shape again and again
@@ -30,8 +34,11 @@ def schema_flaw_of(text: bytes) -> str | None:
 
 def flaw_in(value: Json, schema: bytes) -> str | None:
     """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
+    _FOLLOWED.set(iter(range(MOST_REFERENCES)))
     try:
         error = best_match(_validator(schema).iter_errors(value))
+    except RecursionError:
+        return "the schema refers to itself without end, or the value is nested too deeply"
     except Unresolvable as unresolvable:
         return f"the schema refers to something that is not in it: {unresolvable}"
     except BadArgument as endless:
@@ -49,8 +56,20 @@ def _validator(text: bytes) -> Any:
 
 @lru_cache
 def _bounded(kind: Any) -> Any:
-    """Return a validator whose patterns cannot hang on a hostile answer."""
-    return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties})  # type: ignore[no-untyped-call]
+    """Return a validator that cannot hang on a hostile answer or schema."""
+    references = {name: _counted(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS}
+    return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties, **references})  # type: ignore[no-untyped-call]
+
+
+def _counted(follow: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
+    """Return what follows a reference, as long as not too many were followed."""
+
+    def check(validator: Any, reference: str, value: Json, schema: Json) -> Iterator[Any]:
+        if next(_FOLLOWED.get(), None) is None:
+            raise BadArgument(f"the schema leads to more than {MOST_REFERENCES:,} references; make it simpler")
+        yield from follow(validator, reference, value, schema) or ()
+
+    return check
 
 
 def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> Iterator[Any]:

@@ -3,8 +3,17 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 
 _BREAKS = re.compile(r"\s+")
+_EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: ([<>]=? [\d.]+))?(?:, got `(\w+)`)?")
+_TYPES = {
+    "str": "a string",
+    "array": "a list",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+}
 
 
 def shorten(text: str, most: int) -> str:
@@ -20,14 +29,34 @@ def one_line(text: str, most: int) -> str:
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
 
 
-def count(number: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Write a number with its noun; the plural has an s, unless another one is given."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def one_of(values: Sequence[str]) -> str:
     """Return the words that something can be."""
     return " or ".join(values) if len(values) < 3 else f"one of {', '.join(values)}"
+
+
+def choice_error(values: Sequence[str], given: object) -> str:
+    """Return the predicate of an error about a value that is not among a few words, with the one that may be meant."""
+    near = get_close_matches(str(given), values, n=1)
+    return f"must be {one_of(values)}, not {given!r}" + (f". Did you mean {near[0]!r}?" if near else "")
+
+
+def conversion_words(what: str, mapping: str = "a mapping") -> str:
+    """Return the predicate of an error about a value of another type, from what msgspec says of it.
+
+    A mapping is called what it is called in such a file.
+    """
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        return f"unknown key {unknown[1]!r}"
+    expected = _EXPECTED.match(what)
+    if expected is None:
+        return what
+    wanted, bound, found = (_TYPES.get(part, mapping if part == "object" else part) for part in expected.groups(""))
+    return " ".join(filter(None, ("must be", wanted, bound))) + (f", not {found}" if found else "")
 
 
 def percent(share: float | None, places: int = 1) -> str:

@@ -180,6 +180,12 @@ async def select(
     return await asyncio.to_thread(_read, chosen, root, source, bounds or Bounds())
 
 
+async def select_again(root: Path, paths: Sequence[str], bounds: Bounds) -> Selected:
+    """Choose files by their paths below another root, as far as they are there; being left out is not an error."""
+    chosen = _Chosen(found=[path for path in paths if await asyncio.to_thread((root / path).is_file)])
+    return await asyncio.to_thread(_read, chosen, root, root, bounds)
+
+
 def _check(selection: FileSelection, into: Path | None) -> None:
     ways = [bool(selection.paths), selection.changed, selection.staged, selection.pending is not None]
     if not any(ways):

@@ -13,6 +13,7 @@ from muster.domain.errors import BadArgument
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of
 from muster.text.json_schema import schema_flaw
+from muster.text.words import choice_error
 from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
 from muster.verify.declaration.resolve import THRESHOLDS
 from muster.verify.verification import (
@@ -21,6 +22,7 @@ from muster.verify.verification import (
     LeftOut,
     Limits,
     Marker,
+    RepairTerms,
     UnseenSecret,
     Verification,
     Verifier,
@@ -35,6 +37,7 @@ _BELOW = {
     "markers": Marker,
     "allow_secrets": AllowedSecret,
     "unseen_secrets": UnseenSecret,
+    "repair": RepairTerms,
 }
 
 Flaws = Iterator[str]
@@ -170,7 +173,7 @@ def _command_flaws(verifier: Verifier) -> Flaws:
     if any("\0" in word for word in (*verifier.command, *verifier.environment, *verifier.environment.values())):
         yield "command: contains a NUL character"
     if verifier.parser not in PARSERS:
-        yield f"parser: must be one of {', '.join(PARSERS)}"
+        yield f"parser: {choice_error(tuple(PARSERS), verifier.parser)}"
     if not verifier.exits:
         yield "exits: at least one exit code is needed"
     if verifier.timeout is not None and not verifier.timeout > 0:

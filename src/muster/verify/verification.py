@@ -105,6 +105,14 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepairTerms:
+    """Who is to repair what a verification finds, and which files nobody is to look at when that is verified."""
+
+    agent: str  # the name of an agent of Muster's, which changes files
+    exclude: tuple[str, ...] = ()  # globs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """The spec of a verification: everything is in it but the contents of the files."""
 
@@ -123,6 +131,7 @@ class Verification:
     limits: Limits = Limits()
     allow_secrets: tuple[AllowedSecret, ...] = ()
     unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that the selection left out because nobody looks at them
+    repair: RepairTerms | None = None  # None: its findings are given to nobody
 
     @property
     def whole(self) -> bool:

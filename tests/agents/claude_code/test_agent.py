@@ -9,6 +9,7 @@ from muster.agents.claude_code.agent import options_of, prompt_of
 from muster.agents.claude_code.sdk import require
 from muster.agents.claude_code.setup import Servers, Setup
 from muster.domain.call import Message, Request, Role, ask
+from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import NOTHING, Microdollars
 
@@ -100,3 +101,17 @@ def test_more_messages_go_in_as_turns() -> None:
 def test_a_session_holds_the_former_turns_already() -> None:
     request = Request(messages=TALK, volatile={"session": "abc"})
     assert prompt_of(request) == "Which {one}?"
+
+
+@pytest.mark.parametrize(
+    ("settings", "allowed"),
+    [
+        ({"granted_tools": ["Bash", "Read"]}, ("Read", "Bash")),
+        ({"tools": ["Edit"], "granted_tools": ["Bash"]}, ("Edit", "Bash")),
+        ({"tools": ["Edit"]}, ("Edit",)),
+    ],
+)
+def test_what_a_person_has_granted_is_allowed_beside_what_is_allowed_anyway(
+    settings: dict[str, Json], allowed: tuple[str, ...]
+) -> None:
+    assert SETUP.set(settings).allowed_tools == allowed

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from muster.agents.claude_code.conversation import ClaudeConversation, Frame
 from muster.agents.local import MOST_CALLS
+from muster.domain.call import Usage
 
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Done.", "session_id": "s"}
 
@@ -182,3 +183,15 @@ def test_no_frame_breaks_it(kind: object, frame: dict[str, Any]) -> None:
     conversation = heard({**frame, "type": kind})
     assert isinstance(conversation.over, bool)
     assert conversation.calls == () or conversation.tool is not None
+
+
+def test_a_second_result_is_joined_to_the_first() -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4, "cache_creation_input_tokens": 5}
+    share = {"model_usage_since_last_result": {"m": {"costUSD": 0.01}}}
+    first = {**RESULT, "num_turns": 2, "total_cost_usd": 0.01, "usage": usage, "structured_output": {"a": 1}, **share}
+    second = {**RESULT, "result": "And that.", "num_turns": 1, "total_cost_usd": 0.02, "usage": usage, **share}
+    found = heard(first, second).result
+    assert found is not None
+    assert (found.result, found.num_turns, found.structured_output) == ("Done.\n\nAnd that.", 3, {"a": 1})
+    assert found.tokens == Usage(input=6, output=8, cache_write=10)
+    assert (found.cost(resumed=False), found.cost(resumed=True)) == (20_000, 20_000)

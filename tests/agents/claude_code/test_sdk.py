@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from muster.agents.claude_code.conversation import ClaudeConversation
-from muster.agents.claude_code.sdk import ProcessTransport
+from muster.agents.claude_code.sdk import ProcessTransport, message_frame
+from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, Stalled, TimedOut
 from muster.domain.run import OwnedProcess
+from muster.testing.agents import MemoryInbox
 
 PATIENT = Timeouts()
 HEAD = """
@@ -165,3 +167,41 @@ async def test_it_is_known_when_the_first_word_came(tmp_path: Path) -> None:
         await frames(pipe)
         assert pipe.first_word is not None
         assert 0 < pipe.first_word < 10
+
+
+BEGIN = """
+say(**greet); say(type="system", subtype="init")
+told = json.loads(sys.stdin.readline())
+replay = dict(type="user", isReplay=True, **{"uuid": told["uuid"], "message": told["message"]})
+"""
+
+
+@pytest.mark.parametrize(
+    ("play", "results", "told"),
+    [
+        ("say(**replay); say(**done)", 1, ["hello"]),
+        ("say(**done); say(**replay); say(**tool); say(**done)", 2, ["hello"]),
+        ("say(**{**done, 'is_error': True}); say(**replay); say(**done)", 1, []),
+    ],
+)
+async def test_what_it_was_told_has_its_turn_before_the_conversation_is_over(
+    tmp_path: Path, play: str, results: int, told: list[str]
+) -> None:
+    inbox = MemoryInbox("hello")
+    async with (
+        playing(tmp_path, BEGIN + play) as (pipe, _),
+        MessageFeed(pipe.process, inbox, message_frame) as pipe.feed,
+    ):
+        found = await frames(pipe)
+        assert sum(frame["type"] == "result" for frame in found) == results
+    assert inbox.taken_in == told
+
+
+async def test_one_that_dies_before_the_turn_that_it_owes_has_not_answered(tmp_path: Path) -> None:
+    async with (
+        playing(tmp_path, BEGIN + "say(**done); say(**replay)") as (pipe, _),
+        MessageFeed(pipe.process, MemoryInbox("hello"), message_frame) as pipe.feed,
+    ):
+        with pytest.raises(BadExit):
+            await frames(pipe)
+        assert pipe.goes_on

@@ -1,11 +1,20 @@
 """Command templates: what is put in stays data, and what cannot be an argument is refused before anything starts."""
 
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.cli.dialect import LONGEST, Unfit, fill, join, named_in
+from muster.agents.base import InboxMessage
+from muster.agents.cli.dialect import LONGEST, AnswerPaths, Dialect, Output, Unfit, fill, join, named_in
+from muster.domain.errors import BadConfiguration
+from muster.text.json_paths import compile_path
 
+PATH = compile_path("$.x", "test")
 VALUES = {"prompt": "{system}", "system": "{prompt}", "model": "m", "session": "s", "budget": "0.4"}
 
 
@@ -61,3 +70,47 @@ def test_more_arguments_go_to_the_end_or_before_the_two_dashes() -> None:
 
 def test_names_are_found() -> None:
     assert named_in(("{prompt}x{model}", "{nothing}")) == {"prompt", "model"}
+
+
+MESSAGE = {"type": "user", "uuid": "{id}", "content": [{"text": "{message}"}], "more": 1}
+LINES = Dialect(
+    command=("agent",),
+    output=Output.LINES,
+    places=AnswerPaths(answer=PATH, ends=PATH, message_taken=PATH),
+    message=MESSAGE,
+)
+
+
+def test_a_message_is_one_line_whatever_it_says() -> None:
+    line = LINES.message_line(InboxMessage(id="{message}", text='say "{id}"\n{prompt}'))
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == {
+        "type": "user",
+        "uuid": "{message}",
+        "content": [{"text": 'say "{id}"\n{prompt}'}],
+        "more": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, None),
+        ({"message": None}, "message_taken has no effect without message"),
+        ({"message": {"text": "{message}"}}, 'no "{message}" or no "{id}"'),
+        ({"message": {"id": "{id}"}}, 'no "{message}" or no "{id}"'),
+        ({"places": AnswerPaths(answer=PATH, ends=PATH)}, "message needs message_taken and ends"),
+        ({"places": AnswerPaths(answer=PATH, message_taken=PATH)}, "message needs message_taken and ends"),
+        ({"output": Output.JSON}, "is for JSON lines"),
+        ({"command": ("agent", "{mcp_config}")}, "not every call has one"),
+        ({"mcp": ("--mcp",)}, 'its mcp arguments have no "{mcp_config}"'),
+        ({"mcp": ("--mcp", "{mcp_config}")}, None),
+    ],
+)
+def test_a_dialect_by_which_a_message_could_be_lost_is_refused(changed: dict[str, Any], told: str | None) -> None:
+    dialect = replace(LINES, **changed)
+    if told is None:
+        dialect.check("one", budget=False)
+        return
+    with pytest.raises(BadConfiguration, match=re.escape(told)):
+        dialect.check("one", budget=False)

@@ -82,5 +82,5 @@ async def test_a_session_that_would_be_an_option_is_refused(stage: Stage) -> Non
 
 async def test_a_session_is_refused_where_nothing_says_how_to_go_on(stage: Stage) -> None:
     with pytest.raises(NotStarted, match="a session cannot be resumed") as caught:
-        await call(stage.rehearsal(resume=()), volatile={"session": "s"})
+        await call(stage.rehearsal(resume=(), allow=()), volatile={"session": "s"})
     assert "resume" in caught.value.suggestions[0]

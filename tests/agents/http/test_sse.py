@@ -33,6 +33,14 @@ def test_comments_ids_and_retries_say_nothing() -> None:
     assert parse(b": OPENROUTER PROCESSING\n\nid: 7\nretry: 10\n\ndata: x\n\n") == [ServerSentEvent("message", b"x")]
 
 
+def test_an_id_belongs_to_its_own_event() -> None:
+    assert parse(b"id: 7\nevent: tick\ndata: x\n\ndata: y\n\n") == [
+        ServerSentEvent("tick", b"x", "7"),
+        ServerSentEvent("message", b"y"),
+    ]
+    assert parse(b"id: 7\0\ndata: x\n\n") == [ServerSentEvent("message", b"x")]
+
+
 def test_a_name_does_not_outlive_its_event() -> None:
     assert parse(b"event: a\n\ndata: x\n\n") == [ServerSentEvent("message", b"x")]
 

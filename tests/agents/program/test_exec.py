@@ -1,6 +1,7 @@
 """The exec protocol through real processes: one JSON in, one JSON found in whatever comes out."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,14 @@ async def test_the_volatile_part_of_a_request_is_in_the_context(processes: Proce
     request = request_for(context(), session_id="s", **{PHASE_SECONDS: 7.5})
     found = (await heard(processes, request))["context"]
     assert (found["session_id"], found[PHASE_SECONDS], found["task_description"]) == ("s", 7.5, "Solve the problem")
+
+
+async def test_a_schema_beside_a_context_is_for_agents_of_other_kinds(processes: ProcessRegistry) -> None:
+    schema = {"type": "object", "required": ["text"]}
+    agent = bash(processes, says(spelled(PROPOSAL)))
+    assert (await agent.call(replace(PROPOSE, schema=schema), PATIENT)).data == PROPOSAL
+    with pytest.raises(BadOutput, match="holds no JSON"):
+        await agent.call(replace(PROPOSE, schema=schema, context=None), PATIENT)
 
 
 async def test_a_request_without_a_context_gets_the_smallest_one(processes: ProcessRegistry) -> None:

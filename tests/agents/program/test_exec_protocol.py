@@ -91,18 +91,60 @@ def test_without_candidates_in_the_context_any_target_will_do() -> None:
         ({"target_id": "A", "score": "0.8"}, "has no score"),
         ({"target_id": "A", "score": float("nan")}, "has no score"),
         ({"target_id": "A", "score": float("inf")}, "has no score"),
-        ({"target_id": "B", "score": 1.0001}, "has the score 1.0001: it must be from 0 to 1"),
-        ({"target_id": "B", "score": -1}, "has the score -1: it must be from 0 to 1"),
-        ({"target_id": "B", "score": 10**400}, "has the score 1000.*: it must be from 0 to 1"),
-        ({"target_id": "B", "skipped": True, "score": 7}, "has the score 7"),
-        ({"target_id": "C", "score": 1}, "has an unknown target, 'C'; the candidates are A, B"),
-        ({"candidate_id": "A", "score": 1}, "evaluates 'A' a second time"),
         ({"target_id": "A", "score": 1, "justification": 3}, "justification"),
     ],
 )
 def test_an_evaluation_that_is_none_is_refused_with_its_place(item: Json, why: str) -> None:
     with pytest.raises(BadOutput, match=rf"the output is not a valid list of evaluations: evaluations\[1\].*{why}"):
         evaluated({"target_id": "A", "score": 1}, item)
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ({"target_id": "B", "score": 1.0001}, "it has the score 1.0001: it must be from 0 to 1"),
+        ({"target_id": "B", "score": -1}, "it has the score -1: it must be from 0 to 1"),
+        ({"target_id": "B", "score": 10**400}, "it has the score 1000"),
+        ({"target_id": "B", "skipped": True, "score": 7}, "it has the score 7"),
+        ({"target_id": "C", "score": 1}, "it is an unknown target; the candidates are A, B"),
+        ({"target_id": "me", "score": 1}, "agents do not weigh their own proposals"),
+    ],
+)
+def test_an_evaluation_that_cannot_count_is_left_out_by_name_and_the_rest_is_kept(
+    item: dict[str, Json], why: str
+) -> None:
+    good = {"target_id": "A", "score": 1}
+    said = {"evaluations": [good, item], "rejected": "by me"}
+    data = decode(spelled(said).encode(), {**context("evaluate", "A", "B"), "agent_id": "me"}).data
+    assert data["evaluations"] == [good]
+    assert [one["target_id"] for one in data["rejected"]] == [item["target_id"]]
+    assert data["rejected"][0]["reason"].startswith(why)
+    with pytest.raises(BadOutput, match="no evaluation is left that counts: "):
+        evaluated(item)
+
+
+def test_a_target_that_is_there_twice_is_left_out_altogether() -> None:
+    twice = [{"target_id": "A", "score": 1}, {"candidate_id": "A", "score": 0}]
+    found = evaluated(*twice, {"target_id": "B", "score": 0.5})
+    assert found == {
+        "evaluations": [{"target_id": "B", "score": 0.5}],
+        "rejected": [{"target_id": "A", "reason": "it is evaluated 2 times"}],
+    }
+    with pytest.raises(BadOutput, match="'A': it is evaluated 2 times"):
+        evaluated(*twice)
+
+
+def test_a_program_may_score_on_the_signed_scale_that_its_context_declares() -> None:
+    item = {"target_id": "A", "score": -0.5}
+    said = spelled({"evaluations": [item]}).encode()
+    asked = context("evaluate", "A", "B")
+    assert decode(said, {**asked, "score_range": [-1, 1]}).data == {"evaluations": [item]}
+    for other in ([0, 1], [-5, 5], "-1..1", None):
+        with pytest.raises(BadOutput, match="it must be from 0 to 1"):
+            decode(said, {**asked, "score_range": other})
+    worse = spelled({"evaluations": [{**item, "score": -1.5}]}).encode()
+    with pytest.raises(BadOutput, match="it must be from -1 to 1"):
+        decode(worse, {**asked, "score_range": [-1, 1]})
 
 
 def test_a_bad_last_word_is_not_replaced_by_a_draft_before_it() -> None:
@@ -161,7 +203,7 @@ def test_text_in_an_envelope_becomes_a_proposal() -> None:
 def test_text_in_an_envelope_becomes_neutral_evaluations_that_are_marked() -> None:
     marked = {"score": 0.5, "justification": "Good work", "coerced": True}
     expected = {"evaluations": [{"target_id": name, **marked} for name in ("A", "B")], "coerced": True}
-    assert coerced_evaluations(" Good work ", ["A", "B"]) == expected
+    assert coerced_evaluations(" Good work ", ["A", "B"], 0) == expected
     output = spelled(envelope(result=" Good work "))
     assert decode(output.encode(), context("evaluate", "A", "B")).data == expected
 

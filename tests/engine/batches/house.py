@@ -92,6 +92,7 @@ class House:
         batch_timeouts: Timeouts = SOON,
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
+        **watched: Any,
     ) -> AsyncIterator[Muster]:
         """Open the store of this folder."""
         settings = load_settings(
@@ -104,6 +105,7 @@ class House:
             timeouts=timeouts,
             batch_timeouts=batch_timeouts,
             patience=patience,
+            **watched,
         ) as muster:
             yield muster
 

@@ -90,7 +90,7 @@ async def test_what_can_never_fit_is_refused_with_the_numbers(
     run = await ask_all(muster, agent, ASKED, max_tokens=MAX_TOKENS, budget_usd=dollars(cap))
     assert (run.state, run.ended_reason) == (RunState.FAILED, "budget")
     assert run.error is not None
-    assert "this call can cost up to" in str(run.error["message"])
+    assert "the call can cost up to" in str(run.error["message"])
     await house.check_to_the_cent(muster, run)
     assert (house.audit.calls, len(house.batches)) == (0, 0)
 

@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from muster.app import Muster
 from muster.domain.batch import BatchState
 from muster.domain.errors import BadConfiguration
 from muster.domain.run import Run, RunState
+from tests import forked
 from tests.chaos.books import books_of
 from tests.engine.batches.house import House, batch, batches_of, check_answered, open_house, questions, survey
 
@@ -160,13 +159,7 @@ async def test_a_process_of_its_own_finishes_what_another_left(house: House, age
 
 async def command(house: House, *arguments: str) -> tuple[int, str, str]:
     """Run the command itself."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "muster", *arguments),
-        cwd=house.folder,
-        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(house.folder), **house.environment},
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=PIPE,
-    )
+    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(house.folder), **house.environment}
+    process = await forked.start("muster", *arguments, folder=house.folder, environment=environment)
     out, err = await asyncio.wait_for(process.communicate(), SECONDS)
     return process.returncode or 0, out.decode(), err.decode()

@@ -1,6 +1,9 @@
 """Chains in working trees of their own: the user's tree stays as it is, and no work is lost."""
 
 import asyncio
+import json
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,14 @@ import pytest
 from muster.domain.errors import MusterError
 from muster.domain.run import RunState
 from tests.git.repository import Repository
-from tests.git.trees import hooks_ran, user_repository, users_state
+from tests.git.trees import environment, hooks_ran, user_repository, users_state
 from tests.pool.chains.home import chain_home, command, prompt
 
+CODER = """[agents.coder]
+kind = "cli"
+budget_usd = 1
+command = ["sh", "-c", "echo edited > a.py; echo done", "{prompt}"]
+"""
 WRITE = ("sh", "-c", 'printf "%s" "$1" > "$2"', "sh")
 
 
@@ -89,9 +97,7 @@ async def test_a_chain_that_was_started_in_a_sub_folder_works_in_the_same_one(tm
 
 async def test_a_cli_agent_works_in_the_tree(tmp_path: Path) -> None:
     repository = user_repository(tmp_path / "repository")
-    words = '["sh", "-c", "echo edited > a.py; echo done", "{prompt}"]'
-    toml = f'[agents.coder]\nkind = "cli"\nbudget_usd = 1\ncommand = {words}\n'
-    async with chain_home(tmp_path, toml=toml) as home:
+    async with chain_home(tmp_path, toml=CODER) as home:
         run = await home.run(prompt("a", "edit", agent="coder"), isolation="worktree", folder=repository.folder)
         assert run.state is RunState.COMPLETED, run.error
         assert on_branch(repository, run.result["saved"]["branch"], "a.py") == "edited\n"
@@ -136,6 +142,47 @@ async def test_16_chains_at_once_in_one_repository_have_a_branch_each(tmp_path: 
     assert users_state(repository) == before
 
 
+# Comes back when all of so many chains are at work, each of which has its tree by then.
+MEET = 'touch "$1/$2"; while [ "$(ls "$1" | wc -l)" -lt "$3" ]; do sleep 0.05; done; printf "%s" "$2" > a.txt'
+
+
+async def test_16_chains_of_4_processes_at_work_at_the_same_time_in_one_repository(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    before = users_state(repository)
+    met = tmp_path / "met"
+    met.mkdir()
+    for n in range(16):
+        steps = [command("a", "sh", "-c", MEET, "sh", str(met), str(n), "16", timeout_secs=200)]
+        chain = {"name": f"chain-{n}", "agent": "sim/echo", "isolation": "worktree", "steps": steps}
+        (tmp_path / f"{n}.yaml").write_text(json.dumps(chain))
+    processes = [
+        await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "muster", "chain", "run", "--json"),
+            *(str(tmp_path / f"{n}.yaml") for n in range(first, first + 4)),
+            cwd=repository.folder,
+            env=environment(),
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        for first in range(0, 16, 4)
+    ]
+    try:
+        ends = await asyncio.wait_for(asyncio.gather(*(process.communicate() for process in processes)), 250)
+    finally:
+        for process in processes:
+            if process.returncode is None:
+                process.kill()
+    assert [process.returncode for process in processes] == [0] * 4, ends
+    assert not [err for _, err in ends if b"lock" in err], ends
+    chains = [chain for out, _ in ends for chain in json.loads(out)["data"]["chains"]]
+    texts = [on_branch(repository, chain["branch"], "a.txt") for chain in chains]
+    assert sorted(texts, key=int) == [f"{n}" for n in range(16)]
+    assert users_state(repository) == before
+    assert not hooks_ran(repository)
+    assert "error" not in repository.git("fsck", "--strict")
+
+
 async def test_each_row_has_a_tree_of_its_own(tmp_path: Path) -> None:
     repository = user_repository(tmp_path / "repository")
     async with chain_home(tmp_path) as home:
@@ -160,3 +207,43 @@ async def test_a_step_with_a_budget_works_in_the_tree_of_its_chain(tmp_path: Pat
         )
         assert run.state is RunState.COMPLETED, run.error
         assert on_branch(repository, run.result["saved"]["branch"], "proof.txt") == ""
+
+
+async def test_chains_with_a_cli_agent_have_a_worktree_each_unless_none_is_said(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    before = users_state(repository)
+    async with chain_home(tmp_path, toml=CODER) as home:
+        step = prompt("a", "edit", agent="coder")
+        runs = await asyncio.gather(
+            *(home.run(step, folder=repository.folder, name=f"chain-{n}.yaml") for n in range(2))
+        )
+        branches = {run.result["saved"]["branch"] for run in runs}
+        assert len(branches) == 2
+        assert users_state(repository) == before
+        asked = home.muster.chains.spec(home.muster.chains.load(home.write(step)), folder=repository.folder)
+        assert await home.muster.chains.folder_note(asked) == ""
+        here = await home.run(step, folder=repository.folder, isolation="none")
+        assert here.state is RunState.COMPLETED, here.error
+        assert "saved" not in here.result
+    assert users_state(repository) == before
+    assert (tmp_path / "a.py").read_text() == "edited\n"  # the folder of muster.toml, as of any call
+
+
+async def test_a_chain_without_such_an_agent_works_in_the_folder(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        run = await home.run(command("a", *WRITE, "here", "made.txt"), prompt("b"), folder=repository.folder)
+        assert run.state is RunState.COMPLETED, run.error
+    assert (repository.folder / "made.txt").read_text() == "here"
+
+
+async def test_outside_of_git_a_cli_agent_works_in_the_folder_and_that_is_told(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    async with chain_home(tmp_path, toml=CODER) as home:
+        step = prompt("a", "edit", agent="coder")
+        spec = home.muster.chains.spec(home.muster.chains.load(home.write(step)), folder=plain)
+        note = await home.muster.chains.folder_note(spec)
+        assert f"{plain} is not in a git repository" in note
+        assert (await home.run(step, folder=plain)).state is RunState.COMPLETED
+    assert (tmp_path / "a.py").read_text() == "edited\n"

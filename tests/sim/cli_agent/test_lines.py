@@ -197,3 +197,23 @@ def test_it_loads_nothing_that_makes_its_start_slow(tmp_path: Path) -> None:
 
 def test_every_step_that_is_known_can_be_played() -> None:
     assert ACTIONS.keys() == STEPS.keys()
+
+
+def test_what_it_hears_is_repeated_and_can_be_said(tmp_path: Path) -> None:
+    heard = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "hello"}}
+    (tmp_path / "script.json").write_text(json.dumps([{"steps": [{"hear": True}, {"say": "I heard {message}."}]}]))
+    command = [*COMMAND, "--script", "script.json", "begin"]
+    given = (json.dumps(heard) + "\n").encode()
+    out = subprocess.run(command, cwd=tmp_path, env=BARE, input=given, capture_output=True, check=True, timeout=60)
+    lines = [json.loads(line) for line in out.stdout.splitlines()]
+    assert [line for line in lines if line["type"] == "user"] == [
+        {**heard, "isReplay": True, "session_id": lines[0]["session_id"]}
+    ]
+    assert lines[-1]["result"] == "I heard hello."
+
+
+def test_a_tool_of_an_unknown_server_fails(tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text(json.dumps([{"steps": [{"tool": {"name": "mcp__muster__x"}}]}]))
+    ran = run(tmp_path, "--script", "script.json", prompt="go")
+    (block,) = ran.of("user")[0]["message"]["content"]
+    assert (block["is_error"], "MUSTER_MCP_CONFIG is not set" in block["content"]) == (True, True)

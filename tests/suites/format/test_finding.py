@@ -63,7 +63,7 @@ def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_nothing_found_says_what_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"cases\.yaml cases\.yml cases\.toml, and no other") as caught:
+    with pytest.raises(NotFound, match=r"no cases\.yaml, and no other YAML or TOML file") as caught:
         find_suites([tmp_path])
     assert caught.value.exit_code == 5
     write(tmp_path, "", "a/cases.yaml")

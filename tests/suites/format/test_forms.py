@@ -158,16 +158,19 @@ def test_one_agent_may_stand_alone(tmp_path: Path) -> None:
         (a_case(max_tokens=0), "max_tokens: must be at least 1"),
         (a_case(temperature=-0.1), "temperature: must be at least 0"),
         (a_case(threshold=1.1), "threshold: must be at most 1"),
-        (a_case(accepts=["good"]), "accepts[0]: must be 'cut', 'refused', 'empty' or 'unfinished', not 'good'"),
+        (a_case(accepts=["good"]), "accepts[0]: must be one of cut, refused, empty, unfinished, not 'good'"),
         (a_case(agent="a", agents=["b"]), "agents: write agent or agents, not both"),
         (a_case(skip=""), "skip: is empty"),
         (a_case(description=["x"]), "description: must be a string; put it in quotes"),
-        (a_case(evaluator_config={"evaluator": "magic"}), "evaluator_config.evaluator: must be 'rules', 'golden', "),
+        (a_case(evaluator_config={"evaluator": "magic"}), "evaluator_config.evaluator: must be one of rules, golden, "),
         (a_case(evaluator_config={"golden_threshold": 2}), "evaluator_config.golden_threshold: must be at most 1"),
         (a_case(evaluator_config=[1]), "evaluator_config: must be a mapping"),
         (a_case(threshold=0.5, evaluator_config={"effectiveness_threshold": 0.6}), "threshold: write threshold or "),
         (a_case(input={"messages": []}), "input.messages: needs at least one item"),
-        (a_case(input={"messages": [{"role": "boss", "content": "x"}]}), "input.messages[0].role: must be 'user', "),
+        (
+            a_case(input={"messages": [{"role": "boss", "content": "x"}]}),
+            "input.messages[0].role: must be one of user, ",
+        ),
         (a_case(input={"messages": [{"role": "user"}]}), "input.messages[0].content: missing"),
         (a_case(input=None), "input: missing"),
         (a_case(variables={"a": ["b"]}), "variables.a: must be a string"),
@@ -208,7 +211,7 @@ def test_an_input_that_does_not_fit_is_told(tmp_path: Path, given: dict[str, Any
 @pytest.mark.parametrize(
     ("check", "message"),
     [
-        ({"kind": "likes", "value": "x"}, "expected.output[0].kind: must be 'contains', "),
+        ({"kind": "likes", "value": "x"}, "expected.output[0].kind: must be one of contains, "),
         ({"kind": "contains"}, "expected.output[0]: a check of the kind contains needs a value"),
         ({"kind": "json_schema"}, "expected.output[0]: a check of the kind json_schema needs either schema or"),
         (
@@ -297,8 +300,8 @@ def test_several_flaws_of_a_case_come_together(tmp_path: Path) -> None:
         ("skill_or_agent: x\ncases: []\n", [(1, "schema_version: missing")]),
         ("schema_version: 1\ncases: []\n", [(1, "skill_or_agent: missing")]),
         ("schema_version: 1\nskill_or_agent: Big_Name\ncases: []\n", [(2, "skill_or_agent: must be kebab-case")]),
-        (HEAD + "risk_tier: none\ncases: []\n", [(3, "risk_tier: must be 'low', 'medium' or 'high'")]),
-        (HEAD + "defaults: {evaluator: x}\ncases: []\n", [(3, "defaults.evaluator: must be 'rules', ")]),
+        (HEAD + "risk_tier: none\ncases: []\n", [(3, "risk_tier: must be one of low, medium, high, not 'none'")]),
+        (HEAD + "defaults: {evaluator: x}\ncases: []\n", [(3, "defaults.evaluator: must be one of rules, ")]),
         (HEAD + "defaults:\n  timeout_secs: -1\ncases: []\n", [(4, "defaults.timeout_secs: must be more than 0")]),
     ],
 )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.validation import is_declaration, sorted_out
+from muster.app.file_kinds import is_declaration
+from muster.app.validation import sorted_out
 from muster.domain.errors import BadFile, NotFound
 from tests.verify.declaration.agents import write
 

@@ -44,7 +44,20 @@ def test_parts(subtests):
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    usual = ["-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:xdist", "-c", "/dev/null", "--rootdir", "."]
+    usual = [
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:schemathesis",
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        ".",
+    ]
     command = [sys.executable, "-B", "-m", "pytest", *usual, *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 

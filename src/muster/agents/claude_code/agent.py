@@ -6,12 +6,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from muster.agents.base import OnDelta
+from muster.agents.base import Inbox, OnDelta
 from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.claude_code.outcome import ClaudeExit, ClaudeTerms, key_refused, permission_asked, read_outcome
-from muster.agents.claude_code.sdk import ProcessTransport, Sdk, load, require
+from muster.agents.claude_code.sdk import ProcessTransport, Sdk, load, message_frame, require
 from muster.agents.claude_code.setup import Setup
-from muster.agents.local import budget_of, folder_of, session_of, transcript_of, variables_of
+from muster.agents.local import (
+    budget_of,
+    folder_of,
+    inbox_of,
+    mcp_config_of,
+    session_of,
+    transcript_of,
+    variables_of,
+)
+from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.usage import ProcessBill, max_tokens_of
@@ -23,6 +32,7 @@ from muster.domain.script import count_tokens
 from muster.text.json_schema import require_schema
 
 MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
+PROGRAM = "claude"  # as a failure names it: its arguments hold the system prompt
 
 
 class ClaudeCodeAgent:
@@ -57,21 +67,39 @@ class ClaudeCodeAgent:
         tokens = 1 + max_tokens_of(request) + count_tokens(request.system + prompt_of(request))
         return Quote(most=self._most_of(request), tokens=tokens)
 
+    @property
+    def takes_messages(self) -> bool:
+        """Return that it can be told more while it works."""
+        return True
+
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once, in a process of its own."""
+        return await self._call(request, timeouts, None, on_delta)
+
+    async def converse(
+        self, request: Request, timeouts: Timeouts, inbox: Inbox, on_delta: OnDelta | None = None
+    ) -> Reply:
+        """Ask once, and tell it what comes into the inbox meanwhile: it takes that in before its next turn."""
+        return await self._call(request, timeouts, inbox, on_delta)
+
+    async def _call(self, request: Request, timeouts: Timeouts, inbox: Inbox | None, on_delta: OnDelta | None) -> Reply:
         if request.tools:
             raise InvalidRequest(f"agent {self._profile.name!r} uses its own tools; a request cannot add others")
         require_schema(request)
         try:
             sdk = await self._load()
-            order = self._order(sdk, request, streams=on_delta is not None)
+            order = self._order(sdk, request, streams=on_delta is not None, told_more=inbox is not None)
         except BadConfiguration as error:
             # An exchange fails with an error of the wire, or it would be taken for one that may have cost money.
             raise NotStarted(error.message, suggestions=error.suggestions) from error
         conversation = ClaudeConversation(on_delta, keyed=bool(self.setup.key), scrub=self.setup.scrub)
         try:
             async with self._processes.process(order) as process:
-                return await self._ask(sdk, request, ProcessTransport(process, timeouts, conversation), conversation)
+                pipe = ProcessTransport(process, timeouts, conversation)
+                if inbox is None:
+                    return await self._ask(sdk, request, pipe, conversation)
+                async with MessageFeed(process, inbox, message_frame) as pipe.feed:
+                    return await self._ask(sdk, request, pipe, conversation)
         except WireError as error:
             self._complete(error, conversation)
             raise
@@ -84,8 +112,9 @@ class ClaudeCodeAgent:
             self._sdk = await asyncio.to_thread(load)
         return self._sdk
 
-    def _order(self, sdk: Sdk, request: Request, *, streams: bool) -> ProcessCommand:
-        options = options_of(self.setup.set(request.settings or {}), request, self._most_of(request), streams=streams)
+    def _order(self, sdk: Sdk, request: Request, *, streams: bool, told_more: bool) -> ProcessCommand:
+        setup, most = self.setup.set(request.settings or {}), self._most_of(request)
+        options = options_of(setup, request, most, streams=streams, told_more=told_more)
         command = sdk.command(options, self.setup.cli_path)
         self._check_size(command)
         self._write_files()
@@ -105,7 +134,7 @@ class ClaudeCodeAgent:
             await sdk.converse(prompt_of(request), pipe)
         except Exception as error:
             # Once there is a result, nothing that comes after it counts; it often exits with an error.
-            if not conversation.over:
+            if not conversation.over or pipe.goes_on:
                 raise _broken(terms, conversation, pipe.log, error) from (
                     None if isinstance(error, WireError) else error
                 )
@@ -114,7 +143,12 @@ class ClaudeCodeAgent:
         note = await pipe.wait_for_exit()
         timings = Timings(first_token=pipe.first_word)
         ending = ClaudeExit(log=self.setup.scrub(pipe.log), note=note, timings=timings)
-        return read_outcome(terms, conversation, conversation.result, ending)
+        try:
+            return read_outcome(terms, conversation, conversation.result, ending)
+        except WireError as error:
+            if pipe.feed is not None and pipe.feed.unread:
+                error.paid = Paid.UNKNOWN  # it may have begun to work on what it was told last
+            raise
 
     def _complete(self, error: WireError, conversation: ClaudeConversation) -> None:
         """Return the error with its possible cost, and without secrets."""
@@ -122,7 +156,7 @@ class ClaudeCodeAgent:
         error.args = (error.message,)
         begun = conversation.answered  # a refusal of the API costs nothing, but what it answered before does
         if isinstance(error, AgentFailed):
-            error.log = self.setup.scrub(error.log)
+            error.log, error.command = self.setup.scrub(error.log), PROGRAM
             begun = conversation.initialized  # it has heard the question and did not say what that cost
         if error.paid is Paid.NO and begun and self._most:
             error.paid = Paid.UNKNOWN
@@ -171,7 +205,7 @@ class ClaudeCodeAgent:
 
 def _broken(terms: ClaudeTerms, conversation: ClaudeConversation, log: str, error: Exception) -> WireError:
     if conversation.asked is not None:
-        return permission_asked(terms, conversation.asked, log)
+        return permission_asked(terms, conversation, log)
     if isinstance(error, WireError):
         return error
     what = f"the SDK does not understand what Claude Code says: {error}"
@@ -188,11 +222,15 @@ def _nearest(folder: Path) -> Path:
     return next((parent for parent in folder.parents if parent.exists()), folder)
 
 
+OWN_TOOLS = "mcp__muster"  # those of the server that a slot of the pool gives it, which need no permission
 INTERACTIVE_TOOLS = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for a person, and there is none
 
 
-def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: bool) -> dict[str, Any]:
-    """Return the options of a call."""
+def options_of(
+    setup: Setup, request: Request, most: Microdollars, *, streams: bool, told_more: bool = False
+) -> dict[str, Any]:
+    """Return the options of a call; one that is told more repeats what it takes in."""
+    declared, config = _declared(setup), mcp_config_of(request)
     return {
         "model": setup.model,
         "fallback_model": setup.fallback_model,
@@ -205,12 +243,15 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
         "include_partial_messages": streams,
         "permission_mode": setup.permission_mode,
         "permission_prompt_tool_name": "stdio",  # whoever drives it is asked
-        "allowed_tools": list(setup.allowed_tools),
+        "allowed_tools": [*setup.allowed_tools, *([OWN_TOOLS] if mcp_config_of(request) else [])],
         "disallowed_tools": [
             *setup.disallowed_tools,
             *(name for name in INTERACTIVE_TOOLS if name not in setup.allowed_tools),
         ],
-        "mcp_servers": _servers(setup),
+        "mcp_servers": declared or config or {},
+        # The option may be given twice; both files are not for everybody's eyes, as a command line is.
+        "extra_args": ({"mcp-config": config} if declared and config else {})
+        | ({"replay-user-messages": None} if told_more else {}),
         # Nothing that lies about in folders changes what it does.
         "strict_mcp_config": True,
         "setting_sources": [],
@@ -218,10 +259,10 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
     }
 
 
-def _servers(setup: Setup) -> str | dict[str, Any]:
-    """Name the file that tells of them, which is not for everybody's eyes, as a command line is."""
+def _declared(setup: Setup) -> str | None:
+    """Name the file that tells of the MCP servers of its settings."""
     servers = setup.mcp_servers
-    return str(servers.file) if servers is not None and servers.declared else {}
+    return str(servers.file) if servers is not None and servers.declared else None
 
 
 def _system(system: str) -> dict[str, str]:
@@ -234,4 +275,5 @@ def prompt_of(request: Request) -> str:
     """Return what is said to it: all of it, or the last of it when a session holds the rest."""
     if session_of(request) is None:
         return transcript_of(request, system=False)
-    return request.prompt or "".join(message.text for message in request.messages[-1:])
+    said = request.prompt or "".join(message.text for message in request.messages[-1:])
+    return "\n\n".join((said, *inbox_of(request)))

@@ -1,13 +1,13 @@
 """What is heard of a conversation with Claude Code, from the frames that it writes; of each only what is needed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from muster.agents.faults import kind_of
-from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, TOO_MANY, kept_arguments
+from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION, TOO_MANY, kept_arguments
 from muster.agents.payload import count_of, microdollars_of
 from muster.agents.usage import Stray
 from muster.domain.call import ToolCall, Usage
@@ -38,10 +38,13 @@ class ClaudeConversation:
         self.result: ClaudeResult | None = None
         self.unread: str = ""  # why nothing is read after the last frame
         self.initialized = False  # it has answered the SDK; the question follows at once
+        self.begun = False  # it works on the question
         self.spoke = False  # something was said
         self.answered = False  # by the API: from then on it costs money
         self.unclear = False  # the API was asked again after something else than a refusal: that may have been paid
         self.asked: str | None = None  # the tool that it wants permission for
+        self.asked_arguments: dict[str, Json] | None = None  # what it wants to use that tool with
+        self.session = ""
         self.key_refused: int | None = None  # the status with which the API refused its key
         self.model = ""
         self.id = ""  # of the last message
@@ -63,6 +66,8 @@ class ClaudeConversation:
 
     def receive(self, frame: Frame) -> None:
         """Take one frame; kinds that are not known here say nothing."""
+        if isinstance(session := frame.get("session_id"), str):
+            self.session = session[:MOST_SESSION]
         match frame.get("type"):
             case "control_response":
                 self.initialized = True
@@ -82,6 +87,7 @@ class ClaudeConversation:
     def _receive_request(self, request: Frame) -> None:
         if request.get("subtype") == "can_use_tool" and self.asked is None:
             self.asked = _name(request.get("tool_name"))
+            self.asked_arguments = kept_arguments(_mapping(request.get("input")))
 
     def _receive_event(self, frame: Frame) -> None:
         self.answered = True
@@ -120,6 +126,7 @@ class ClaudeConversation:
                 self._calls[call.id] = replace(call, result=text, failed=block.get("is_error") is True)
 
     def _receive_system(self, frame: Frame) -> None:
+        self.begun = self.begun or frame.get("subtype") == "init"
         if frame.get("subtype") != "api_retry":
             return
         status = frame.get("error_status")
@@ -129,7 +136,8 @@ class ClaudeConversation:
             self.key_refused = int(status)
 
     def _receive_result(self, frame: Frame) -> None:
-        self.result = read_result(frame)
+        found, before = read_result(frame), self.result
+        self.result = found if found is None or before is None else found.after(before)
         if self.result is None:
             self.unread = "its result is not of the shape that this version knows"
 
@@ -198,6 +206,19 @@ class ClaudeResult(msgspec.Struct, frozen=True):
     total_cost_usd: Any = None  # of the whole session, in all its calls
     model_usage_since_last_result: dict[str, ClaudeModelUsage] | None = None  # of this call alone
     usage: ClaudeUsage | Stray = None
+    earlier: Usage = Usage()  # tokens of results before this one
+
+    def after(self, before: "ClaudeResult") -> "ClaudeResult":
+        """Return this result as the end of a conversation that went on after another: its answer is both of them."""
+        shares = [one.model_usage_since_last_result for one in (before, self)]
+        return msgspec.structs.replace(
+            self,
+            result="\n\n".join(text for text in (before.result, self.result) if text),
+            structured_output=before.structured_output if self.structured_output is None else self.structured_output,
+            num_turns=before.num_turns + self.num_turns,
+            model_usage_since_last_result=_joined(shares),
+            earlier=before.tokens,
+        )
 
     @property
     def why(self) -> str:
@@ -219,12 +240,18 @@ class ClaudeResult(msgspec.Struct, frozen=True):
         kept = counts.cache_creation if isinstance(counts.cache_creation, ClaudeCacheWrites) else ClaudeCacheWrites()
         hour = count_of(kept.ephemeral_1h_input_tokens) or 0
         return Usage(
-            input=count_of(counts.input_tokens) or 0,
-            output=count_of(counts.output_tokens) or 0,
-            cache_read=count_of(counts.cache_read_input_tokens) or 0,
-            cache_write=max(0, (count_of(counts.cache_creation_input_tokens) or 0) - hour),
-            cache_write_1h=hour,
+            input=self.earlier.input + (count_of(counts.input_tokens) or 0),
+            output=self.earlier.output + (count_of(counts.output_tokens) or 0),
+            cache_read=self.earlier.cache_read + (count_of(counts.cache_read_input_tokens) or 0),
+            cache_write=self.earlier.cache_write + max(0, (count_of(counts.cache_creation_input_tokens) or 0) - hour),
+            cache_write_1h=self.earlier.cache_write_1h + hour,
         )
+
+
+def _joined(shares: Sequence[Mapping[str, ClaudeModelUsage] | None]) -> dict[str, ClaudeModelUsage] | None:
+    """Return the shares of models in several results; None when one of the results does not tell them."""
+    found = {f"{number}/{model}": share for number, told in enumerate(shares) for model, share in (told or {}).items()}
+    return None if any(told is None for told in shares) else found
 
 
 def read_result(frame: Json) -> ClaudeResult | None:

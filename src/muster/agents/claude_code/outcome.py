@@ -57,7 +57,7 @@ def read_outcome(
 ) -> Reply:
     """Read a conversation that ended with a result."""
     if conversation.asked is not None:
-        raise permission_asked(terms, conversation.asked, ending.log, result.cost(resumed=terms.resumed))
+        raise permission_asked(terms, conversation, ending.log, result.cost(resumed=terms.resumed))
     if result.stop_reason == "refusal":
         return _reply(terms, conversation, result, ending, result.result or "")
     if result.is_error or result.subtype != "success":
@@ -68,12 +68,17 @@ def read_outcome(
     return _reply(terms, conversation, result, ending, canonical(data).decode("utf-8", "surrogatepass"), data)
 
 
-def permission_asked(terms: ClaudeTerms, tool: str, log: str, cost: Microdollars | None = None) -> PermissionAsked:
+def permission_asked(
+    terms: ClaudeTerms, conversation: ClaudeConversation, log: str, cost: Microdollars | None = None
+) -> PermissionAsked:
     """Return the error with the tool that it asked permission for."""
+    tool = conversation.asked
     return PermissionAsked(
         f"agent {terms.agent!r}: Claude Code asked for permission to use {tool}, which cannot be granted here",
         log=log,
         tool=tool,
+        arguments=conversation.asked_arguments,
+        session=conversation.session,
         cost=cost,
         imputed=terms.lane is Lane.IMPUTED,
         suggestions=(

@@ -13,9 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from muster.agents.base import InboxMessage
 from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.local import LineBuffer, exit_of
 from muster.agents.processes.conversation import MOST_OUTPUT, too_long, wait_for_output
+from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput
@@ -100,6 +102,13 @@ def load() -> Sdk:
     return Sdk(claude_agent_sdk, SubprocessCLITransport)
 
 
+def message_frame(message: InboxMessage) -> bytes:
+    """Return what tells Claude Code something while it works; as with the question, nothing in it is looked up."""
+    said = {"role": "user", "content": message.text}
+    frame = {"type": "user", "uuid": message.id, "session_id": "", "parent_tool_use_id": None, "message": said}
+    return json.dumps(frame | {"client_composed": True}).encode() + b"\n"
+
+
 EXIT_SECONDS = 2.0  # seconds that it may take to exit when there is nothing left to do
 DENIED_SECONDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
 
@@ -112,36 +121,38 @@ class ProcessTransport:
     """
 
     def __init__(self, process: Process, timeouts: Timeouts, conversation: ClaudeConversation) -> None:
-        self._process, self._timeouts, self._conversation = process, timeouts, conversation
+        self.process, self._timeouts, self._conversation = process, timeouts, conversation
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
         self._deadline = self._began + timeouts.call
         self._denied: float | None = None  # when it was, on the loop's clock
         self._lines = LineBuffer()
+        self.feed: MessageFeed | None = None  # of one that is told more while it works
+        self.goes_on = False  # it has answered, and will answer once more: it was told something that it takes in next
         self.first_word: float | None = None  # seconds
 
     @property
     def log(self) -> str:
         """What the process wrote to standard error."""
-        return self._process.log.text
+        return self.process.log.text
 
     async def connect(self) -> None:
         """Do nothing: the process runs already."""
 
     async def write(self, data: str) -> None:
         """Write to the process; one that has ended is noticed where its output is read."""
-        self._process.write(data.encode())
+        self.process.write(data.encode())
 
     async def end_input(self) -> None:
         """Let its input end."""
-        self._process.close_input()
+        self.process.close_input()
 
     async def close(self) -> None:
         """Do nothing: whoever started the process ends it."""
 
     def is_ready(self) -> bool:
         """Return whether the process runs."""
-        return self._process.status is None
+        return self.process.status is None
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the frames of the process as they come."""
@@ -149,6 +160,9 @@ class ProcessTransport:
         while not over:
             for frame in self._frames(await self._more()):
                 over = self._listen(frame)
+                if self.feed is not None:
+                    await self._heed(self.feed, frame)
+                over = over and not self.goes_on
                 yield frame
                 if over:
                     break
@@ -158,9 +172,10 @@ class ProcessTransport:
 
     async def wait_for_exit(self) -> str:
         """Wait a moment for a process that has answered to exit; return a note about one that does not."""
-        process = self._process
+        process = self.process
         process.close_input()
-        until = self._clock() + EXIT_SECONDS
+        # What it was told and did not take in it would begin to work on now.
+        until = self._clock() + (0.0 if self.feed is not None and self.feed.unread else EXIT_SECONDS)
         while process.status is None and self._clock() < until:
             await process.news(until)
             process.take()
@@ -171,6 +186,17 @@ class ProcessTransport:
             if process.status is not None
             else f"it did not exit within {EXIT_SECONDS:g}s of its answer and was stopped"
         )
+
+    async def _heed(self, feed: MessageFeed, frame: dict[str, Any]) -> None:
+        """Tell it more from the moment it works on the question until it has answered; it repeats what it takes in."""
+        if frame.get("type") == "user" and frame.get("isReplay"):
+            await feed.acknowledge([str(frame.get("uuid"))])
+        result = self._conversation.result
+        if frame.get("type") == "result" and result is not None:
+            feed.stop()
+            self.goes_on = feed.unread and not result.is_error
+        elif result is None and self._conversation.begun:
+            feed.start()
 
     def _listen(self, frame: dict[str, Any]) -> bool:
         self._conversation.receive(frame)
@@ -184,7 +210,7 @@ class ProcessTransport:
 
     async def _more(self) -> bytes:
         """Wait for more output; raises when there will be none, or its time is over."""
-        process = self._process
+        process = self.process
         while not (data := process.take()):
             if process.status is not None:
                 process.drain()
@@ -194,18 +220,18 @@ class ProcessTransport:
             if process.silent:
                 await self._exit()
                 raise self._gone()
-            await wait_for_output(self._process, self._deadline, self._timeouts, self._conversation.tool)
+            await wait_for_output(self.process, self._deadline, self._timeouts, self._conversation.tool)
         return data
 
     async def _exit(self) -> None:
         until = self._clock() + EXIT_SECONDS
-        while self._process.status is None and self._clock() < until:
-            await self._process.news(until)
+        while self.process.status is None and self._clock() < until:
+            await self.process.news(until)
 
     def _frames(self, data: bytes) -> Iterator[dict[str, Any]]:
         yield from (frame for line in self._lines.feed(data) if (frame := self._frame(line)) is not None)
         if self._lines.waiting > MOST_OUTPUT:
-            raise too_long(self._process)
+            raise too_long(self.process)
 
     def _frame(self, line: bytes) -> dict[str, Any] | None:
         if not line.lstrip().startswith(b"{"):
@@ -214,15 +240,17 @@ class ProcessTransport:
             found: dict[str, Any] = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadOutput(
-                f"agent {self._process.order.agent!r}: Claude Code wrote a line that is not JSON: {error}",
-                log=self._process.log.text,
+                f"agent {self.process.order.agent!r}: Claude Code wrote a line that is not JSON: {error}",
+                log=self.process.log.text,
             ) from error
         return found
 
     def _gone(self) -> AgentFailed:
-        process = self._process
+        process = self.process
         log = process.log.text
         last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "")
         how = exit_of(process.status) if process.status is not None else "closed its output"
         said = f": {last[:500]}" if last else ""
-        return BadExit(f"agent {process.order.agent!r}: Claude Code {how} before it answered{said}", log=log)
+        error = BadExit(f"agent {process.order.agent!r}: Claude Code {how} before it answered{said}", log=log)
+        error.exit_status = process.status
+        return error

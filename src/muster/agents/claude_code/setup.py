@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from muster.agents.local import GRANTED
 from muster.domain.canonical import Json
 
 SHORTEST_SECRET = 8  # characters; shorter values are switches and numbers, which stand in every text
@@ -105,6 +106,9 @@ class Setup:
             own["max_turns"] = settings["max_turns"]
         if "tools" in settings:
             own["allowed_tools"] = tuple(settings["tools"])
+        if GRANTED in settings:  # what a person has granted comes on top, whoever said what is allowed anyway
+            allowed = own.get("allowed_tools", self.allowed_tools)
+            own["allowed_tools"] = tuple(dict.fromkeys([*allowed, *settings[GRANTED]]))
         return replace(self, **own) if own else self
 
     def scrub(self, text: str) -> str:

@@ -143,8 +143,10 @@ class CliOutput:
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
     error: str | None = None
-    permission: str | None = None  # the tool that it wants to use
+    permission: str | None = None  # the tool that it wants to use; empty: one that it does not name
+    permission_input: Mapping[str, Json] | None = None  # what it wants to use that tool with
     ended: bool = False  # the last line was there
+    taken: list[str] = field(default_factory=list)  # ids of messages that it has taken in; emptied by the listener
     limited: bool = False  # it failed at a limit of its own, such as the number of turns
 
     def __post_init__(self) -> None:
@@ -170,9 +172,16 @@ class CliOutput:
         self.ended = self.ended or bool(_all_found(places.ends, said))
         self.error = self._failure(_last(places.error, said, None))
         self.limited = self.error is not None and isinstance(said, dict) and said.get("subtype") in OWN_LIMITS
+        self.taken += [id_ for id_ in _all_found(places.message_taken, said) if isinstance(id_, str)]
         asked = _last(places.permission, said, None)
-        self.permission = self.permission if asked is None else shown(asked)[:MOST_NAME]
+        if asked is not None:
+            given = _last(places.permission_input, said, None)
+            self.ask(shown(asked)[:MOST_NAME], None if given is None else _mapping(given))
         return "".join(text for text in _all_found(places.delta, said) if isinstance(text, str))
+
+    def ask(self, tool: str, given: Mapping[str, Json] | None) -> None:
+        """Note that it asks for permission to use a tool."""
+        self.permission, self.permission_input = tool, None if given is None else kept_arguments(given)
 
     def _count(self, said: Json) -> None:
         told = [value for value in _all_found(self.places.cost_usd, said) if value is not None]

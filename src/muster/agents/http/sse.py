@@ -11,10 +11,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class ServerSentEvent(NamedTuple):
-    """One event: its name, and its data lines joined."""
+    """One event: its name, its data lines joined, and its own id if it has one."""
 
     name: str
     data: bytes
+    id: str | None = None
 
 
 class EventParser:
@@ -27,6 +28,7 @@ class EventParser:
         self._data: list[bytes] = []  # lines of the unfinished event
         self._data_size = 0
         self._name = b""
+        self._id: bytes | None = None
         self._after_return = False  # the last byte was "\r": a "\n" that follows belongs to it
         self._at_start = True
 
@@ -68,9 +70,14 @@ class EventParser:
             self._data_size += len(value)
         elif field == b"event":
             self._name = value
-        return None  # comments, `id` and `retry` say nothing about an answer
+        elif field == b"id" and b"\0" not in value:
+            self._id = value
+        return None  # comments and `retry` say nothing about an answer
 
     def _dispatch(self) -> ServerSentEvent | None:
-        name, data = self._name, self._data
-        self._name, self._data, self._data_size = b"", [], 0
-        return ServerSentEvent(name.decode("utf-8", "replace") or "message", b"\n".join(data)) if data else None
+        name, data, id_ = self._name, self._data, self._id
+        self._name, self._data, self._data_size, self._id = b"", [], 0, None
+        if not data:
+            return None
+        own = None if id_ is None else id_.decode("utf-8", "replace")
+        return ServerSentEvent(name.decode("utf-8", "replace") or "message", b"\n".join(data), own)

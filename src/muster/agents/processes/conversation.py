@@ -1,6 +1,7 @@
 """A whole conversation with a process: everything in, everything out, under one deadline."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from muster.agents.processes.process import Process
@@ -20,18 +21,29 @@ class Finished:
     broken: bool  # it closed its input before it had all of it
 
 
-async def communicate(process: Process, timeouts: Timeouts) -> Finished:
-    """Take all output of a process, while it reads its input, until its first process has exited."""
+async def communicate(
+    process: Process, timeouts: Timeouts, on_output: Callable[[bytes], None] | None = None
+) -> Finished:
+    """Take all output of a process, while it reads its input, until its first process has exited.
+
+    `on_output` is told what is new as it comes; what it raises ends the conversation.
+    """
     deadline = asyncio.get_running_loop().time() + timeouts.call
     output = bytearray()
     while process.status is None:
         await wait_for_output(process, deadline, timeouts)
-        output += process.take()
+        new = process.take()
+        output += new
         if len(output) > MOST_OUTPUT:
             raise too_long(process)
+        if on_output is not None and new:
+            on_output(new)
     # Others of its group may still hold its output open; what they would write after its exit is not its answer.
     process.drain()
-    output += process.take()
+    rest = process.take()
+    output += rest
+    if on_output is not None and rest:
+        on_output(rest)
     return Finished(status=process.status, output=bytes(output), log=process.log.text, broken=process.broken)
 
 

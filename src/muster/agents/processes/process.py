@@ -317,8 +317,12 @@ def _spawn(order: ProcessCommand, outlet: int, token: str) -> "subprocess.Popen[
 
 def _not_started(order: ProcessCommand, error: Exception) -> NotStarted:
     where = f"it is started in {order.folder}" if order.folder else "it is started in this folder"
+    why = str(error)
+    if isinstance(error, OSError) and error.strerror:  # about the program, or about another path: the folder
+        about = "" if error.filename in (None, order.command[0]) else f": {error.filename}"
+        why = f"{error.strerror}{about}"
     return NotStarted(
-        f"agent {order.agent!r}: failed to spawn {order.command[0]!r}: {error}",
+        f"agent {order.agent!r}: failed to spawn {order.command[0]!r}: {why}",
         suggestions=(f"is it installed and executable, and does its folder exist? ({where})",),
     )
 

@@ -4,6 +4,7 @@ The modes exec, chat and plain are the three ways to write a request and to read
 """
 
 import asyncio
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -87,6 +88,7 @@ class ProgramAgent:
             finished = await self._run(question.input, request, timeouts)
             answer = await self._read(question, finished, request)
         except AgentFailed as error:
+            error.command = shlex.join(self._order.command)
             self._bill.charge(error)
             raise
         if on_delta is not None and answer.text:
@@ -124,7 +126,9 @@ class ProgramAgent:
         why = "; ".join(said) or "it wrote nothing to standard error"
         why += self._end_of(finished.output)  # the log may hold nothing but warnings
         message = f"agent {self._profile.name!r}: {exit_of(finished.status)}: {why}"
-        return BadExit(message, log=finished.log, cost=cost)
+        error = BadExit(message, log=finished.log, cost=cost)
+        error.exit_status = finished.status
+        return error
 
     def _end_of(self, output: bytes) -> str:
         """Quote how an output ends, of a program whose output counts: many checkers say there why they stopped."""
@@ -164,8 +168,11 @@ def _answered(question: ProgramRequest, finished: Finished, *, silent: bool) -> 
 
 
 def _fitting(answer: ProgramAnswer, request: Request) -> ProgramAnswer:
-    """Return an answer with its data, where a schema was asked for; that of the exec protocol has its own."""
-    if answer.tool_calls:
+    """Return an answer with its data, where a schema was asked for; that of the exec protocol has its own.
+
+    Who asks with a context asks for the shape of that protocol; the schema is for agents that do not speak it.
+    """
+    if answer.tool_calls or (request.context is not None and answer.data is not None):
         return answer
     try:
         data = shaped(request, answer.stop, answer.text)

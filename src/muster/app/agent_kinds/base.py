@@ -14,6 +14,7 @@ from muster.settings.sections import (
     ClaudeSection,
     CliSection,
     HttpSection,
+    HumanSection,
     ModelSection,
     ProgramSection,
     PythonSection,
@@ -24,17 +25,27 @@ _PROGRAM = Timeouts(call=300.0, idle=inf)  # one that thinks before it answers s
 _CLI = Timeouts(call=3600.0, idle=600.0)
 # What a task may set for its calls.
 _SETTABLE = {
-    "cli": frozenset({"model", "budget_usd"}),
-    "claude-code": frozenset({"model", "effort", "permission_mode", "max_turns", "tools", "budget_usd"}),
+    "cli": frozenset({"model", "budget_usd", "granted_tools"}),
+    "claude-code": frozenset(
+        {"model", "effort", "permission_mode", "max_turns", "tools", "granted_tools", "budget_usd"}
+    ),
 }
 _AT_ONCE = {"program": 16, "cli": 8, "claude-code": 4}  # processes, and a large one each for the last
 
 
+AnsweringSection = ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection
+
+
 def profile_of(name: str, section: AgentSection) -> Profile:
     """Make the profile of a declared agent."""
+    if isinstance(section, HumanSection):
+        timeouts = Timeouts(call=section.timeout_secs or inf)
+        return Profile(name=name, limiter=_limiter(name, section), timeouts=timeouts, person=True)
     return Profile(
         name=name,
         limiter=_limiter(name, section),
+        provider=section.kind if isinstance(section, ModelSection) else "",
+        model=(section.model or "") if isinstance(section, ModelSection) else "",
         pace=Pace(
             concurrency=section.concurrency or _AT_ONCE.get(section.kind, Pace().concurrency),
             requests_per_minute=section.requests_per_minute,
@@ -58,7 +69,7 @@ def _limiter(name: str, section: AgentSection) -> str:
     return f"{section.kind}:{name}"
 
 
-def _timeouts(section: AgentSection) -> Timeouts | None:
+def _timeouts(section: AnsweringSection) -> Timeouts | None:
     match section:
         case ModelSection():
             return None

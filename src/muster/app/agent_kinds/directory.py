@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.agents.base import Agent, BatchAgent, Batching
+from muster.agents.human import HumanAgent
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import UnreadyAgent, profile_of
 from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
@@ -21,6 +22,7 @@ from muster.settings.sections import (
     ClaudeSection,
     CliSection,
     HttpSection,
+    HumanSection,
     ModelSection,
     ProgramSection,
     PythonSection,
@@ -95,8 +97,10 @@ class AgentDirectory:
     def has_maximum(self, name: str) -> bool:
         """Return whether the cost of a call has a maximum: not without a price, nor if the agent reports any cost."""
         section = self._settings.agents.get(name)
-        if isinstance(section, ClaudeSection) or (isinstance(section, ProgramSection) and section.mode == "plain"):
-            return True  # the one is told what it may spend, the other cannot report a cost
+        if isinstance(section, HumanSection | ClaudeSection):
+            return True  # a person costs nothing, and Claude Code is told what it may spend
+        if isinstance(section, ProgramSection) and section.mode == "plain":
+            return True  # it cannot report a cost
         if section is not None and not isinstance(section, ModelSection):
             return section.budget_usd is not None or getattr(section, "price", None) is not None
         return self._is_scripted(name) or self._entry(name).price() is not None
@@ -109,9 +113,24 @@ class AgentDirectory:
         """Return whether an agent is expected to change files in the folder that it works in."""
         return isinstance(self._settings.agents.get(name), CliSection | ClaudeSection)
 
+    def takes_mcp_servers(self, name: str) -> bool:
+        """Return whether an agent can be told of an MCP server for one call."""
+        return isinstance(self._settings.agents.get(name), CliSection | ClaudeSection)
+
     def is_retried(self, name: str) -> bool:
         """Return whether a call is tried again after an unknown outcome; processes of ours are not."""
-        return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)
+        return not isinstance(
+            self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection | HumanSection
+        )
+
+    def is_person(self, name: str) -> bool:
+        """Return whether an agent is a person."""
+        return isinstance(self._settings.agents.get(name), HumanSection)
+
+    def takes_prompts(self, name: str) -> bool:
+        """Return whether an agent does what a prompt says; programs of the exec protocol know two phases only."""
+        section = self._settings.agents.get(name)
+        return not (isinstance(section, ProgramSection) and section.mode == "exec")
 
     def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""
@@ -155,7 +174,8 @@ class AgentDirectory:
             return self._declared(name, section)
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
-            return self._known(Profile(name=name, limiter=f"{provider}:{model}"), provider, model, None)
+            profile = Profile(name=name, limiter=f"{provider}:{model}", provider=provider, model=model)
+            return self._known(profile, provider, model, None)
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:
@@ -252,6 +272,14 @@ class Agents:
         """Return whether an agent can be asked in batches; one that answers on this machine cannot."""
         return self._directory.batching(name) is not None
 
+    def is_person(self, name: str) -> bool:
+        """Return whether an agent is a person, who is always asked live and whose answer is waited for."""
+        return self._directory.is_person(name)
+
+    def has_people(self) -> bool:
+        """Return whether muster.toml declares any agent that is a person."""
+        return any(map(self._directory.is_person, self._directory.declared))
+
 
 class OwnAgents:
     """Makes agents that answer on this machine or in the user's own service."""
@@ -272,7 +300,9 @@ class OwnAgents:
         )
 
     def make(
-        self, name: str, section: ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection
+        self,
+        name: str,
+        section: ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection | HumanSection,
     ) -> Agent:
         """Make one agent."""
         profile = profile_of(name, section)
@@ -292,6 +322,8 @@ class OwnAgents:
                 return load("services:make_function")(name, section, profile=profile, folder=folder)
             case ClaudeSection():
                 return load("claude:make_claude")(name, section, profile=profile, home=self._settings.home, **process)
+            case HumanSection():
+                return HumanAgent(profile)
             case CliSection():
                 cli = load("programs:make_cli")
                 return cli(name, section, profile=profile, unpriced_ok=self._unpriced_ok, **process)

@@ -7,11 +7,12 @@ from pathlib import Path
 from muster.agents.base import Agent
 from muster.agents.cli.agent import CliAgent
 from muster.agents.cli.dialect import AnswerPaths, Dialect, Output
+from muster.agents.cli.questions import QuestionPatterns
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.program.agent import ProgramAgent
 from muster.app.agent_kinds.base import UnreadyAgent, environment_for
-from muster.domain.agent import Command, Pace, Profile
+from muster.domain.agent import COMMAND_LIMITER, Command, Pace, Profile
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Lane, Microdollars
 from muster.settings.sections import CliSection, ProgramSection
@@ -48,7 +49,7 @@ def make_program(
 def make_command(command: Command, *, processes: ProcessRegistry, variables: Mapping[str, str], folder: Path) -> Agent:
     """Make an agent of a command that no section declares: one of a check."""
     section = ProgramSection(kind="program", command=command.argv, env=dict(command.environment))
-    profile = Profile(name=command.name, limiter="command", pace=Pace(concurrency=COMMANDS, gets_ahead=False))
+    profile = Profile(name=command.name, limiter=COMMAND_LIMITER, pace=Pace(concurrency=COMMANDS, gets_ahead=False))
     order = ProcessCommand(
         agent=command.name,
         command=command.argv,
@@ -110,9 +111,13 @@ def _dialect(name: str, section: CliSection) -> Dialect:
     return Dialect(
         command=section.command,
         resume=section.resume,
+        allow=section.allow,
+        mcp=section.mcp,
         model=section.model,
         output=Output(section.output),
         places=AnswerPaths(**dict(_places(name, section))),
+        questions=QuestionPatterns(section.permission_patterns),
+        message=section.message,
     )
 
 

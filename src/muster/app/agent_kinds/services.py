@@ -19,6 +19,8 @@ from muster.app.agent_kinds.base import UnreadyAgent
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
+from muster.settings import CONFIG_FILE
+from muster.settings.file import setting_place
 from muster.settings.sections import HttpSection, PythonSection
 
 
@@ -54,7 +56,7 @@ def make_service(
 
 def make_function(name: str, section: PythonSection, *, profile: Profile, folder: Path) -> Agent:
     """Make the agent of a function; its module is looked for in the folder of muster.toml and where Python looks."""
-    function = _import(f"agents.{name}: function", section.function, folder)
+    function = _import(("agents", name, "function"), section.function, folder)
     return FunctionAgent(profile=profile, function=function, terms=_terms(section))
 
 
@@ -76,20 +78,23 @@ def _account(name: str, variable: str | None, variables: Mapping[str, str]) -> A
     return Account(place=place, variable=variable, key=key)
 
 
-def _import(where: str, target: str, folder: Path) -> Any:
+def _import(names: tuple[str, ...], target: str, folder: Path) -> Any:
+    def wrong(what: str, *suggestions: str) -> BadConfiguration:
+        return BadConfiguration(f"{setting_place(folder / CONFIG_FILE, *names)}: {what}", suggestions=suggestions)
+
     module, _, path = target.partition(":")
     if not module or not path:
-        raise BadConfiguration(f"{where}: {target!r} is not a function", suggestions=('write it like "module:name"',))
+        raise wrong(f"{target!r} is not a function", 'write it like "module:name"')
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
         found = importlib.import_module(module)
     except Exception as error:
-        raise BadConfiguration(
-            f"{where}: {module} cannot be imported: {error!r}",
-            suggestions=(f"modules are searched in {folder} and on sys.path",),
+        why = str(error) if isinstance(error, ModuleNotFoundError) else repr(error)
+        raise wrong(
+            f"{module} cannot be imported: {why}", f"modules are searched in {folder} and on sys.path"
         ) from error
     try:
         return reduce(getattr, path.split("."), found)
     except AttributeError as error:
-        raise BadConfiguration(f"{where}: {path} was not found in {module}: {error}") from error
+        raise wrong(f"{path} was not found in {module}") from error

@@ -6,19 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 from muster.app.backend import Backend
+from muster.app.pool.slot_server import SlotConnection, SlotServer
 from muster.app.pool.slots import SlotDirectory, project_trees
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
 from muster.domain.canonical import Json
-from muster.domain.errors import CallFailed, Conflict, Interrupted, MusterError, NotFound, NotStarted
+from muster.domain.errors import BadConfiguration, CallFailed, Conflict, Interrupted, MusterError, NotFound, NotStarted
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.context import Context
 from muster.engine.drive import Leave, Listener
 from muster.pool.scheduling import PendingTask, PoolFunds, schedule
+from muster.pool.supervision import RestartDecision, RestartPolicy
 from muster.pool.tasks import SLOT_KEY, SlotProfile, TaskSpec, TaskState, merged, read_task, run_states, task_state
-from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
+from muster.store.base import POOL_LEVEL, SlotOutcome, SlotRecord, SlotStanding, Store
 
 LOOK_SECONDS = 2.0
 BEAT_SECONDS = 5.0
@@ -43,25 +45,36 @@ class PoolDriver:
         backend: Backend,
         tasks: Tasks,
         trees: TaskTrees,
+        server: SlotServer,
         *,
         only: Collection[RunId] | None = None,
         on_end: OnEnd = lambda run: None,
         on_error: OnError = lambda run, error: None,
-        on_delta: Callable[[RunId, str], None] | None = None,
+        on_delta: Listener | None = None,
     ) -> None:
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
         self._clock, self._tasks, self._trees, self._only = backend.clock, tasks, trees, only
+        self._server = server
         self._on_end, self._on_error, self._on_delta = on_end, on_error, on_delta
         self._slots = SlotDirectory(backend.settings)
         self._driven: dict[RunId, asyncio.Task[None]] = {}
         self._reserved: dict[RunId, Microdollars] = {}
+        self._broken: dict[str, str] = {}  # slots whose agent cannot be used, and why
         self._left_alone: set[RunId] = set()  # tasks that could not be driven: trying again would fail again
+        self._restarts = RestartPolicy(
+            enabled=self._settings.pool.supervisor_enabled,
+            interval=self._settings.pool.supervisor_interval_secs,
+            most=self._settings.pool.max_restarts,
+        )
+        self._resting: dict[str, float] = {}  # slots whose agent could not be started, and until when
+        self._held_up = False  # a task waits for a slot that rests
         self._beaten_at = 0.0
         self._closing = False
 
-    async def serve(self, *, until_idle: bool = False) -> None:
+    async def serve(self, *, until_idle: bool = False, on_begin: Callable[[], None] = lambda: None) -> None:
         """Drive tasks until closed or drained; with `until_idle` only until none can be taken."""
         await self._begin()
+        on_begin()
         try:
             while not self._closing:
                 await self._beat()
@@ -69,16 +82,17 @@ class PoolDriver:
                 if await self._is_drained():
                     break
                 await self._take()
-                if until_idle and not self._driven:
+                if until_idle and not self._driven and not self._held_up:
                     break
                 await self._wait()
             await self._over()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Exception):
             self.close()
             if self._driven:
                 await self._engine.let_go("the pool was told to stop", set(self._driven.values()))
             raise
         finally:
+            await self._server.close()
             if self._only is None:
                 await self._store.pool.drive_pool(None, 0.0)
 
@@ -95,16 +109,17 @@ class PoolDriver:
             raise Conflict(f"the pool is driven by {other}", suggestions=("muster pool status",))
         if (self._settings.pool.isolation or "none") != "none":
             await project_trees(self._settings).check()
-        await self._store.pool.drain(None)
-        await self._ensure_slots()
-
-    async def _ensure_slots(self) -> None:
-        """Make the slots of the settings if there are none, and let those that were stopped work again."""
-        slots = await self._store.pool.slots()
-        if not slots:
+        self._server.remove_leftovers()
+        if not await self._store.pool.slots():
             for place in range(1, max(self._settings.pool.slots, len(self._settings.slots)) + 1):
                 await self._store.pool.add_slot(SlotRecord(name=f"slot-{place}", place=place))
-        for slot in slots:
+        if self._only is None:  # who does only a task of its own leaves the pool as it is
+            await self._store.pool.drain(None)
+            await self._restart_slots()
+
+    async def _restart_slots(self) -> None:
+        """Let slots that were stopped, or whose agents could not be started, work again."""
+        for slot in await self._store.pool.slots():
             if slot.standing in (SlotStanding.STOPPED, SlotStanding.ERRORED):
                 active = replace(slot, standing=SlotStanding.ACTIVE, failures=0, error="")
                 await self._store.pool.update_slot(active)
@@ -129,8 +144,8 @@ class PoolDriver:
         if self._driven and not late:
             await self._wait()
             return False
-        for slot in await self._store.pool.slots():
-            await self._store.pool.update_slot(replace(slot, standing=SlotStanding.STOPPED))
+        if self._only is None:
+            await stop_slots(self._store)
         return True
 
     async def _take(self) -> None:
@@ -139,20 +154,24 @@ class PoolDriver:
             return
         await self._settle_slots()
         slots = await self._store.pool.slots()
-        free = [self._slots.at(slot.place) for slot in slots if slot.standing is SlotStanding.ACTIVE and not slot.run]
-        if not free:
+        idle = [self._slots.at(slot.place) for slot in slots if slot.standing is SlotStanding.ACTIVE and not slot.run]
+        self._held_up = False
+        if not idle:
             return  # however many tasks wait, nothing is read while all slots are at work
+        now = self._clock.monotonic()
+        free = [slot for slot in idle if self._resting.get(slot.id, now) <= now]
         pending = [one for one in await self._pending() if one.run not in self._driven]
         if not pending:
             return
         found = schedule(free, pending, await self._states(pending), await self._funds())
+        left = [one.spec for one in pending if one.run not in {*found.failed, *found.assigned, *found.refused}]
+        self._held_up = any(slot.fits(spec) for slot in idle if slot not in free for spec in left)
         specs = {one.run: one for one in pending}
         for run, why in found.failed.items():
             self._start(run, None, specs[run], _failing(why))
         for run, slot_id in found.assigned.items():
             if await self._store.pool.assign(slot_id, run):
-                profile = next(slot for slot in free if slot.id == slot_id)
-                self._start(run, profile, specs[run], await self._recording(run, profile, specs[run].spec))
+                self._start(run, next(slot for slot in free if slot.id == slot_id), specs[run])
 
     async def _settle_slots(self) -> None:
         """Free slots whose task is over or waits, and go on with those that were given a task nobody drives."""
@@ -163,8 +182,7 @@ class PoolDriver:
             if run is None or run.state in TERMINAL or (run.state is RunState.WAITING and not run.is_driven):
                 await self._leave_slot(slot, run)
             elif not run.is_driven and self._is_ours(run) and run.id not in self._left_alone:
-                profile, one = self._slots.at(slot.place), self._pending_of(run, slot.name)
-                self._start(run.id, profile, one, await self._recording(run.id, profile, one.spec))
+                self._start(run.id, self._slots.at(slot.place), self._pending_of(run, slot.name))
 
     async def _leave_slot(self, slot: SlotRecord, run: Run | None) -> None:
         if slot.run is not None:
@@ -220,6 +238,7 @@ class PoolDriver:
             "agent": agent,
             "system": [text for text in (pool.system, slot.system) if text],
             "settings": merged(budget, spec.settings, slot.settings),
+            "on_permission": spec.on_permission or slot.on_permission or pool.on_permission,
             "context": dict(await self._store.pool.context()),
             "environment": {"MUSTER_HOME": str((self._settings.home / "slots" / slot.id).absolute())},
             "folder": str((self._settings.folder / spec.cwd).absolute()),
@@ -231,68 +250,112 @@ class PoolDriver:
 
         return record
 
-    def _start(self, run: RunId, slot: SlotProfile | None, task: PendingTask, before: Callable[[Context], Any]) -> None:
+    def _start(
+        self, run: RunId, slot: SlotProfile | None, task: PendingTask, before: Callable[[Context], Any] | None = None
+    ) -> None:
         self._reserved[run] = task.most
-        listener: Listener | None = None
-        if self._on_delta is not None:
-            heard = self._on_delta
-            listener = lambda key, text: heard(run, text)  # noqa: E731
-        self._driven[run] = asyncio.get_running_loop().create_task(self._drive(run, slot, before, listener))
+        self._driven[run] = asyncio.get_running_loop().create_task(self._drive(run, slot, task.spec, before))
 
     async def _drive(
-        self, run: RunId, slot: SlotProfile | None, before: Callable[[Context], Any], listener: Listener | None
+        self, run: RunId, slot: SlotProfile | None, spec: TaskSpec, before: Callable[[Context], Any] | None
     ) -> None:
+        agent = spec.agent or (slot and slot.agent) or self._settings.pool.agent or ""
         ended: Run | None = None
         try:
-            ended = await self._engine.drive(run, listener, leave=Leave.FOR_SIGNALS, before=before)
+            prepare = before if before is not None or slot is None else await self._recording(run, slot, spec)
+            async with self._server.connect(slot, agent) as connection:
+                ended = await self._engine.drive(
+                    run,
+                    self._on_delta,
+                    leave=Leave.FOR_SIGNALS,
+                    before=_joined(connection, prepare),
+                    attached=connection.attached,
+                )
         except Conflict:  # it was canceled, or somebody else drives it, who needs the slot
             slot = None if await self._is_driven(run) else slot
         except MusterError as error:
-            self._left_alone.add(run)
+            if slot is not None and isinstance(error, BadConfiguration) and slot.agent and not spec.agent:
+                self._broken[slot.id] = error.message  # the slot is at fault: another one may do the task
+            else:
+                self._left_alone.add(run)
             self._on_error(run, error)
         finally:
             self._reserved.pop(run, None)
             if slot is not None:
+                await self._keep_work(run)
+                record = await self._look_after(slot, ended)  # before it is free: one that rests takes nothing
                 await self._store.pool.free(slot.id, run)
-                await self._look_after(slot, ended)
+                if record is not None and record.standing is SlotStanding.LEAVING:
+                    await self._store.pool.remove_slot(record.name)
             del self._driven[run]
         if ended is not None:
             self._on_end(ended)
+
+    async def _keep_work(self, run: RunId) -> None:
+        """Keep what a task that was canceled or ran out of time left in its tree; the slot is free whatever happens."""
+        found = await self._store.runs.get(run)
+        if found is None or found.state not in (RunState.CANCELED, RunState.TIMEOUT):
+            return
+        try:
+            await self._trees.keep(found)
+        except MusterError as error:
+            self._on_error(run, error)
 
     async def _is_driven(self, run: RunId) -> bool:
         found = await self._store.runs.get(run)
         return found is not None and found.is_driven
 
-    async def _look_after(self, slot: SlotProfile, ended: Run | None) -> None:
-        """Count what a slot has done; one whose agent cannot be started again and again takes no more tasks."""
+    async def _look_after(self, slot: SlotProfile, ended: Run | None) -> SlotRecord | None:
+        """Count what a slot has done; one whose agent could not be started rests, and at last takes no more tasks."""
         record = next((one for one in await self._store.pool.slots() if one.name == slot.id), None)
-        if record is None:
-            return
-        if record.standing is SlotStanding.LEAVING:
-            await self._store.pool.remove_slot(record.name)
-            return
+        if record is None or record.standing is SlotStanding.LEAVING:
+            return record
         failed = ended is not None and ended.ended_reason == NotStarted.code
         message = str((ended.error or {}).get("message", "")) if failed and ended is not None else ""
         failures = record.failures + 1 if failed else 0
-        broken = failures >= self._settings.pool.max_restarts
-        await self._store.pool.update_slot(
-            replace(
-                record,
-                standing=SlotStanding.ERRORED if broken else record.standing,
+        decision = self._restarts.after(failures)
+        if slot.id in self._broken:
+            message, decision = self._broken.pop(slot.id), RestartDecision(errored=True, rest=0.0)
+        self._resting[slot.id] = self._clock.monotonic() + decision.rest
+        await self._store.pool.note_outcome(
+            SlotOutcome(
+                slot=slot.id,
+                completed=ended is not None and task_state(ended) is TaskState.COMPLETED,
                 failures=failures,
                 error=message,
-                completed=record.completed + (ended is not None and task_state(ended) is TaskState.COMPLETED),
+                errored=decision.errored,
             )
         )
+        return record
 
     async def _wait(self) -> None:
-        change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
+        rests = [until - self._clock.monotonic() for until in self._resting.values()]
+        seconds = min([LOOK_SECONDS, *(left for left in rests if left > 0)])
+        change = asyncio.ensure_future(self._store.changes.wait(seconds))
         await asyncio.wait({change, *self._driven.values()}, return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
 
     async def _over(self) -> None:
         if self._driven:
             await asyncio.wait(set(self._driven.values()))
+
+
+def _joined(connection: SlotConnection, before: Callable[[Context], Any] | None) -> Callable[[Context], Any]:
+    """Let the agent's access know the run that it belongs to."""
+
+    async def prepare(ctx: Context) -> None:
+        connection.know(ctx)
+        if before is not None:
+            await before(ctx)
+
+    return prepare
+
+
+async def stop_slots(store: Store) -> None:
+    """Stop all slots; one that goes when its task ends still goes."""
+    for slot in await store.pool.slots():
+        if slot.standing is not SlotStanding.LEAVING:
+            await store.pool.update_slot(replace(slot, standing=SlotStanding.STOPPED))
 
 
 def _failing(why: str) -> Callable[[Context], Any]:

@@ -1,58 +1,38 @@
 """The pool: its slots and their number, its budget, who drives it, shared context and messages. `Muster.pool`."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from muster.app.backend import Backend
-from muster.app.pool.driver import OnEnd, OnError, PoolDriver
+from muster.app.pool.driver import OnEnd, OnError, PoolDriver, stop_slots
+from muster.app.pool.monitor import PoolMonitor
+from muster.app.pool.slot_server import SlotServer
 from muster.app.pool.slots import SlotDirectory
-from muster.app.pool.tasks import Task, Tasks
+from muster.app.pool.status import PoolStatus, Slot
+from muster.app.pool.task_queries import Task
+from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
 from muster.app.runs.options import require_moment
 from muster.app.runs.runs import Runs
 from muster.domain.entry import NewSignal, Signal, slot_address
-from muster.domain.errors import BadArgument, MusterError, NotFound, TimedOut
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, TimedOut
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
+from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import Driver
-from muster.pool.fan_out import FanOut
+from muster.engine.drive import Listener
+from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut
 from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
 from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
 from muster.settings import parse_budget
 from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
 
 MOST_TEXT = 100_000  # characters of a shared text or a message
+MOST_UNREAD = 1000  # messages that are shown or read at once
 LOOK_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A slot as it stands."""
-
-    profile: SlotProfile
-    record: SlotRecord
-    task: Task | None = None  # that it works on
-
-    @property
-    def state(self) -> str:
-        """Return whether it is idle, busy, stopped or errored."""
-        if self.record.standing in (SlotStanding.STOPPED, SlotStanding.ERRORED):
-            return str(self.record.standing)
-        return "idle" if self.task is None else "busy"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolStatus:
-    """The pool at a glance."""
-
-    slots: tuple[Slot, ...]
-    tasks: Mapping[TaskState, int]
-    spent: Microdollars
-    budget: Microdollars | None
-    draining: bool
-    driver: Driver | None  # a living one
+MOST_TASKS = 100_000  # that are measured
 
 
 class Pool:
@@ -64,6 +44,7 @@ class Pool:
         self._directory = SlotDirectory(backend.settings)
         self.tasks = Tasks(backend, runs)
         self.trees = TaskTrees(backend, runs, self.tasks)
+        self.monitor = PoolMonitor(backend, self.tasks, self.status)
 
     def driver(
         self,
@@ -71,11 +52,18 @@ class Pool:
         only: Collection[RunId] | None = None,
         on_end: OnEnd = lambda run: None,
         on_error: OnError = lambda run, error: None,
-        on_delta: Callable[[RunId, str], None] | None = None,
+        on_delta: Listener | None = None,
     ) -> PoolDriver:
         """Return what drives the tasks of the pool in this process; `only` names the runs of some of them."""
         return PoolDriver(
-            self._backend, self.tasks, self.trees, only=only, on_end=on_end, on_error=on_error, on_delta=on_delta
+            self._backend,
+            self.tasks,
+            self.trees,
+            SlotServer(self._backend, self, self.tasks),
+            only=only,
+            on_end=on_end,
+            on_error=on_error,
+            on_delta=on_delta,
         )
 
     async def run(
@@ -86,20 +74,44 @@ class Pool:
         name: str | None = None,
         timeout: float | None = None,
         continues: str | None = None,
-        on_delta: Callable[[RunId, str], None] | None = None,
+        on_delta: Listener | None = None,
     ) -> Task:
         """Submit a task and wait until it is over or waits for a review; it is driven here if nobody drives the pool.
 
         Raises TimedOut when no slot was free for as long as `slot_assignment_timeout_secs` says; it is canceled then.
         """
+        if await self.living_driver() is None:
+            await self._require_completed(spec.after)
         task = await self.tasks.submit(spec, tags=tags, name=name, timeout=timeout, continues=continues)
+        return await self.wait(task, within=self._settings.pool.slot_assignment_timeout_secs, on_delta=on_delta)
+
+    async def cancel(self, reference: str) -> Task:
+        """Cancel a task; one that has ended stays as it is. What it left in its working tree is kept on its branch."""
+        task = await self.tasks.cancel(reference)
+        if task.state is TaskState.CANCELED:
+            await self.trees.keep(task.run)
+        return task
+
+    async def wait(self, task: Task, *, within: float = math.inf, on_delta: Listener | None = None) -> Task:
+        """Wait until a task is over or waits for a review; it is driven here if nobody drives the pool.
+
+        Raises TimedOut, and cancels it, when no slot was free for it within some seconds.
+        """
         errors: list[MusterError] = []
         serving: asyncio.Task[None] | None = None
-        if await self.living_driver() is None:
-            serving = asyncio.ensure_future(self._serve_own(task, errors, on_delta))
+        until = self._clock.monotonic() + within
         try:
-            await self._until_begun(task, serving)
-            await self._until_rest(task)
+            while (now := await self.tasks.get(task.id)).state in (TaskState.PENDING, TaskState.RUNNING):
+                if serving is None and await self.living_driver() is None:
+                    serving = asyncio.ensure_future(self._serve_own([task], errors, on_delta))
+                until = math.inf if now.state is TaskState.RUNNING else until
+                if now.state is TaskState.PENDING and serving is not None and serving.done():
+                    serving.result()
+                    break
+                if self._clock.monotonic() >= until:
+                    await self.tasks.cancel(task.id)
+                    raise _no_slot(task, within)
+                await self._store.changes.wait(LOOK_SECONDS)
         finally:
             if serving is not None:
                 serving.cancel()
@@ -108,20 +120,42 @@ class Pool:
             raise errors[0]
         return await self.tasks.get(task.id)
 
+    async def _require_completed(self, tasks: Sequence[str]) -> None:
+        """Raise where a task would wait for others that nobody does."""
+        for task in [await self.tasks.get(name) for name in tasks]:
+            if task.state is not TaskState.COMPLETED:
+                raise Conflict(
+                    f"task {task.id}, on which it depends, is {task.state}, and no process drives the pool",
+                    suggestions=("muster task submit, and then muster pool start",),
+                )
+
     async def _serve_own(
-        self, task: Task, errors: list[MusterError], on_delta: Callable[[RunId, str], None] | None
+        self, tasks: Sequence[Task], errors: list[MusterError], on_delta: Listener | None = None
     ) -> None:
-        """Drive one task here; while all slots are at work for others, look again."""
-        while not self._runs.stopping:
-            driver = self.driver(only={task.run.id}, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
+        """Drive some tasks here; while all slots are at work for others, look again."""
+        only = {task.run.id for task in tasks}
+        while not self._runs.stopping and not errors and await self._is_open():
+            driver = self.driver(only=only, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
             await driver.serve(until_idle=True)
-            now = await self.tasks.get(task.id)
-            if errors or now.refusal or now.state is not TaskState.PENDING:
+            now = [await self.tasks.get(task.id) for task in tasks]
+            if not any(task.state is TaskState.PENDING and not task.refusal for task in now):
                 return
             await self._store.changes.wait(LOOK_SECONDS)
 
-    async def fan_out(self, wanted: FanOut, *, tags: Sequence[str] = ()) -> Sequence[Task]:
-        """Submit a task for each prompt and wait for all; results are in the order of the prompts, failed ones too."""
+    async def _is_open(self) -> bool:
+        pool = await self._store.pool.pool()
+        return pool is None or not pool.draining
+
+    async def fan_out(self, wanted: FanOut, *, tags: Sequence[str] = (), confirmed: bool = False) -> Sequence[Task]:
+        """Submit a task for each prompt and wait for all; results are in the order of the prompts, failed ones too.
+
+        Raises before anything is stored when there are more than 50 and nobody confirmed that. A task that the budget
+        of the pool does not pay for is not waited for; it stays pending and says why.
+        """
+        number = len(wanted.prompts)
+        if number > CONFIRMED_ABOVE and not confirmed:
+            raise BadArgument(f"these are {number:,} tasks, which must be confirmed", suggestions=("add --yes",))
+        await self.tasks.require_room(number)
         specs = [
             TaskSpec(
                 prompt=prompt, agent=wanted.agent, role=wanted.role, system=wanted.system, budget_usd=wanted.budget_usd
@@ -129,13 +163,13 @@ class Pool:
             for prompt in wanted.prompts
         ]
         tasks = [await self.tasks.submit(spec, tags=tags) for spec in specs]
-        if await self.living_driver() is None:
-            await self.driver(only={task.run.id for task in tasks}).serve(until_idle=True)
-        for task in tasks:
-            while (await self.tasks.get(task.id)).state in (TaskState.PENDING, TaskState.RUNNING):
-                if await self.living_driver() is None:
-                    break
-                await self._store.changes.wait(LOOK_SECONDS)
+        errors: list[MusterError] = []
+        while open_ := [task for task in [await self.tasks.get(task.id) for task in tasks] if _is_awaited(task)]:
+            if await self.living_driver() is None:
+                await self._serve_own(open_, errors)
+            if errors or self._runs.stopping or not await self._is_open():
+                break
+            await self._store.changes.wait(LOOK_SECONDS)
         return [await self.tasks.get(task.id) for task in tasks]
 
     async def metrics(
@@ -145,31 +179,12 @@ class Pool:
         end = self._clock.now() if until is None else until
         tasks = [
             task
-            for task in await self.tasks.list(limit=100_000)
+            for task in await self.tasks.list(limit=MOST_TASKS)
             if require_moment(since) <= task.run.created_at <= end
             and (not tags or set(tags) & set(task.run.tags))
             and (model is None or (task.reply is not None and task.reply.model == model))
         ]
         return pool_metrics([_measured(task) for task in tasks])
-
-    async def _until_begun(self, task: Task, serving: "asyncio.Task[None] | None") -> None:
-        limit = self._settings.pool.slot_assignment_timeout_secs
-        until = self._clock.monotonic() + limit
-        while (await self.tasks.get(task.id)).state is TaskState.PENDING:
-            if serving is not None and serving.done():
-                serving.result()
-                return
-            if self._clock.monotonic() >= until:
-                await self.tasks.cancel(task.id)
-                raise TimedOut(
-                    f"no slot was free for task {task.id} within {limit:g} s; it was canceled",
-                    suggestions=("muster task submit waits for as long as it takes", "muster pool status"),
-                )
-            await self._store.changes.wait(LOOK_SECONDS)
-
-    async def _until_rest(self, task: Task) -> None:
-        while (await self.tasks.get(task.id)).state is TaskState.RUNNING:
-            await self._store.changes.wait(LOOK_SECONDS)
 
     async def living_driver(self) -> Driver | None:
         """Return who drives the pool; None when nobody does."""
@@ -189,7 +204,11 @@ class Pool:
         self, *, name: str | None = None, role: str | None = None, state: str | None = None
     ) -> Sequence[Slot]:
         """Return the slots: of a name, a role, a state."""
-        found = [await self._slot(record) for record in await self._store.pool.slots()]
+        costs = await self._store.pool.slot_costs()
+        found = [
+            replace(await self._slot(record), cost=costs.get(record.name, NOTHING), session=await self._session(record))
+            for record in await self._store.pool.slots()
+        ]
         return [
             slot
             for slot in found
@@ -202,10 +221,9 @@ class Pool:
         """Return the pool at a glance."""
         pool = await self._store.pool.pool()
         balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
-        tasks = await self.tasks.list(limit=100_000)
         return PoolStatus(
             slots=tuple(await self.slots()),
-            tasks={state: sum(task.state is state for task in tasks) for state in TaskState},
+            tasks=await self.tasks.counts(),
             spent=Microdollars(0) if balance is None else balance.settled,
             budget=None if balance is None else balance.cap,
             draining=pool is not None and pool.draining,
@@ -241,11 +259,18 @@ class Pool:
         until = self._clock.now() + timeout
         await self._store.pool.create_pool(self._clock.now())
         await self._store.pool.drain(until)
-        while await self.living_driver() is not None and self._clock.now() < until + LOOK_SECONDS * 5:
+        while await self._is_at_work() and self._clock.now() < until + LOOK_SECONDS * 5:
             await self._store.changes.wait(LOOK_SECONDS)
-        for record in await self._store.pool.slots():
-            await self._store.pool.update_slot(replace(record, standing=SlotStanding.STOPPED))
+        await stop_slots(self._store)
         return await self.status()
+
+    async def _is_at_work(self) -> bool:
+        """Return whether a process drives the pool, or a task of its own in a slot of it."""
+        if await self.living_driver() is not None:
+            return True
+        await self._engine.sweep()
+        runs = [await self._store.runs.get(slot.run) for slot in await self._store.pool.slots() if slot.run]
+        return any(run is not None and run.is_driven for run in runs)
 
     async def context(self) -> Mapping[str, str]:
         """Return the texts that every slot is told."""
@@ -270,7 +295,7 @@ class Pool:
             raise _no_text(name)
 
     async def send(self, slot: str, text: str, *, sender: str = "", client_id: str | None = None) -> Signal:
-        """Send a message to a slot, which its agent reads in its next prompt."""
+        """Send a message to a slot; its agent gets it once, while it works or in its next prompt."""
         profile = await self._existing(slot)
         if not text.strip() or len(text) > MOST_TEXT:
             raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")
@@ -289,7 +314,7 @@ class Pool:
         """Send a message to every slot but the sender and those that are stopped; return their names."""
         targets = [
             slot.profile
-            for slot in await self.slots()
+            for slot in [await self._slot(record) for record in await self._store.pool.slots()]
             if sender not in (slot.profile.name, slot.profile.id) and slot.state in ("idle", "busy")
         ]
         for profile in targets:
@@ -298,7 +323,12 @@ class Pool:
 
     async def unread(self, slot: str) -> Sequence[Signal]:
         """Return the messages that a slot has not read."""
-        return await self._store.signals.untaken(slot_address((await self._existing(slot)).id), INBOX, 1000)
+        return await self._store.signals.untaken(slot_address((await self._existing(slot)).id), INBOX, MOST_UNREAD)
+
+    async def read(self, slot: str) -> Sequence[Signal]:
+        """Return the messages that a slot has not read and count them as read: no agent is given them any more."""
+        address = slot_address((await self._existing(slot)).id)
+        return await self._store.signals.mark_read(address, INBOX, MOST_UNREAD)
 
     async def _existing(self, slot: str) -> SlotProfile:
         """Return a slot that the pool has now."""
@@ -313,6 +343,20 @@ class Pool:
         task = await self.tasks.of(run) if run is not None and busy else None
         return Slot(profile=self._directory.at(record.place), record=record, task=task)
 
+    async def _session(self, record: SlotRecord) -> str | None:
+        """Return the session of a slot's agent, in the last of its tasks that has one."""
+        for name in await self._store.pool.tasks_of_slot(record.name):
+            run = await self._store.runs.get(name)
+            reply = None if run is None else (await self.tasks.of(run)).reply
+            if reply is not None and reply.trace is not None and reply.trace.session:
+                return reply.trace.session
+        return None
+
+
+def _is_awaited(task: Task) -> bool:
+    pays = task.state is TaskState.PENDING and not task.refusal
+    return pays or task.state is TaskState.RUNNING
+
 
 def _measured(task: Task) -> MeasuredTask:
     run, reply = task.run, task.reply
@@ -324,6 +368,13 @@ def _measured(task: Task) -> MeasuredTask:
         elapsed=run.ended_at - run.started_at if ended and run.ended_at and run.started_at else None,
         turns=None if trace is None else trace.turns,
         model=None if reply is None else reply.model,
+    )
+
+
+def _no_slot(task: Task, seconds: float) -> TimedOut:
+    return TimedOut(
+        f"no slot was free for task {task.id} within {seconds:g} s; it was canceled",
+        suggestions=("muster task submit waits for as long as it takes", "muster pool status"),
     )
 
 

@@ -30,6 +30,7 @@ class SlotDirectory:
             system=section.system,
             tags=section.tags,
             settings=section.settings,
+            on_permission=section.on_permission,
         )
 
     def find(self, name: str) -> SlotProfile:

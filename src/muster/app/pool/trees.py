@@ -1,31 +1,67 @@
 """The working trees of tasks: where a task works, what it changed there, merged and removed. `Muster.pool.trees`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from muster.app.backend import Backend
 from muster.app.pool.slots import base_dir, git_environment, project_trees
-from muster.app.pool.tasks import MOST_TASKS, Tasks
+from muster.app.pool.task_queries import Task
+from muster.app.pool.tasks import Tasks
 from muster.app.runs.runs import Runs
 from muster.domain.agent import Command, Timeouts
 from muster.domain.call import ask
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.ids import RunId
-from muster.domain.run import TERMINAL
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.layout import Isolation
 from muster.git.merges import Merge
+from muster.git.overlaps import BranchEdits
 from muster.git.repository import Git
 from muster.git.retention import Collected
+from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
-from muster.pool.isolation import worktrees_of
-from muster.pool.tasks import SLOT_KEY, TaskSpec, task_id
+from muster.pool.chains.chain import WORKLOAD as CHAIN
+from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
+from muster.pool.isolation import save, worktrees_of
+from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 
-__all__ = ["Collected", "Merge", "TaskTrees"]
+__all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
 
 MOST_DIFF = 1_000_000  # bytes
 CHECK_SECONDS = 1800.0
+MOST_UNFINISHED = 1_000_000
+MOST_LISTED = 500  # finished tasks that are looked at for overlaps, the newest
+MOST_COMPARED = 200  # branches of tasks, the newest, that are compared with each other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOverlap:
+    """A file that the branches of more than one task changed."""
+
+    path: str
+    tasks: tuple[str, ...]  # ids
+    conflicts: tuple[tuple[str, str], ...]  # of them, two at a time: they changed the same lines
+    examined: bool  # whether all of them were looked at for conflicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapReport:
+    """The files that several tasks changed."""
+
+    overlaps: tuple[TaskOverlap, ...] = ()
+    left_out: int = 0  # older tasks that were not compared
+    obstacle: str = ""  # why nothing is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTaskWork:
+    """The work of a task, and the tree that it is in."""
+
+    path: Path
+    work: SavedWork
 
 
 class TaskTrees:
@@ -33,7 +69,7 @@ class TaskTrees:
 
     def __init__(self, backend: Backend, runs: Runs, tasks: Tasks) -> None:
         self._settings, self._store, self._directory = backend.settings, backend.store, backend.directory
-        self._runs, self._tasks = runs, tasks
+        self._runs, self._tasks, self._clock = runs, tasks, backend.clock
 
     async def isolation_of(self, spec: TaskSpec, agent: str) -> Isolation:
         """Return where a task works: as it or the pool says, else in a worktree if its agent changes files in git."""
@@ -51,7 +87,10 @@ class TaskTrees:
             "task": name,
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
+            "ref": spec.ref,
             "copy": list(self._settings.pool.copy),
+            "setup": [list(command) for command in self._settings.pool.setup_commands],
+            "setup_secs": self._settings.pool.setup_timeout_secs,
             "git_environment": git_environment(self._settings),
         }
 
@@ -59,6 +98,26 @@ class TaskTrees:
         """Return what a task has changed in its tree as a patch, also what is uncommitted."""
         trees, slot = await self._of(reference)
         return await trees.diff(await trees.find(slot["tree"]), most_bytes)
+
+    async def saved(self, reference: str) -> SavedTaskWork:
+        """Return what the branch of a task holds, with what was left uncommitted in its tree, and where that is."""
+        trees, slot = await self._of(reference)
+        tree = await trees.find(slot["tree"])
+        return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot['task']}"))
+
+    async def keep(self, run: Run) -> None:
+        """Commit what a task that was stopped left uncommitted to its branch; any other one does so itself."""
+        entry = await self._store.journal.find(run.id, SLOT_KEY)
+        if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
+            return
+        try:
+            await save(entry.value)
+        except NotFound:  # it was stopped before it had a tree
+            return
+
+    async def commit_files(self, new: Sequence[str], message: str) -> str:
+        """Return a commit, which no branch has, with the project's tracked files as they are now and some new ones."""
+        return await self._worktrees().commit_files(new, message)
 
     async def merge(self, reference: str, check: Sequence[str] = (), *, apply: bool = False) -> Merge:
         """Merge the branch of a task in a tree of its own, where the check must succeed; with `apply`, move the target.
@@ -77,11 +136,56 @@ class TaskTrees:
             await trees.apply(merge)
         return merge
 
+    async def overlaps(self, reference: str | None = None) -> OverlapReport:
+        """Return the files that unmerged branches of finished tasks have in common; of one task, those it shares."""
+        wanted = None if reference is None else await self._tasks.get(reference)
+        if wanted is not None and not wanted.saved.get("changed"):
+            return OverlapReport()
+        finished = await self._tasks.list((TaskState.COMPLETED, TaskState.PENDING_REVIEW), limit=MOST_LISTED)
+        tasks = [task for task in finished if task.saved.get("changed") and _may_meet(wanted, task)]
+        if wanted is not None:
+            tasks = [wanted, *(task for task in tasks if task.id != wanted.id)]
+        compared = {task.branch: task for task in tasks[:MOST_COMPARED] if task.branch}
+        try:
+            return await self._compared(compared, wanted, len(tasks) - len(compared))
+        except MusterError as error:  # what a task came to can be read without git too
+            return OverlapReport(obstacle=error.message)
+
+    async def _compared(self, tasks: Mapping[str, Task], wanted: Task | None, left_out: int) -> OverlapReport:
+        edits = [BranchEdits(branch=branch, base=task.saved["base"]) for branch, task in tasks.items()]
+        found = await self._worktrees().overlaps(edits) if len(edits) > 1 else ()
+        overlaps = [
+            TaskOverlap(
+                path=one.path,
+                tasks=tuple(tasks[branch].id for branch in one.branches),
+                conflicts=tuple((tasks[first].id, tasks[second].id) for first, second in one.conflicts),
+                examined=one.examined,
+            )
+            for one in found
+        ]
+        mine = (one for one in overlaps if wanted is None or wanted.id in one.tasks)
+        return OverlapReport(overlaps=tuple(mine), left_out=left_out)
+
     async def collect(self, *, dry_run: bool = False) -> Sequence[Collected]:
         """Remove the trees of tasks that hold nothing which is not elsewhere; say of each what was done and why."""
-        tasks = await self._tasks.list(limit=MOST_TASKS)
-        active = {f"task-{task.id}" for task in tasks if task.run.state not in TERMINAL}
-        return await self._worktrees().collect(dry_run=dry_run, expired=lambda name: False, active=active)
+        active = {f"task-{task_id(run)}" for run in await self._tasks.unfinished()} | await self._chain_trees()
+        old = await self._expired()
+        return await self._worktrees().collect(dry_run=dry_run, expired=old.__contains__, active=active)
+
+    async def _chain_trees(self) -> set[str]:
+        """Return the names of the trees of chains that are not over."""
+        states = [state for state in RunState if state not in TERMINAL]
+        runs = [run for run in await self._runs.list(states, limit=MOST_UNFINISHED) if run.workload == CHAIN]
+        entries = [await self._store.journal.find(run.id, CHAIN_TREE) for run in runs]
+        return {f"chain-{run.id}" for run in runs} | {str(entry.value) for entry in entries if entry is not None}
+
+    async def _expired(self) -> set[str]:
+        """Return the names of the trees of tasks that ended longer ago than the settings keep them."""
+        days = self._settings.pool.worktree_keep_days
+        if days is None:
+            return set()
+        before = self._clock.now() - days * 86_400
+        return {f"task-{task_id(run)}" async for run in self._tasks.newest() if (run.ended_at or before) < before}
 
     async def _of(self, reference: str) -> tuple[Worktrees, Mapping[str, Any]]:
         run = await self._tasks.find(reference)
@@ -93,3 +197,13 @@ class TaskTrees:
 
     def _worktrees(self) -> Worktrees:
         return project_trees(self._settings)
+
+
+def _may_meet(one: Task | None, other: Task) -> bool:
+    """Return whether two tasks may have changed the same file, by what is stored of them; a long list is cut."""
+    if one is None:
+        return True
+    lists = [task.saved["files"] for task in (one, other)]
+    if any(len(files) < task.saved["changed"] for files, task in zip(lists, (one, other), strict=True)):
+        return True
+    return bool({file["path"] for file in lists[0]} & {file["path"] for file in lists[1]})

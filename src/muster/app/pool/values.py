@@ -3,12 +3,15 @@
 from muster.git.layout import Isolation
 from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut, read_fan_out
 from muster.pool.metrics import PoolMetrics
-from muster.pool.tasks import SlotProfile, TaskSpec, TaskState, task_id, task_state
+from muster.pool.permissions import PermissionQuestion
+from muster.pool.tasks import OnPermission, SlotProfile, TaskSpec, TaskState, task_id, task_state
 
 __all__ = [
     "CONFIRMED_ABOVE",
     "FanOut",
     "Isolation",
+    "OnPermission",
+    "PermissionQuestion",
     "PoolMetrics",
     "SlotProfile",
     "TaskSpec",

@@ -10,6 +10,7 @@ from muster.app.agent_kinds.directory import Agents
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
+from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
@@ -125,12 +126,13 @@ FLAWS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskOutcome:
-    """What became of a question: a reply, or a run that waits for a batch."""
+    """What became of a question: a reply, or a run that waits for a batch or a person."""
 
     run: Run
-    reply: Reply | None  # None: it waits in a batch
+    reply: Reply | None  # None: it waits in a batch, or for a person
     batches: RunBatches
     workers: int = 0
+    questions: tuple[OpenQuestion, ...] = ()  # that it waits for people to answer
 
     @property
     def quality(self) -> Quality | None:
@@ -154,7 +156,8 @@ async def outcome_of_question(runs: Runs, run: Run) -> AskOutcome:
     """Return what became of the question of a run."""
     batches = await runs.batches_of(run.id) if run.dispatch.mode is Mode.BATCH else RunBatches()
     if run.is_detached:
-        return AskOutcome(run=run, reply=None, batches=batches, workers=await runs.workers())
+        questions = tuple(await runs.questions(run.id))
+        return AskOutcome(run=run, reply=None, batches=batches, workers=await runs.workers(), questions=questions)
     return AskOutcome(run=run, reply=await answer_of(runs, run.id), batches=batches)
 
 

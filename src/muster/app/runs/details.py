@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from muster.app.runs.questions import OpenQuestion, questions_of
 from muster.domain.batch import UNDER_WAY, Batch, Saving
 from muster.domain.entry import AttemptState, Entry, EntryKind, Event
 from muster.domain.ids import RunId
@@ -34,6 +35,7 @@ class RunDetails:
     calls: tuple[Entry, ...] | None = None
     uncertain: tuple[Attempt, ...] = ()
     events: tuple[Event, ...] | None = None
+    questions: tuple[OpenQuestion, ...] = ()  # that people have not answered, of its children too
 
     @property
     def calls_left_out(self) -> int:
@@ -67,14 +69,16 @@ async def details_of(store: Store, run: Run, *, calls: int, events: int) -> RunD
     """Return a run with at most so many of its first calls and last events; 0 leaves them out."""
     batches = await batches_of(store, run.id)
     last = await _last_events(store, run, events) if events else None
+    questions = await questions_of(store, run)
     if not calls:
-        return RunDetails(run=run, batches=batches, events=last)
+        return RunDetails(run=run, batches=batches, events=last, questions=questions)
     return RunDetails(
         run=run,
         batches=batches,
         calls=await _first_calls(store, run.id, calls),
         uncertain=tuple(await store.archive.attempts(run.id, (AttemptState.UNCERTAIN,)))[:calls],
         events=last,
+        questions=questions,
     )
 
 

@@ -19,6 +19,7 @@ from muster.domain.run import DRIVEN, Run, RunState
 from muster.reporting.files import require_folder
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
+from muster.text.json_documents import json_fault
 
 FORMAT = 1
 PAGE = 500
@@ -64,7 +65,7 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         if current.id in seen:
             continue
         seen.add(current.id)
-        yield _line({"run": msgspec.to_builtins(current)})
+        yield _line({"run": _run_json(current)})
         async for entry in store.archive.entries(current.id):
             yield _line({"entry": msgspec.to_builtins(entry)})
         async for batch, members in _batches(store, current):
@@ -75,6 +76,15 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         if current.origin is not None and current.state is not RunState.COMPLETED:
             source = await store.runs.get(current.origin.run)
             waiting += [source] if source is not None else []
+
+
+def _run_json(run: Run) -> dict[str, Any]:
+    """Return a run without its user and the request that started it, which mean nothing in another store."""
+    found: dict[str, Any] = msgspec.to_builtins(run)
+    del found["request"]
+    if found["budgets"] is not None:
+        del found["budgets"]["user"]
+    return found
 
 
 def _batch_json(batch: Batch) -> dict[str, Any]:
@@ -166,6 +176,8 @@ def runs_of(path: Path) -> list[RunId]:
             seal.update(line)
             entries += "entry" in record
             _try_convert(path, number, record, runs)
+    if not runs and end is None and not path.stat().st_size:
+        raise BadFile(str(path), "is empty; it should be a file that muster runs export wrote")
     if end is None:
         raise BadFile(str(path), "is cut short: its last line is missing")
     if end != {"entries": entries, "sha256": seal.hexdigest()}:
@@ -199,7 +211,7 @@ def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
     except FileNotFoundError as error:
         raise NotFound(f"no such file: {path}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadFile(str(path), f"is not an exported run: {error}", line=number) from error
+        raise BadFile(str(path), f"is not an exported run: {json_fault(error)}", line=number) from error
     except (OSError, EOFError) as error:
         why = getattr(error, "strerror", None) or error
         raise BadFile(str(path), f"cannot be read: {why}") from error

@@ -13,7 +13,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, Dispatch, NewRun, Origin, Reuse, Run
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 MOST_CONCURRENCY = 10_000
 MOST_ROWS = 1_000_000
@@ -33,12 +33,14 @@ class RunOptions:
     def __post_init__(self) -> None:
         """Refuse what no run can be started with."""
         if not (_is(self.concurrency, int) and 1 <= self.concurrency <= MOST_CONCURRENCY):
-            raise BadArgument(f"concurrency must be between 1 and {MOST_CONCURRENCY}, not {self.concurrency}")
+            raise BadArgument(
+                f"must be between 1 and {MOST_CONCURRENCY:,}, not {self.concurrency}", argument="concurrency"
+            )
         if self.timeout is not None and not (_is(self.timeout, int | float) and 0 < self.timeout < math.inf):
-            raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout}")
+            raise BadArgument(f"must be more than 0 seconds, not {_spelled(self.timeout)}", argument="timeout")
         if not all(_is(tag, str) for tag in self.tags):
             wrong = next(tag for tag in self.tags if not _is(tag, str))
-            raise BadArgument(f"a tag must be a string, not {wrong!r}")
+            raise BadArgument(f"must be a string, not {wrong!r}", argument="tag")
         require_name(self.name)
 
 
@@ -47,12 +49,14 @@ def _is(value: object, kind: type | UnionType) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
+def _spelled(number: object) -> str:
+    return f"{number:g}" if isinstance(number, int | float) else repr(number)
+
+
 def require_name(name: str | None) -> None:
     """Refuse names that would stand for something else."""
     if name is not None and (not _is(name, str) or not name.strip() or name == "last" or not name.isprintable()):
-        raise BadArgument(
-            f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",)
-        )
+        raise BadArgument(f"must be a printable word other than `last`, not {name!r}", argument="name")
 
 
 def require_reference(reference: str) -> None:
@@ -64,7 +68,7 @@ def require_reference(reference: str) -> None:
 def require_limit(limit: int) -> None:
     """Refuse a number of rows that is none."""
     if not _is(limit, int) or not 1 <= limit <= MOST_ROWS:
-        raise BadArgument(f"a limit must be between 1 and {MOST_ROWS:,}, not {limit!r}")
+        raise BadArgument(f"must be between 1 and {MOST_ROWS:,}, not {limit!r}", argument="limit")
 
 
 def require_count(number: int) -> None:
@@ -76,7 +80,7 @@ def require_count(number: int) -> None:
 def require_moment(since: float) -> float:
     """Refuse a moment that is not a number of seconds since 1970."""
     if not _is(since, int | float) or not math.isfinite(since):
-        raise BadArgument(f"since must be a time in seconds, as of time.time(), not {since!r}")
+        raise BadArgument(f"must be a time in seconds, as of time.time(), not {since!r}", argument="since")
     return since
 
 
@@ -86,7 +90,7 @@ State = TypeVar("State", bound=StrEnum)
 def state_of(kind: type[State], name: str) -> State:
     """Return the state with a name."""
     if name not in list(kind):
-        raise BadArgument(f"the state must be {one_of(tuple(kind))}, not {name!r}")
+        raise BadArgument(choice_error(tuple(kind), name), argument="state")
     return kind(name)
 
 

@@ -17,6 +17,7 @@ from muster.app.runs.details import (
     details_of,
 )
 from muster.app.runs.files import export_run, import_run
+from muster.app.runs.follow import RunWatcher
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import (
     RunOptions,
@@ -27,11 +28,12 @@ from muster.app.runs.options import (
     require_reference,
     state_of,
 )
+from muster.app.runs.questions import AnswerOutcome, OpenQuestion, questions_of, root_of, send_answer
 from muster.domain.batch import Batch
-from muster.domain.budget import Budgets, require_left
+from muster.domain.budget import Budgets, UserBudget, require_left
 from muster.domain.call import require_key
 from muster.domain.canonical import Json, plain_json
-from muster.domain.entry import Entry, EntryKind, Event, NewSignal, Signal
+from muster.domain.entry import ANSWERS, Entry, EntryKind, Event, NewSignal, Signal
 from muster.domain.errors import (
     BadArgument,
     Conflict,
@@ -48,11 +50,13 @@ from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, 
 from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
+from muster.store.base import RunPage
 from muster.text.json_schema import JsonSchemas
 
 # Raises what would keep a run of a workload from being done with its spec; True: it is to be driven in this process.
 Admission = Callable[[str, Json, RunOptions, bool], None]
 PAGE = 1000  # runs that are looked through at a time
+MOST_FORGOTTEN = 10_000  # runs that are looked at in one go
 CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
 
 
@@ -63,18 +67,20 @@ class Runs:
         self._admit = admit
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
         self._clock, self._directory, self._workloads = backend.clock, backend.directory, backend.workloads
+        self._feeds = backend.feeds
         self._driving: set[asyncio.Task[Run]] = set()
         self._stopped: StopRun | None = None
+        self._user = backend.user
 
     async def find(self, reference: str) -> Run:
         """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
         require_reference(reference)
         if reference == "last":
-            runs = await self._store.runs.roots(limit=1)
+            runs = await self._store.runs.page(RunPage(owner=self._user.owner, roots=True, limit=1))
             if not runs:
                 raise NotFound("this store has no runs yet", suggestions=("muster demo", "muster ask sim/echo hello"))
             return runs[0]
-        found = await self._store.runs.match(reference)
+        found = await self._store.runs.match(reference, self._user.owner)
         exact = [run for run in found if run.id == reference] or [run for run in found if run.name == reference]
         if exact:
             return exact[0]
@@ -83,28 +89,60 @@ class Runs:
         if found:
             ids = ", ".join(run.id for run in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
-        raise NotFound(f"run {reference!r} not found in {self._settings.database}", suggestions=("muster runs list",))
+        where = f" in {self._settings.database}" if self._user.local else ""
+        raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",))
 
     async def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""
-        limit = 0
-        while True:
-            limit += PAGE
-            runs = await self._store.runs.roots(limit=limit)
-            found = next((run for run in runs if run.workload in workloads), None)
-            if found is not None or len(runs) < limit:
-                return found
+        wanted = RunPage(owner=self._user.owner, workloads=tuple(workloads), roots=True, limit=1)
+        found = await self._store.runs.page(wanted)
+        return found[0] if found else None
 
     async def list(self, states: Iterable[RunState | str] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs, of some states or of all."""
+        return await self.page(states, limit=limit)
+
+    async def page(
+        self,
+        states: Iterable[RunState | str] = (),
+        *,
+        workloads: Iterable[str] = (),
+        roots: bool = False,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[Run]:
+        """Return a page of runs, the newest first; `after` is the id of the last run of the page before."""
         require_limit(limit)
-        chosen = tuple(state_of(RunState, state) for state in states)
-        return await self._store.runs.select(chosen, limit=limit)
+        last = None if after is None else await self.get(RunId(after))
+        return await self._store.runs.page(
+            RunPage(
+                states=tuple(state_of(RunState, state) for state in states),
+                workloads=tuple(workloads),
+                owner=self._user.owner,
+                roots=roots,
+                before=None if last is None else (last.created_at, last.id),
+                limit=limit,
+            )
+        )
+
+    def sees(self, run: Run) -> bool:
+        """Return whether the user may see a run."""
+        return self._user.owner is None or run.owner == self._user.owner
+
+    @property
+    def user_budget(self) -> UserBudget | None:
+        """The budget of the user, that runs which they start count under."""
+        return self._user.budget
+
+    async def requested(self) -> Run | None:
+        """Return the run that the request of the user started before; raises Conflict for another one under its key."""
+        request = self._user.request
+        return None if request is None else await self._store.runs.requested(self._user.name, request)
 
     async def get(self, run: RunId) -> Run:
         """Return a run as it is stored now."""
         found = await self._store.runs.get(run)
-        if found is None:
+        if found is None or not self.sees(found):
             raise NotFound(f"run {run} not found")
         return found
 
@@ -131,6 +169,21 @@ class Runs:
                 f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
             )
         return CallDetails(entry=entry, attempts=tuple(await self._store.archive.attempts_of(run.id, key)))
+
+    async def calls(self, reference: str, *, after: str | None = None, limit: int = 100) -> Sequence[Entry]:
+        """Return a page of the calls of a run, in their order; `after` is the last key of the page before."""
+        require_limit(limit)
+        run = await self.find(reference)
+        position = 0 if after is None else await self._store.reuser.position(run.id, after)
+        if position is None:
+            raise NotFound(f"run {run.id} has no entry under the key {after!r}")
+        found: list[Entry] = []
+        async for entry in self._store.archive.entries(run.id, after=position):
+            if entry.kind is EntryKind.CALL:
+                found.append(entry)
+            if len(found) == limit:
+                break
+        return found
 
     async def entry(self, run: RunId, key: str) -> Entry | None:
         """Return what a run remembers under a key; the reply to a request with a schema has its data."""
@@ -199,7 +252,7 @@ class Runs:
         """Store a run under budgets of its part; nothing drives it yet."""
         self._workloads.check(workload, spec)
         new = new_run(run, self._clock.now(), workload, spec, options)
-        return await self._engine.create(replace(new, budgets=budgets))
+        return await self._engine.create(replace(new, budgets=budgets, request=self._user.request))
 
     async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
         """Store a run for the workers; its keys are theirs to have, but its agents must be known."""
@@ -288,6 +341,22 @@ class Runs:
         """Follow a run that another process may drive."""
         return self._handle(run.id, None)
 
+    async def follow(self, reference: str, after: int = 0) -> RunWatcher:
+        """Return a watcher of a run, which many may share at the cost of one: every event after a number, then live.
+
+        Unlike `watch` it goes on while the run stands still, and is told of text while it is being written.
+        """
+        return self._feeds.follow(await self.find(reference), after)
+
+    @property
+    def watchers(self) -> int:
+        """Return how many watchers of `follow` this process has."""
+        return self._feeds.watchers
+
+    async def close_watchers(self) -> None:
+        """End every watcher of this process; whoever follows can go on in another one after its last event."""
+        await self._feeds.close()
+
     async def send(
         self, reference: str, channel: str, payload: Json, *, sender: str = "", client_id: str | None = None
     ) -> Signal:
@@ -296,6 +365,10 @@ class Runs:
         A run that waits for it without a process is queued, and goes on as soon as somebody drives submitted runs.
         """
         require_key(channel)
+        if channel.startswith(ANSWERS):
+            raise BadArgument(
+                f"{channel!r} is for answers of people", suggestions=("use runs.answer, or muster answer",)
+            )
         run = await self.newest_of_lineage(await self.find(reference))
         if run.state in TERMINAL:
             raise Conflict(f"run {run.id} {state_verb(run.state)}; it receives no signals any more")
@@ -309,6 +382,29 @@ class Runs:
                 at=self._clock.now(),
             )
         )
+
+    async def questions(self, reference: str) -> Sequence[OpenQuestion]:
+        """Return what a run, also the one that it was resumed as, waits for people to answer; children's too."""
+        return await questions_of(self._store, await self.newest_of_lineage(await self.find(reference)))
+
+    async def answer(
+        self, reference: str, text: str, *, key: str | None = None, sender: str = "", client_id: str | None = None
+    ) -> AnswerOutcome:
+        """Answer the only open question of a run, or the one under a key; the same client id twice answers once.
+
+        An answer that does not fit the schema of the question is refused, and not stored.
+        """
+        run = await self.newest_of_lineage(await self.find(reference))
+        sent = await send_answer(
+            self._store,
+            run,
+            text,
+            key=key,
+            sender=sender,
+            client_id=client_id or uuid4().hex,
+            at=self._clock.now(),
+        )
+        return AnswerOutcome(sent=sent, root=await root_of(self._store, sent.run), workers=await self.workers())
 
     async def newest_of_lineage(self, run: Run) -> Run:
         """Return the run that a run was last resumed as; itself when it was not."""
@@ -347,6 +443,21 @@ class Runs:
         for run in found:
             await self._store.commands.delete(run, self._clock.now())
         return found
+
+    async def forget_ended(self, before: float) -> int:
+        """Delete runs that ended before a time, with everything in them; return how many.
+
+        Those that a baseline names, or that others still need, stay.
+        """
+        found = await self._store.runs.ended(before, MOST_FORGOTTEN)
+        deleted = 0
+        for run in found:
+            try:
+                await self._store.commands.delete(run, self._clock.now())
+                deleted += 1
+            except Conflict:
+                continue
+        return deleted
 
     async def export(self, reference: str, path: str | Path) -> tuple[Run, int]:
         """Write a run to a file; returns it with the number of its entries."""
@@ -399,7 +510,7 @@ class Runs:
         """Return checked options; without a budget, that of the settings."""
         budget = parse_budget(budget_usd)
         if not isinstance(dispatch, str | Dispatch):
-            raise BadArgument(f"the dispatch must be live or batch, not {dispatch!r}")
+            raise BadArgument(f"must be live or batch, not {dispatch!r}", argument="dispatch")
         if not isinstance(tags, Iterable):
             raise BadArgument(f"tags must be a list of strings, not {tags!r}")
         if isinstance(tags, str):
@@ -423,8 +534,9 @@ class Runs:
     async def _create(
         self, workload: str, spec: Json, options: RunOptions, *, submitted: bool = False, origin: Origin | None = None
     ) -> Run:
-        id_, now = self._engine.new_id(), self._clock.now()
-        return await self._engine.create(new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin))
+        id_, now = self._user.run or self._engine.new_id(), self._clock.now()
+        new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin)
+        return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
 
     async def _descend(
         self,
@@ -436,7 +548,8 @@ class Runs:
         budgets: Budgets | None = None,
     ) -> Run:
         id_, now = self._engine.new_id(), self._clock.now()
-        return await self._engine.create(descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets))
+        new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
+        return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
 
 
 def require_completed(run: Run) -> Run:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.app.outputs import require_output
+from muster.councils.retelling import retell
 from muster.domain.errors import BadConfiguration
 from muster.suites.evidence.export import Exported, FigureDifference, export_evidence
 from muster.suites.evidence.keys import KeyFiles, load_private_key, load_public_key, make_keys
@@ -37,7 +38,7 @@ class Evidence:
     ) -> Rescoring:
         """Verify an archive, score its replies again and compare; nobody is asked."""
         key = None if public_key is None else load_public_key(Path(public_key))
-        return rescore(Path(file), key, allow_redacted=allow_redacted)
+        return rescore(Path(file), key, allow_redacted=allow_redacted, retell_council=retell)
 
     async def export(self, suite: "SuiteRun", output: str | Path, key: str | Path | None = None) -> Exported:
         """Write a signed archive of a suite run; without a key, the one in the home folder signs it."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.costs import NOTHING, Load, Quoter, Quoting
+from muster.app.suites.council_judge import CouncilCalls, policy_of
+from muster.councils.spec import CouncilSpec
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role
 from muster.domain.errors import BadConfiguration, MusterError
@@ -15,7 +17,7 @@ from muster.suites.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
 from muster.suites.cases import CaseReader, Unit, Units
 from muster.suites.checks.scoring import evaluators_of
 from muster.suites.conversation import request_of
-from muster.suites.judge.question import pose, pose_again
+from muster.suites.judge.question import JudgeQuestion, pose, pose_again
 from muster.suites.spec import SuiteSpec
 from muster.suites.surveyed_cases import CaseCollector, SurveyedCases
 from muster.suites.verdict import Observation
@@ -59,11 +61,12 @@ class SuitePlanner:
     def __init__(self, directory: AgentDirectory, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting) -> None:
         self._directory, self._spec, self._dispatch = directory, spec, dispatch
         self._quoting = quoting
+        self._council = None if spec.council is None else policy_of(spec)
         self._begin()
 
     def survey(self, *, keep: bool = False) -> SuitePlan:
         """Look at every case once, and keep them if wanted; raises what would keep the run from being done."""
-        if self._spec.judge is not None and self._quoting is not Quoting.NONE:
+        if self._spec.judge is not None and self._council is None and self._quoting is not Quoting.NONE:
             self._directory.find(self._spec.judge)  # raises for an unknown one, also when no case needs a judge
         try:
             return self._survey(CaseReader(self._spec, once=True), keep=keep)
@@ -133,7 +136,9 @@ class SuitePlanner:
             )
         mode = self._dispatch.mode if self._spec.judge_dispatch is None else Mode(self._spec.judge_dispatch)
         calls = self._spec.judge_samples
-        if self._quoter.wants(self._spec.judge):
+        if self._council is not None:
+            load = self._council_load(unit, self._council, mode)
+        elif self._quoter.wants(self._spec.judge):
             load = self._load(unit, self._spec.judge, self._samples, calls, mode)
         else:
             load = Load(calls=calls, most_calls=calls)
@@ -157,18 +162,29 @@ class SuitePlanner:
                     found.append(request_of(unit, self._spec, messages))
         return found
 
+    def _council_load(self, unit: Unit, policy: CouncilSpec, mode: Mode) -> Load:
+        """Add up what a council asks its members about a unit."""
+        calls = CouncilCalls(policy=policy, quoter=self._quoter, quoting=self._quoting, longest=self._usual, mode=mode)
+        return calls.load(
+            lambda: self._question(unit, SHORT).for_council, lambda: self._question(unit, self._long(unit)).for_council
+        )
+
     def _samples(self, unit: Unit, answer: str) -> list[Request]:
         """Return what the judge is asked about a unit, as often as it is asked; at worst each time with a repair."""
-        answers = (answer,) * (1 + len(unit.case.follow_ups))
-        if answer != SHORT and unit.case.tools:  # what was called, and what it gave, is shown to the judge too
-            rounds = MOST_TOOL_TURNS * len(answers)
-            answers = (*answers, (answer + _longest_results(unit.case, answer)) * rounds)
-        question = pose(unit.case, Observation(answers=answers))
+        question = self._question(unit, answer)
         asked = [question.request] * self._spec.judge_samples
         if answer == SHORT:
             return asked
         verdict = "x" * ((question.request.max_tokens or DEFAULT_MAX_TOKENS) * BYTES_PER_TOKEN)
         return asked + [pose_again(question, verdict, LONGEST_FLAW)] * self._spec.judge_samples
+
+    def _question(self, unit: Unit, answer: str) -> JudgeQuestion:
+        """Return the question about a unit when every answer is like this one."""
+        answers = (answer,) * (1 + len(unit.case.follow_ups))
+        if answer != SHORT and unit.case.tools:  # what was called, and what it gave, is shown to the judge too
+            rounds = MOST_TOOL_TURNS * len(answers)
+            answers = (*answers, (answer + _longest_results(unit.case, answer)) * rounds)
+        return pose(unit.case, Observation(answers=answers))
 
     def _long(self, unit: Unit) -> str:
         """Return an answer as long as it may be."""

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
+from muster.app.file_kinds import require_suite
 from muster.app.runs.files import borrow, runs_of
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_reference
 from muster.app.runs.runs import Runs
+from muster.app.suites.council_judge import policy_of, with_policy
 from muster.app.suites.generation import Generated, Generation, conclude_generation
 from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
@@ -27,7 +29,7 @@ from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, com
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reviews import ReviewedRun, agreement_of
-from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.spec import COUNCIL, SuiteSpec, read_spec, with_changes
 from muster.suites.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ _LOOKED_AT = 256  # bytes at the beginning of a file
 # What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again: who is
 # asked and how, and all that decides whether a case passes, so that the two runs can be compared.
 INHERITED = (
-    "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
-    "max_tokens", "temperature", "seed",
+    "agents", "prompts", "answers", "judge", "council", "judge_samples", "judge_dispatch", "epochs", "evaluator",
+    "threshold", "max_tokens", "temperature", "seed",
 )  # fmt: skip
 
 
@@ -59,7 +61,7 @@ class SuiteChoice:
         said = {name: value for name, value in ({**self.given} | more).items() if value not in (None, [])}
         if "agents" in said or "prompts" in said:
             inherited.pop("answers", None)
-        return read_spec(inherited | said)
+        return read_spec(with_changes(inherited, said))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ class Suites:
     def __init__(self, backend: Backend, runs: Runs, agents: Agents) -> None:
         self._store, self._directory, self._clock = backend.store, backend.directory, backend.clock
         self._runs, self._agents, self._home = runs, agents, backend.settings.home
+        self._has_files = backend.user.local
         self.baselines = Baselines(backend, self.find)
 
     def plan(
@@ -110,7 +113,12 @@ class Suites:
 
         With `keep` it holds the cases as well: a run that is started from the plan does not read its files again.
         """
-        return SuitePlanner(self._directory, spec, dispatch, quoting).survey(keep=keep)
+        try:
+            return SuitePlanner(self._directory, self._settled(spec), dispatch, quoting).survey(keep=keep)
+        except BadFile:
+            for path in spec.path:
+                require_suite(Path(path))
+            raise
 
     def require(self, spec: Json, dispatch: Dispatch = LIVE, *, here: bool = True) -> None:
         """Raise what would keep the run of a spec from being done; keys and prices only if it is driven `here`."""
@@ -122,7 +130,7 @@ class Suites:
             raise BadArgument(
                 "answers are replayed or reused, not both", suggestions=("give only one of --replay and --reuse",)
             )
-        file = None if replay is None else file_of(replay)
+        file = file_of(replay) if replay is not None and self._has_files else None
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))
         reference = reuse if replay is None else replay
@@ -132,7 +140,7 @@ class Suites:
     async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
         """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
         judge = choice.given.get("judge")
-        if judge is not None:
+        if judge is not None and not judge.startswith(COUNCIL):
             self._directory.find(judge)  # raises for an unknown one, also in a replay
         only, failed = None, None
         if choice.only_failed is not None:
@@ -142,7 +150,16 @@ class Suites:
                 raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
         earlier = source.run or failed
         before = None if earlier is None else read_spec(earlier.spec)
-        return choice.spec(before, answers=source.answers, only=only)
+        return self._settled(choice.spec(before, answers=source.answers, only=only))
+
+    def _settled(self, spec: SuiteSpec) -> SuiteSpec:
+        """Return a spec with everything that a run needs from other files than its suites."""
+        return with_policy(spec, self._directory)
+
+    def stored(self, spec: Json) -> Json:
+        """Return a given spec as a run is stored with it: with the policy of a council that judges."""
+        found = read_spec(spec)
+        return spec if found.judge_file is None else self._settled(found).stored()
 
     async def start(
         self,
@@ -157,6 +174,7 @@ class Suites:
 
         Without a plan one is made: what would keep the run from being done is raised before it is stored.
         """
+        spec = self._settled(spec)
         inherits = origin is not None and origin.reuse not in CALLS_ONLY  # the run it comes from has its cases
         if plan is None and not inherits:
             calls = origin is None or origin.reuse not in REPLAYS
@@ -172,6 +190,12 @@ class Suites:
             WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before
         )
 
+    async def submit(self, spec: SuiteSpec, options: RunOptions | None = None) -> RunHandle:
+        """Store a suite run for the workers; raises before that when an agent cannot be asked."""
+        chosen, spec = options or self._runs.options(), self._settled(spec)
+        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        return await self._runs.submit(WORKLOAD, spec.stored(), chosen)
+
     async def start_stored(self, spec: Json, options: RunOptions, *, detach: bool = False) -> RunHandle:
         """Start the run of a spec as it is stored."""
         return await self.start(read_spec(spec), options, detach=detach)
@@ -181,14 +205,19 @@ class Suites:
     ) -> RunHandle:
         """Judge the answers of a suite run anew, with another judge or threshold; no agent is asked."""
         given = {name: value for name, value in changes.items() if value is not None}
-        spec = read_spec({**before.spec, **given, "generate": False})
+        spec = read_spec(with_changes(before.spec, {**given, "generate": False}))
         if spec.judge is None:
             raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
         if spec.evaluator not in (None, "judge", "all"):
             raise BadArgument(
                 f"with the evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
             )
-        self._agents.require(spec.judge)
+        if spec.judge_file is None:
+            self._agents.require(spec.judge)
+        else:
+            spec = self._settled(spec)
+            for member in policy_of(spec).members:
+                self._agents.require(member.name)
         origin = Origin(run=before.id, reuse=Reuse.REPLIES)
         return await self.start(spec, options, origin=origin, detach=detach)
 
@@ -203,7 +232,7 @@ class Suites:
         return run
 
     async def _find_or_import(self, reference: str) -> Run:
-        path = file_of(reference)
+        path = file_of(reference) if self._has_files else None
         if path is not None:
             known = await self._store.runs.get(runs_of(path)[0])
             return known if known is not None else await self._runs.import_(path)
@@ -251,7 +280,7 @@ class Suites:
     ) -> RunComparison:
         """Compare two suite runs, paired by case and epoch; `on_note` hears how an ambiguous name was read."""
         async with AsyncExitStack() as files:
-            sides = SideFinder(self._store, self._runs, files, on_note)
+            sides = SideFinder(self._store, self._runs, files, on_note, has_files=self._has_files)
             return await compare_runs(await sides.find(a, subject), await sides.find(b, subject), terms)
 
     async def review(self, reference: str, draft: ReviewDraft) -> AddedReview:
@@ -309,8 +338,11 @@ def _is_answers(path: Path) -> bool:
 class SideFinder:
     """Finds sides; files stay open until the stack is closed."""
 
-    def __init__(self, store: Store, runs: Runs, files: AsyncExitStack, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, runs: Runs, files: AsyncExitStack, note: Callable[[str], None], *, has_files: bool
+    ) -> None:
         self._store, self._runs, self._files, self._note = store, runs, files, note
+        self._has_files = has_files  # a user of a server names no files
 
     async def find(self, reference: str, subject: str | None) -> Side:
         """Return the side that NAME, or NAME:SUBJECT, stands for."""
@@ -330,13 +362,14 @@ class SideFinder:
     async def _look_up(self, name: str) -> SuiteRun | None:
         baseline = await self._store.baselines.find(name)
         run = await self._run(name, required=baseline is None)
-        file = await asyncio.to_thread(file_of, name)
+        file = await asyncio.to_thread(file_of, name) if self._has_files else None
         kinds = {"baseline": baseline, "run": run, "file": file}
         named = [kind for kind, found in kinds.items() if found is not None]
         if len(named) > 1:
             self._note(f"{name!r} is a {' and a '.join(named)}; the {named[0]} is used")
         if baseline is not None:
             run = await self._store.runs.get(baseline.run)
+            run = run if run is not None and self._runs.sees(run) else None
         if run is not None:
             return await open_suite_run(self._store, run)
         if file is None:

@@ -4,28 +4,37 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
-from muster.app.reports import RunReport, report_of_verification
+from muster.app.reports import report_of_verification
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_moment
 from muster.app.runs.runs import Runs
 from muster.app.verify.plan import VerifyPlan, VerifyPlanner, goes_into_batches
 from muster.app.verify.repair import Fixed, fix
+from muster.app.verify.request import (
+    EVERY_AGENT,
+    ConcludedVerification,
+    LeftBehind,
+    Prepared,
+    Repair,
+    StartedVerification,
+    VerifyChoice,
+    VerifyRequest,
+)
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.money import Microdollars
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Run, RunState
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.git.repository import Git
 from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
 from muster.verify.files import Bounds, FileSelection, select
-from muster.verify.findings.assessment import has_known_form
 from muster.verify.journal import WORKLOAD
 from muster.verify.reports.log import append_log, log_lines
 from muster.verify.reports.markdown import wave_file_name, write_wave
@@ -33,41 +42,10 @@ from muster.verify.reports.metrics import VerifyMetrics, verify_metrics
 from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
 from muster.verify.spec import read_spec, stored
-from muster.verify.verification import LeftOut, Verification, Verifier
+from muster.verify.verification import Verification, Verifier
 
 ASK_IN_BATCHES = ("add --batch", "or write `dispatch: batch` in the declaration of an agent")  # suggestions
 USUAL_FILES = ("verify.yaml", "verify.yml")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyChoice:
-    """Who is to verify, and how."""
-
-    agents_file: Path | None = None
-    model: str | None = None
-    waves: tuple[int, ...] = ()
-    agents: tuple[str, ...] = ()
-    keep_going: bool = False
-    live: bool = False
-    cache: bool = True
-
-
-EVERY_AGENT = VerifyChoice()  # of verify.yaml, or the shipped ones
-
-
-@dataclass(slots=True, kw_only=True)
-class Prepared:
-    """A verification that is ready to be started."""
-
-    spec: Verification
-    agents_file: str  # which file says who verifies
-    left_out: tuple[LeftOut, ...] = ()
-    started: bool = False  # by a run, which needs what was staged for it
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to verify: no file for any agent, and no secret in those left out."""
-        return not self.spec.files and not has_known_form(self.spec.unseen_secrets, self.spec.allow_secrets)
 
 
 class VerifyFolders:
@@ -88,82 +66,6 @@ class VerifyFolders:
         source = Path(spec.source)
         if spec.source and source.parent == self._staged.absolute():
             shutil.rmtree(source, ignore_errors=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyRequest:
-    """What is to be verified, by whom, and how the run is done."""
-
-    folder: str | Path
-    selection: FileSelection
-    choice: VerifyChoice = EVERY_AGENT
-    options: RunOptions
-    detach: bool = False
-    batch_option: str = ""  # the name of an option that has no use without batches
-
-    def require_repairable(self) -> None:
-        """Raise BadArgument when files could not be changed after its verification."""
-        other = "--staged" if self.selection.staged else "--detach" if self.detach else ""
-        why = "of staged files" if self.selection.staged else "that is detached"
-        if other:
-            raise BadArgument(
-                f"files cannot be changed after a verification {why}",
-                suggestions=(f"leave one of them out: --fix or {other}",),
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartedVerification:
-    """What was prepared for a request, and its run; without one there was nothing to verify."""
-
-    prepared: Prepared
-    plan: VerifyPlan | None = None
-    handle: RunHandle | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
-    """The changes that were made after a verification, and the verification of these changes."""
-
-    before: Run
-    fixed: Fixed
-    again: StartedVerification | None = None
-    obstacle: str = ""  # why changes are not verified
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConcludedVerification:
-    """A verification that was summed up, and the files that it wrote by itself."""
-
-    report: RunReport[VerifyReport]
-    left: "LeftBehind"
-    repair: Repair | None = None  # after which it was made
-    unverified: tuple[str, ...] = ()  # files changed by the repair that it did not see
-
-    @property
-    def ok(self) -> bool:
-        """Return whether it is a success; a changed file that was not verified is none."""
-        return self.report.ok and not self.unverified
-
-    @property
-    def verdict(self) -> str:
-        """Return its result in a sentence."""
-        if self.unverified:
-            return f"Changed and not verified any more: {', '.join(self.unverified)}."
-        return self.report.summary.verdict
-
-    @property
-    def can_be_repaired(self) -> bool:
-        """Return whether its run completed and did not pass."""
-        return self.report.run.state is RunState.COMPLETED and not self.ok
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftBehind:
-    """The files that a verification wrote by itself: a report for each wave, and the log of the day."""
-
-    reports: tuple[Path, ...]
-    log: Path
 
 
 class Verifications:
@@ -203,7 +105,11 @@ class Verifications:
                 return StartedVerification(prepared=prepared)
             self._refuse_useless(prepared.spec, request)
             plan = self.plan(prepared.spec, request.options.dispatch, Quoting.FIRST)
-            handle = await self.start(prepared, request.options, detach=request.detach)
+            handle = (
+                await self.submit(prepared, request.options)
+                if request.queued
+                else await self.start(prepared, request.options, detach=request.detach)
+            )
             return StartedVerification(prepared=prepared, plan=plan, handle=handle)
 
     async def start(self, prepared: Prepared, options: RunOptions | None = None, *, detach: bool = False) -> RunHandle:
@@ -212,6 +118,13 @@ class Verifications:
             self.require_batches(prepared.spec, LIVE if options is None else options.dispatch)
         self.require_folders()
         handle = await self._runs.start_checked(WORKLOAD, stored(prepared.spec), options, detach=detach)
+        prepared.started = True
+        return handle
+
+    async def submit(self, prepared: Prepared, options: RunOptions | None = None) -> RunHandle:
+        """Store a verification that was prepared for the workers."""
+        self.require_folders()
+        handle = await self._runs.submit(WORKLOAD, stored(prepared.spec), options)
         prepared.started = True
         return handle
 
@@ -340,6 +253,7 @@ class Verifications:
             limits=declaration.limits,
             allow_secrets=declaration.allow_secrets,
             unseen_secrets=selected.unseen_secrets,
+            repair=choice.repair,
         )
         return Prepared(spec=read_spec(stored(spec)), agents_file=declaration.file, left_out=spec.left_out)
 

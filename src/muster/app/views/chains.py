@@ -33,6 +33,7 @@ def progress_view(found: ChainProgress) -> dict[str, Any]:
         "spent_usd": to_usd(run.spent.settled),
         "error": None if run.error is None else run.error.get("message"),
         "worktree": found.worktree or None,
+        "setup": found.setup or None,
         "branch": found.branch or None,
         "summary": found.summary or None,
         "steps": [step_view(step) for step in found.steps],

@@ -13,13 +13,13 @@ from muster.text.words import count
 if TYPE_CHECKING:
     from muster.app.batches import Reconciled
     from muster.app.doctor import DoctorReport
-    from muster.app.pool.tasks import Task
+    from muster.app.pool.task_queries import Task
     from muster.app.suites.evidence import ArchiveVerification, Rescoring
     from muster.app.suites.generation import Generated
     from muster.app.suites.values import RunComparison
     from muster.app.validation import Linted, Validated
+    from muster.app.verify.request import Prepared
     from muster.app.verify.values import FileSelection, LeftOut
-    from muster.app.verify.verifications import Prepared
 
 MOST_NAMED = 10
 REDACTED = "cannot be scored again, because secrets were removed"
@@ -171,9 +171,19 @@ def task_error(task: "Task") -> Error | None:
         return None
     record = run.error or {}
     message = f"task {task.id} {state_verb(run.state)}: {record.get('message', run.ended_reason)}"
-    return error(str(run.ended_reason), message, [f"muster task retry {task.id}"]) | {
+    ways = [f"muster task retry {task.id}", *record.get("suggestions", ())]
+    return error(str(run.ended_reason), message, ways) | {
         name: record[name] for name in ("tool", "log") if record.get(name)
     }
+
+
+def undone_tasks(tasks: "Sequence[Task]") -> Error | None:
+    """Return which of some tasks failed, or were not begun; None when all were done."""
+    pending = [task.id for task in tasks if task.state in ("pending", "running")]
+    if not pending or failed_tasks(tasks) is not None:
+        return failed_tasks(tasks)
+    message = f"{len(pending)} of {len(tasks)} tasks are not done: {', '.join(pending[:MOST_NAMED])}"
+    return error("tasks_pending", message, ["muster pool start", f"muster task result {pending[0]}"])
 
 
 def failed_tasks(tasks: "Sequence[Task]") -> Error | None:
@@ -183,3 +193,8 @@ def failed_tasks(tasks: "Sequence[Task]") -> Error | None:
         return None
     message = f"{len(failed)} of {len(tasks)} tasks failed: {', '.join(failed[:MOST_NAMED])}"
     return error("tasks_failed", message, [f"muster task result {failed[0]}"])
+
+
+def pool_error(tasks: "Sequence[Task]") -> Error | None:
+    """Return which of the tasks that ended in a pool failed; one that somebody canceled did not."""
+    return failed_tasks([task for task in tasks if task.state != "canceled"])

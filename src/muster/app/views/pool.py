@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from muster.app.pool.pool import PoolStatus, Slot
-from muster.app.pool.tasks import Task
-from muster.app.views.runs import moment
+from muster.app.pool.monitor import LogRecord, PoolSnapshot
+from muster.app.pool.status import PoolStatus, Slot
+from muster.app.pool.task_queries import Task
+from muster.app.pool.trees import OverlapReport
+from muster.app.views.runs import event_view, moment
 from muster.domain.entry import Signal
 from muster.domain.money import to_usd
 from muster.pool.metrics import PoolMetrics
+from muster.pool.permissions import PermissionQuestion
 from muster.pool.tasks import TaskState
+
+MOST_LINES = 20  # of standard error
 
 
 def task_view(task: Task) -> dict[str, Any]:
@@ -35,7 +40,11 @@ def task_view(task: Task) -> dict[str, Any]:
         "session_id": None if trace is None else trace.session,
         "error": dict(error) or None,
         "reason": task.refusal or None,
-        "stderr": error.get("log"),
+        "setup": task.setup or None,
+        "permission": None if task.permission is None else permission_view(task.permission),
+        "failed_command": error.get("command"),
+        "exit_code": error.get("exit_code"),
+        "stderr": last_lines(str(error["log"])) if error.get("log") else None,
         "budget_exceeded": run.overdraft is not None,
         "rejection_count": task.rejections,
         "branch": task.branch,
@@ -51,6 +60,38 @@ def task_view(task: Task) -> dict[str, Any]:
     }
 
 
+def permission_view(question: PermissionQuestion) -> dict[str, Any]:
+    """Return what a task asks permission for as JSON."""
+    return {"tool": question.tool or None, "input": question.input}
+
+
+def last_lines(log: str) -> str:
+    """Return the end of what a program wrote to standard error."""
+    return "\n".join(log.rstrip().splitlines()[-MOST_LINES:])
+
+
+def result_view(task: Task, found: OverlapReport) -> dict[str, Any]:
+    """Return a task as JSON, with the files that other tasks changed too."""
+    return task_view(task) | overlaps_view(found)
+
+
+def overlaps_view(found: OverlapReport) -> dict[str, Any]:
+    """Return the files that several tasks changed as JSON."""
+    return {
+        "overlaps": [
+            {
+                "path": one.path,
+                "tasks": list(one.tasks),
+                "conflicts": [list(pair) for pair in one.conflicts],
+                "examined": one.examined,
+            }
+            for one in found.overlaps
+        ],
+        "overlaps_left_out": found.left_out,
+        "overlaps_unknown": found.obstacle or None,
+    }
+
+
 def slot_view(slot: Slot) -> dict[str, Any]:
     """Return a slot as JSON."""
     return {
@@ -59,6 +100,9 @@ def slot_view(slot: Slot) -> dict[str, Any]:
         "role": slot.profile.role or None,
         "state": slot.state,
         "current_task": None if slot.task is None else slot.task.id,
+        "session_id": slot.session,
+        "worktree": None if slot.task is None else slot.task.tree.get("path"),
+        "cost_usd": to_usd(slot.cost),
         "tasks_completed": slot.record.completed,
         "restart_count": slot.record.failures,
         "error": slot.record.error or None,
@@ -76,6 +120,24 @@ def pool_view(status: PoolStatus) -> dict[str, Any]:
         "draining": status.draining,
         "driver": None if status.driver is None else str(status.driver),
     }
+
+
+def snapshot_view(snapshot: PoolSnapshot) -> dict[str, Any]:
+    """Return the pool at one moment as JSON, with its slots and the tasks that are shown."""
+    return {
+        "pool": pool_view(snapshot.status),
+        "slots": [slot_view(slot) for slot in snapshot.status.slots],
+        "tasks": [task_view(task) for task in snapshot.tasks],
+        "writing": dict(snapshot.writing),
+    }
+
+
+def log_view(record: LogRecord) -> dict[str, Any]:
+    """Return a record of a task's log as JSON."""
+    said = {"key": record.key or None, "text": record.text}
+    if record.event is None:
+        return {"type": "output", "at": moment(record.at), **said}
+    return {"type": "event", **event_view(record.event), "text": record.text or None}
 
 
 def metrics_view(found: PoolMetrics) -> dict[str, Any]:

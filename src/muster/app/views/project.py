@@ -7,6 +7,7 @@ from muster.app.project import CreatedFolder
 from muster.app.validation import Linted, Validated
 from muster.app.verify.secrets import Allowed, Installed
 from muster.app.views.chains import chain_inspection_view
+from muster.app.views.councils import council_inspection_view
 from muster.app.views.suites import examination_view, flaw_view
 from muster.verify.declaration.declaration import Inspection
 
@@ -45,6 +46,7 @@ def validated_view(found: Validated) -> dict[str, Any]:
         "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
         "verifications": [inspection_view(inspection) for inspection in found.verifications],
         "chains": [chain_inspection_view(inspection) for inspection in found.chains],
+        "councils": [council_inspection_view(inspection) for inspection in found.councils],
     }
 
 

@@ -3,19 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from muster.app.batches import Reconciled
 from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
+from muster.app.runs.questions import AnswerOutcome, OpenQuestion
 from muster.domain.batch import OVER, Batch
 from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
 from muster.domain.run import Run
-from muster.statistics.batches import BatchStats, Durations
 from muster.store.base import Attempt
+
+if TYPE_CHECKING:
+    from muster.app.batches import BatchStats, Durations, Reconciled
 
 
 def run_view(run: Run) -> dict[str, Any]:
@@ -50,6 +52,7 @@ def run_view(run: Run) -> dict[str, Any]:
         "tags": list(run.tags),
         "parent": run.parent,
         "origin": _origin_view(run),
+        "started_by": run.owner,
         "driver": str(run.lease.driver) if run.is_driven else None,
         "error": run.error,
         "result": run.result,
@@ -112,7 +115,35 @@ def details_view(details: RunDetails) -> dict[str, Any]:
         ]
     if details.events is not None:
         found["events"] = [event_view(event) for event in details.events]
+    if details.questions:
+        found["questions"] = [question_view(question) for question in details.questions]
     return found
+
+
+def question_view(question: OpenQuestion) -> dict[str, Any]:
+    """Return what a person is asked as JSON, with the command that answers it."""
+    return {
+        "run": question.run,
+        "key": question.key,
+        "agent": question.agent,
+        "prompt": question.prompt,
+        "schema": question.schema,
+        "asked_at": moment(question.asked_at),
+        "answer_with": question.command,
+    }
+
+
+def answer_view(found: AnswerOutcome) -> dict[str, Any]:
+    """Return an answer that is stored as JSON, with the run that goes on with it."""
+    return {
+        "run": found.sent.run,
+        "key": found.sent.key,
+        "sent_at": moment(found.sent.signal.at),
+        "root": found.root.id,
+        "state": str(found.root.state),
+        "goes_on": found.goes_on,
+        "workers": found.workers,
+    }
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:
@@ -198,8 +229,9 @@ def ways_on(run: Run, found: RunBatches) -> list[str]:
     return [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
 
 
-def left_run_view(run: Run, found: RunBatches, workers: int) -> dict[str, Any]:
-    """Return a run that was left waiting for its batches as JSON, with the commands that continue it."""
+def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence[OpenQuestion] = ()) -> dict[str, Any]:
+    """Return a run that was left waiting as JSON, with its open questions and the commands that continue it."""
+    asked = {"questions": [question_view(question) for question in questions]} if questions else {}
     return {
         "run": run.id,
         "state": str(run.state),
@@ -207,6 +239,7 @@ def left_run_view(run: Run, found: RunBatches, workers: int) -> dict[str, Any]:
         **run_batches_view(found),
         "go_on": ways_on(run, found),
         "workers": workers,
+        **asked,
     }
 
 
@@ -218,6 +251,16 @@ def event_view(event: Event) -> dict[str, Any]:
         "kind": event.kind,
         "at": moment(event.at),
         "data": dict(event.data),
+    }
+
+
+def events_view(run: Run, events: Sequence[Event], after: int) -> dict[str, Any]:
+    """Return a page of the events of a run as JSON; `next` is the number to ask for what follows after."""
+    return {
+        "events": [event_view(event) for event in events],
+        "next": events[-1].seq if events else after,
+        "last_seq": run.last_seq,
+        "state": str(run.state),
     }
 
 
@@ -277,13 +320,13 @@ def _members_view(batch: Batch) -> dict[str, int]:
     }
 
 
-def reconciled_view(one: Reconciled, runs: Sequence[RunId]) -> dict[str, Any]:
+def reconciled_view(one: "Reconciled", runs: Sequence[RunId]) -> dict[str, Any]:
     """Return a batch that was looked for as JSON, with the runs that can go on now."""
     why = one.batch.note if one.error is None else one.error.message
     return batch_reference(one.batch) | {"open": one.error is not None, "why": why, "runs": list(runs)}
 
 
-def reconciliation_view(found: Sequence[tuple[Reconciled, Sequence[RunId]]]) -> dict[str, Any]:
+def reconciliation_view(found: "Sequence[tuple[Reconciled, Sequence[RunId]]]") -> dict[str, Any]:
     """Return all batches that were looked for as JSON."""
     return {
         "batches": [reconciled_view(one, runs) for one, runs in found],
@@ -292,7 +335,7 @@ def reconciliation_view(found: Sequence[tuple[Reconciled, Sequence[RunId]]]) -> 
     }
 
 
-def resumable(found: Sequence[tuple[Reconciled, Sequence[RunId]]]) -> list[RunId]:
+def resumable(found: "Sequence[tuple[Reconciled, Sequence[RunId]]]") -> list[RunId]:
     """Return the runs that can go on now, each once."""
     return list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
 
@@ -302,7 +345,7 @@ def exported_run_view(run: Run, path: Path, entries: int) -> dict[str, Any]:
     return {"id": run.id, "file": str(path), "entries": entries}
 
 
-def batch_stats_view(found: BatchStats, begin: float) -> dict[str, Any]:
+def batch_stats_view(found: "BatchStats", begin: float) -> dict[str, Any]:
     """Return the figures as JSON; what is not known yet is null."""
     return {
         "since": moment(begin),
@@ -326,7 +369,7 @@ def batch_stats_view(found: BatchStats, begin: float) -> dict[str, Any]:
     }
 
 
-def _seconds(durations: Durations | None) -> dict[str, float] | None:
+def _seconds(durations: "Durations | None") -> dict[str, float] | None:
     if durations is None:
         return None
     return {name: round(getattr(durations, name), 3) for name in ("count", "mean", "p50", "p95", "p99")}

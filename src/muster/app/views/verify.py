@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
-from muster.app.verify.verifications import ConcludedVerification, Prepared, Repair
+from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared, Repair
 from muster.app.views.suites import load_view
 from muster.domain.money import to_usd
 from muster.verify.verification import LeftOut
@@ -64,6 +64,19 @@ def _repair_view(repair: Repair) -> dict[str, Any]:
         "left": list(repair.fixed.left),
         "run_before": repair.before.id,
         "cost_before_usd": to_usd(repair.before.spent.settled),
+        **({} if repair.work is None else _work_view(repair.work)),
+        **({"obstacle": repair.obstacle} if repair.obstacle else {}),
+    }
+
+
+def _work_view(work: AgentWork) -> dict[str, Any]:
+    return {
+        "agent": work.agent,
+        "task": work.task,
+        "cost_usd": to_usd(work.cost),
+        "branch": work.branch,
+        "summary": work.summary or None,
+        "diff": work.diff or None,
     }
 
 

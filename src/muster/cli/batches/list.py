@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from muster.app import Muster
 from muster.app.batches import BatchStats
 from muster.app.views.runs import batch_stats_view, batch_view
+from muster.cli.batches.display import batch_panel, batches_table, figures
 from muster.cli.line import Option
-from muster.cli.options import BatchArgument
+from muster.cli.options import BatchArgument, LimitOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, discard, note
 from muster.cli.terminal.times import local, since
@@ -27,7 +28,7 @@ def list_batches(
     state: Annotated[
         str | None, Option("--state", metavar="STATE", values=BatchState, help="Only batches in this state.")
     ] = None,
-    limit: Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many.")] = 20,
+    limit: LimitOption = 20,
 ) -> None:
     """List the newest batches."""
 
@@ -37,8 +38,6 @@ def list_batches(
     batches = with_muster(common, work)
 
     def tell(console: "Console") -> None:
-        from muster.cli.batches.display import batches_table
-
         if batches:
             console.print(batches_table(batches, time.time(), console.width))
         else:
@@ -81,8 +80,6 @@ def _show(common: CommonOptions, reference: str) -> None:
     batch, runs = with_muster(common, work)
 
     def tell(console: "Console") -> None:
-        from muster.cli.batches.display import batch_panel
-
         console.print(batch_panel(batch, runs))
 
     answer(common, batch_view(batch, runs), tell)
@@ -101,8 +98,6 @@ def stats(
     found = with_muster(common, work)
 
     def tell(console: "Console") -> None:
-        from muster.cli.batches.display import figures
-
         console.print(figures(found, begin) if found.batches else f"no batches since {local(begin)}")
 
     answer(common, batch_stats_view(found, begin), tell)

@@ -32,7 +32,11 @@ def reconcile(
     grace: Annotated[
         float | None,
         Option(
-            "--grace", metavar="S", min=0, shown="120", help="Seconds until a new batch appears in the provider's list."
+            "--grace",
+            metavar="S",
+            min=0,
+            shown="120",
+            help="Seconds after which a batch that is not in the provider's list counts as not created.",
         ),
     ] = None,
 ) -> int:

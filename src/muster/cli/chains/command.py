@@ -8,14 +8,14 @@ from muster.app.chains import ChainPlan, ChainProgress, ChainStep
 from muster.app.runs.options import require_name
 from muster.app.views.chains import chain_plan_view, progress_view
 from muster.app.views.runs import listed_run_view
-from muster.cli.chains.options import ChainOptions, ChainTermsOptions
+from muster.cli.chains.options import ChainOptions, ChainPlanOptions, ChainTermsOptions
 from muster.cli.chains.order import carry_out, options_of, specs_of
 from muster.cli.chains.table import tell_progress
-from muster.cli.line import Argument, Option
-from muster.cli.options import PatienceOptions, PollingOptions
+from muster.cli.line import Argument
+from muster.cli.options import LimitOption, PatienceOptions, PollingOptions, UnpricedOption
 from muster.cli.runs.cancel import cancel_run
 from muster.cli.runs.display import runs_table
-from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
+from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume
 from muster.cli.session import with_muster
 from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 ChainArgument = Annotated[
     str,
     Argument(
-        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last chain."
+        metavar="RUN",
+        complete="run_names",
+        help="Its id, the beginning of the id, its name, or `last`: the last chain.",
     ),
 ]
 
 
 def run(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions, patience: PatienceOptions) -> int:
-    """Run chains and print what their steps gave."""
+    """Run chains and print the output of their steps."""
     require_name(terms.name)
     parse_budget(terms.budget)
     if terms.name is not None and len(chains.files) > 1:
@@ -48,7 +50,7 @@ def run(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions, p
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 
 
-def plan(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions) -> None:
+def plan(common: CommonOptions, chains: ChainOptions, terms: ChainPlanOptions) -> None:
     """Show the steps, calls and cost of a chain; spends nothing."""
     if len(chains.files) > 1:
         raise BadArgument("one chain is planned at a time")
@@ -85,7 +87,7 @@ def _whom(step: ChainStep) -> str:
 
 
 def progress(common: CommonOptions, run: ChainArgument) -> None:
-    """Show how far a chain is: its steps, what they gave and cost."""
+    """Show the progress of a chain: its steps, their output and cost."""
 
     async def work(muster: Muster) -> ChainProgress:
         return await muster.chains.progress(run)
@@ -111,7 +113,7 @@ def resume(
 
 
 def cancel(common: CommonOptions, patience: PollingOptions, run: ChainArgument) -> None:
-    """Cancel a chain; what its finished steps gave stays."""
+    """Cancel a chain; the output of its finished steps stays."""
 
     async def find(muster: Muster) -> str:
         return (await muster.chains.find(run)).id
@@ -125,7 +127,7 @@ async def _save(muster: Muster, run: Run) -> None:
 
 def list_chains(
     common: CommonOptions,
-    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
+    limit: LimitOption = 20,
 ) -> None:
     """List the newest chains."""
 

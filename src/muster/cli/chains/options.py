@@ -7,7 +7,17 @@ from typing import Annotated
 
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import FallbackOption, ModeOption, RunBudgetOption
+from muster.cli.options import (
+    ConcurrencyOption,
+    FallbackOption,
+    ModeOption,
+    PlanBudgetOption,
+    PlanUnpricedOption,
+    RunBudgetOption,
+    RunNameOption,
+    TimeoutOption,
+    UnpricedOption,
+)
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch, Fallback, Mode, mode_of
 
@@ -22,13 +32,24 @@ class ChainArguments:
 
 
 def chains_of(
-    paths: Annotated[list[Path], Argument(metavar="FILE…", complete=files, help="Chains; each is a run of its own.")],
+    paths: Annotated[
+        list[Path],
+        Argument(
+            metavar="FILE…",
+            complete=files,
+            help="Chains: files, or folders with a chain.yaml. Each is a run of its own.",
+        ),
+    ],
     given: Annotated[
         list[str] | None, Option("--input", "-i", metavar="K=V", help="An input of the chain; repeatable.")
     ] = None,
     rows: Annotated[
         Path | None,
-        Option("--inputs", metavar="FILE", help="Run the chain for each line, a JSON object with inputs."),
+        Option(
+            "--inputs",
+            metavar="FILE",
+            help="Run the chain once for each line of this file; a line is a JSON object with the inputs.",
+        ),
     ] = None,
 ) -> ChainArguments:
     """Collect what was given."""
@@ -58,20 +79,35 @@ class ChainTerms:
     allow_unpriced: bool = False
 
 
-def terms_of(
-    budget: RunBudgetOption = None,
-    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
-    tag: Annotated[list[str] | None, Option("--tag", metavar="T", help="A tag of the run; repeatable.")] = None,
-    concurrency: Annotated[
-        int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
-    ] = 20,
-    timeout: Annotated[
-        float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
-    ] = None,
+TagOption = Annotated[list[str] | None, Option("--tag", metavar="T", help="A tag of the run; repeatable.")]
+DetachOption = Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")]
+
+
+def planned_terms_of(
+    budget: PlanBudgetOption = None,
     dispatch: ModeOption = "live",
     fallback: FallbackOption = "fail",
-    detach: Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")] = False,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+    allow_unpriced: PlanUnpricedOption = False,
+    name: RunNameOption = None,
+    tag: TagOption = None,
+    concurrency: ConcurrencyOption = 20,
+    timeout: TimeoutOption = None,
+    detach: DetachOption = False,
+) -> ChainTerms:
+    """Collect what was given about a chain that is only planned."""
+    return terms_of(budget, name, tag, concurrency, timeout, dispatch, fallback, detach, allow_unpriced)
+
+
+def terms_of(
+    budget: RunBudgetOption = None,
+    name: RunNameOption = None,
+    tag: TagOption = None,
+    concurrency: ConcurrencyOption = 20,
+    timeout: TimeoutOption = None,
+    dispatch: ModeOption = "live",
+    fallback: FallbackOption = "fail",
+    detach: DetachOption = False,
+    allow_unpriced: UnpricedOption = False,
 ) -> ChainTerms:
     """Collect what was given."""
     mode = mode_of(dispatch)
@@ -89,3 +125,6 @@ def terms_of(
 
 ChainOptions = Annotated[ChainArguments, Bundle(chains_of, "Inputs")]
 ChainTermsOptions = Annotated[ChainTerms, Bundle(terms_of, "Run")]
+ChainPlanOptions = Annotated[
+    ChainTerms, Bundle(planned_terms_of, hidden=("--name", "--tag", "--concurrency", "--timeout", "--detach"))
+]

@@ -58,6 +58,8 @@ async def carry_out(muster: Muster, asked: ChainArguments, terms: ChainTerms, co
     specs = specs_of(muster, asked)
     for spec in specs:
         muster.chains.plan(spec, options.dispatch)  # all of them can be done before the first is started
+        if told := await muster.chains.folder_note(spec):
+            note(common, told)
     if terms.detach:
         return await _submit(muster, specs, options, common)
     handles = [await muster.chains.start(spec, options) for spec in specs]
@@ -151,6 +153,8 @@ class ChainProgressSource:
         async for event in self._events.of(run):
             if event.kind == "chain.step.started":
                 self._words = str(event.data["name"])
+            elif event.kind == "chain.setup":
+                self._words = f"preparing the worktree: {event.data['command']}"
             elif event.kind in ("chain.step.ended", "chain.row.ended"):
                 self._done += 1
         usual, size = run_progress(run, on_wire, batches), self._muster.chains.size(run)

@@ -24,6 +24,8 @@ def tell_progress(console: "Console", found: ChainProgress) -> None:
         _tell_rows(console, found)
     else:
         _tell_steps(console, found)
+    if found.setup:
+        console.print(clean(f"preparing the worktree: {one_line(found.setup, LONGEST_CELL)}"), soft_wrap=True)
     if found.branch:
         changes = f": {found.summary}" if found.summary else ""
         console.print(clean(f"its work is on the branch {found.branch}{changes}"), soft_wrap=True)

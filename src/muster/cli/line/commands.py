@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from muster.cli.frame import answered
 from muster.cli.line.parameters import COMMON, Bundle, CliArgument, Option, Taken, bundled, by_heading, parameters_of
 from muster.cli.terminal.output import CommonOptions, print_json, write_to
+from muster.domain.errors import BadArgument
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -188,8 +189,18 @@ class CliCommand(_Shared):
 
     def invoke(self, ctx: click.Context) -> int:
         """Call the function; returns the exit code."""
-        common, given = _joined(ctx), ctx.params
-        return answered(common, lambda: self.entry.load()(common, **{one.name: one.make(given) for one in self.taken}))
+        common = _joined(ctx)
+        return answered(common, lambda: self._call(common, ctx.params))
+
+    def _call(self, common: CommonOptions, given: Mapping[str, Any]) -> int | None:
+        """Call the function; an error about an argument names the option by which it is given."""
+        try:
+            return self.entry.load()(common, **{one.name: one.make(given) for one in self.taken})
+        except BadArgument as error:
+            option = f"--{error.argument.replace('_', '-')}"
+            if any(option in each.opts for each in self.params):
+                raise error.renamed(option) from error
+            raise
 
 
 class CliGroup(_Shared, click.Group):

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -14,7 +13,7 @@ from typing import Any, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 OPTIONS = "Options"  # the heading of options that have none of their own
 COMMON = "Common options"  # of those that every command takes, and of what click adds
@@ -36,7 +35,6 @@ class ParameterDeclaration:
     `values` are shown, offered and the only ones that are taken.
     `complete` may name a function of the module `completers`, which is loaded when something is to be completed.
     `bare` is the value of an option that stands without one; `shown` is the default in words where it is None.
-    `hidden` is an option that is taken and does nothing here, so that words for another command can stay as they are.
     """
 
     def __init__(
@@ -52,9 +50,7 @@ class ParameterDeclaration:
         heading: str = OPTIONS,
         when_more: str = "",
         complete: Completer | str | None = None,
-        hidden: bool = False,
     ) -> None:
-        self.hidden = hidden
         self.names, self.least, self.most, self.bare = names, min, max, bare
         self.values = tuple(values)
         self.help = f"{help} One of {', '.join(self.values)}." if metavar and self.values else help
@@ -74,10 +70,15 @@ class Argument(ParameterDeclaration):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Declares that a parameter is made by a function from options of that function's own, under one heading."""
+    """Declares that a parameter is made by a function from options of that function's own, under one heading.
+
+    Options in `hidden` mean nothing to this command: they are taken, so that words for another command can stay as they
+    are, and not shown.
+    """
 
     make: Callable[..., Any]
     heading: str = ""
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ def _taken(parameter: inspect.Parameter) -> Taken:
 def bundled(name: str, bundle: Bundle) -> Taken:
     """Return a parameter that is made by the function of a bundle."""
     inner = parameters_of(bundle.make)
-    parameters = tuple(_under(bundle.heading, each) for one in inner for each in one.parameters)
+    parameters = tuple(_within(bundle, each) for one in inner for each in one.parameters)
 
     def value(given: Mapping[str, Any]) -> Any:
         return bundle.make(**{one.name: one.make(given) for one in inner})
@@ -121,9 +122,10 @@ def bundled(name: str, bundle: Bundle) -> Taken:
     return Taken(name=name, parameters=parameters, make=value)
 
 
-def _under(heading: str, parameter: click.Parameter) -> click.Parameter:
-    if isinstance(parameter, CliOption) and heading and parameter.heading == OPTIONS:
-        parameter.heading = heading
+def _within(bundle: Bundle, parameter: click.Parameter) -> click.Parameter:
+    if isinstance(parameter, CliOption):
+        parameter.heading = bundle.heading if bundle.heading and parameter.heading == OPTIONS else parameter.heading
+        parameter.hidden = parameter.hidden or not set(bundle.hidden).isdisjoint(parameter.opts)
     return parameter
 
 
@@ -153,7 +155,6 @@ def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: An
     elif declared.bare is not None:
         given |= {"is_flag": False, "flag_value": declared.bare}
     names = [parameter.name, *declared.names]
-    given["hidden"] = declared.hidden
     return CliOption(names, heading=declared.heading, shown=declared.shown, multiple=many, **given)
 
 
@@ -217,9 +218,7 @@ class ChoiceType(click.ParamType[str]):
         """Return the word, or fail with those that it can be."""
         if value in self.values:
             return str(value)
-        near = get_close_matches(value, self.values, n=1)
-        meant = f". Did you mean {near[0]!r}?" if near else ""
-        self.fail(f"must be {one_of(self.values)}, not {value!r}{meant}", param, ctx)
+        self.fail(choice_error(self.values, value), param, ctx)
 
 
 class FilePath(click.ParamType[Path]):
@@ -249,6 +248,8 @@ class CliOption(click.Option):
         extra = super().get_help_extra(ctx)
         if self.shown:
             extra["default"] = self.shown
+        elif isinstance(self.default, float):
+            extra["default"] = f"{self.default:g}"  # 60, not 60.0
         if isinstance(self.type, NumberType) and self.type.bounds:
             extra["range"] = self.type.bounds
         return extra

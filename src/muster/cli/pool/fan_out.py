@@ -1,22 +1,21 @@
-"""`muster fan-out` and `muster pool metrics`: many tasks at once, and figures over them."""
+"""`muster fan-out`, and `muster pool metrics | overlaps | gc`: many tasks, figures over them, and their trees."""
 
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.pool.tasks import Task
-from muster.app.pool.trees import Collected
+from muster.app.pool.task_queries import Task
+from muster.app.pool.trees import Collected, OverlapReport
 from muster.app.pool.values import CONFIRMED_ABOVE, PoolMetrics, read_fan_out
-from muster.app.views.errors import failed_tasks
-from muster.app.views.pool import fan_out_view, metrics_view
+from muster.app.views.errors import undone_tasks
+from muster.app.views.pool import fan_out_view, metrics_view, overlaps_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.pool.tables import tasks_table
+from muster.cli.pool.tables import overlap_lines, tasks_table
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, fail_with, warn
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, warn
 from muster.cli.terminal.times import since as since_of
-from muster.domain.errors import BadArgument
 from muster.domain.money import show_usd
 
 if TYPE_CHECKING:
@@ -31,15 +30,13 @@ def fan_out(
 ) -> int:
     """Do one task for each prompt of a file; results are in the order of the prompts."""
     wanted = read_fan_out(file)
-    if len(wanted.prompts) > CONFIRMED_ABOVE and not yes:
-        raise BadArgument(f"{file} has {len(wanted.prompts):,} prompts", suggestions=("add --yes to start so many",))
 
     async def work(muster: Muster) -> list[Task]:
         SignalHandler(muster, warn).install()
-        return list(await muster.pool.fan_out(wanted, tags=tuple(tag or ())))
+        return list(await muster.pool.fan_out(wanted, tags=tuple(tag or ()), confirmed=yes))
 
     tasks = with_muster(common, work, create=True)
-    error, data = failed_tasks(tasks), fan_out_view(tasks)
+    error, data = undone_tasks(tasks), fan_out_view(tasks)
 
     def tell(console: "Console") -> None:
         console.print(tasks_table(tasks))
@@ -55,16 +52,22 @@ def fan_out(
 def metrics(
     common: CommonOptions,
     since: Annotated[
-        str | None, Option("--since", metavar="TIME", help="Only tasks since then, like 24h or 7d.")
+        str | None,
+        Option("--since", metavar="TIME", help="Only tasks since then: a duration (7d, 24h, 30m) or a date."),
+    ] = None,
+    until: Annotated[
+        str | None, Option("--until", metavar="TIME", help="Only tasks until then, like 1h or 2026-01-31.")
     ] = None,
     tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="Only tasks with any of these tags.")] = None,
     model: Annotated[str | None, Option("--model", metavar="MODEL", help="Only tasks that used this model.")] = None,
 ) -> None:
     """Show how tasks ended, what they cost and how long they took."""
-    begin = 0.0 if since is None else since_of(since, time.time())
+    now = time.time()
+    begin = 0.0 if since is None else since_of(since, now)
+    end = None if until is None else since_of(until, now, "--until")
 
     async def work(muster: Muster) -> PoolMetrics:
-        return await muster.pool.metrics(since=begin, tags=tuple(tag or ()), model=model)
+        return await muster.pool.metrics(since=begin, until=end, tags=tuple(tag or ()), model=model)
 
     found = with_muster(common, work)
     answer(common, metrics_view(found), lambda console: console.print("\n".join(_lines(found)), soft_wrap=True))
@@ -86,6 +89,17 @@ def gc(
     ]
     data = [{"name": one.name, "removed": one.removed, "reason": one.reason} for one in found]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+
+
+def overlaps(common: CommonOptions) -> None:
+    """List the files that the unmerged branches of several finished tasks changed."""
+
+    async def work(muster: Muster) -> OverlapReport:
+        return await muster.pool.trees.overlaps()
+
+    found = with_muster(common, work)
+    lines = overlap_lines(found) or ["no file is changed by more than one task"]
+    answer(common, overlaps_view(found), lambda console: console.print(clean("\n".join(lines)), soft_wrap=True))
 
 
 def _lines(found: PoolMetrics) -> list[str]:

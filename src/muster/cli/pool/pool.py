@@ -3,18 +3,20 @@
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.pool.pool import PoolStatus, Slot
-from muster.app.pool.tasks import Task
+from muster.app.pool.status import PoolStatus, Slot
+from muster.app.pool.task_queries import Task
 from muster.app.pool.values import task_id, task_state
-from muster.app.views.errors import failed_tasks
+from muster.app.views.errors import pool_error
 from muster.app.views.pool import message_view, pool_view, slot_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
+from muster.cli.log_options import LoggingOptions
+from muster.cli.options import UnpricedOption
 from muster.cli.pool.tables import slots_table, status_lines
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
 from muster.domain.entry import Signal
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import Run
 
@@ -28,11 +30,12 @@ FromOption = Annotated[str, Option("--from", metavar="NAME", help="Who sends it;
 
 def start(
     common: CommonOptions,
+    log: LoggingOptions,
     budget: Annotated[
         str | None, Option("--budget", metavar="USD", help="The budget of all tasks since the pool was created.")
     ] = None,
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when no task is left that can start.")] = False,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+    allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Drive the tasks of the pool until it is stopped or drained."""
 
@@ -44,20 +47,20 @@ def start(
         def on_end(run: Run) -> None:
             ended[task_id(run)] = None
             if not common.json:
-                say(clean(f"task {task_id(run)} is {task_state(run)}"))
+                say(clean(f"task {task_id(run)} {state_verb(task_state(run))}"))
 
         def on_error(run: RunId, error: MusterError) -> None:
             warn(f"task {run} could not be driven: {error.message}")
 
         driver = muster.pool.driver(on_end=on_end, on_error=on_error)
         SignalHandler(muster, warn, on_first=driver.close).install()
-        note(common, f"driving the pool of {muster.settings.database}")
-        await driver.serve(until_idle=until_idle)
+        where = f"driving the pool of {muster.settings.database}"
+        await driver.serve(until_idle=until_idle, on_begin=lambda: note(common, where))
         return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
 
-    tasks, found = with_muster(common, work, allow_unpriced=allow_unpriced, create=True)
+    tasks, found = with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log)
     data = pool_view(found) | {"ended": [task_view(task) for task in tasks]}
-    error = failed_tasks(tasks)
+    error = pool_error(tasks)
     if error is not None:
         return fail_with(common, error, 1, data)
     answer(common, data, lambda console: console.print("\n".join(status_lines(found)), soft_wrap=True))
@@ -106,7 +109,7 @@ def scale(
 def drain(
     common: CommonOptions,
     timeout: Annotated[
-        float, Option("--timeout", metavar="S", min=0, help="Seconds for tasks that are running.")
+        float, Option("--timeout", metavar="S", min=0, help="Maximum seconds to wait for tasks that are running.")
     ] = 60.0,
 ) -> None:
     """Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay."""
@@ -121,7 +124,7 @@ def drain(
 def set_context(
     common: CommonOptions, name: NameArgument, text: Annotated[str, Argument(metavar="TEXT", help="The text.")]
 ) -> None:
-    """Set a text that every slot is told."""
+    """Set a text that is added to the prompts of every slot."""
 
     async def work(muster: Muster) -> None:
         await muster.pool.set_context(name, text)
@@ -131,7 +134,7 @@ def set_context(
 
 
 def get_context(common: CommonOptions, name: NameArgument) -> None:
-    """Print a text that every slot is told."""
+    """Print one of the texts that are added to the prompts of every slot."""
 
     async def work(muster: Muster) -> str:
         return await muster.pool.context_text(name)
@@ -141,7 +144,7 @@ def get_context(common: CommonOptions, name: NameArgument) -> None:
 
 
 def delete_context(common: CommonOptions, name: NameArgument) -> None:
-    """Forget a text that every slot is told."""
+    """Delete one of the texts that are added to the prompts of every slot."""
 
     async def work(muster: Muster) -> None:
         await muster.pool.delete_context(name)
@@ -151,7 +154,7 @@ def delete_context(common: CommonOptions, name: NameArgument) -> None:
 
 
 def list_context(common: CommonOptions) -> None:
-    """List the texts that every slot is told."""
+    """List the texts that are added to the prompts of every slot."""
 
     async def work(muster: Muster) -> dict[str, str]:
         return dict(await muster.pool.context())
@@ -167,7 +170,7 @@ def send(
     text: Annotated[str, Argument(metavar="TEXT", when_more="Quote the text.", help="The message.")],
     sender: FromOption = "",
 ) -> None:
-    """Send a message to a slot; its agent reads it in its next prompt."""
+    """Send a message to a slot; its agent gets it once, while it works or in its next prompt."""
 
     async def work(muster: Muster) -> Signal:
         return await muster.pool.send(slot, text, sender=sender)
@@ -191,12 +194,31 @@ def broadcast(
     answer(common, {"slots": names}, lambda console: console.print(words, soft_wrap=True))
 
 
+def read(common: CommonOptions, slot: SlotArgument) -> None:
+    """Show the messages that a slot has not read and count them as read; its agent does not get them."""
+
+    async def work(muster: Muster) -> list[Signal]:
+        return list(await muster.pool.read(slot))
+
+    _tell_messages(common, with_muster(common, work))
+
+
 def peek(common: CommonOptions, slot: SlotArgument) -> None:
     """Show the messages that a slot has not read; they stay unread."""
-    found = _unread(common, slot)
+    _tell_messages(common, _unread(common, slot))
+
+
+def _tell_messages(common: CommonOptions, found: list[Signal]) -> None:
     lines = [clean(f"{message.sender or 'operator'}: {message.payload}") for message in found]
     data = [message_view(message) for message in found]
-    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+
+    def tell(console: "Console") -> None:
+        if lines:
+            console.print("\n".join(lines), soft_wrap=True)
+        else:
+            note(common, "no unread messages")
+
+    answer(common, data, tell)
 
 
 def count(common: CommonOptions, slot: SlotArgument) -> None:

@@ -2,16 +2,19 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.app import Muster
 from muster.app.runs.ask import AskOutcome, Question
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.questions import OpenQuestion
 from muster.app.views.runs import ask_view, left_run_view, ways_on
 from muster.cli.batches.words import batch_name, calls
 from muster.cli.drive import drive
 from muster.cli.options import DispatchOptions, refuse_useless
+from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.options import AskArguments
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
@@ -19,9 +22,10 @@ from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, 
 from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, LeftWaiting
 from muster.domain.money import Lane, show_usd
 from muster.domain.run import Run
+from muster.text.words import count, seconds_of
 
 
 def ask(common: CommonOptions, arguments: AskArguments) -> int:
@@ -30,7 +34,7 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
     refuse_useless(patience, batch=sending.batch)
     question = Question(
         agent=arguments.agent,
-        prompt=_prompt(arguments.prompt),
+        prompt=read_text(arguments.prompt, "prompt", "write it after the agent, or pipe it in"),
         system=arguments.system,
         max_tokens=arguments.max_tokens,
         temperature=arguments.temperature,
@@ -44,6 +48,7 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
         name=arguments.name,
         timeout=arguments.timeout,
         tells=not common.quiet and not common.json,
+        prompts=sys.stdin is not None and sys.stdin.isatty(),
     )
 
     async def work(muster: Muster) -> "AskOutcome":
@@ -53,21 +58,22 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
     return conclude(common, found, printed=question.stream)
 
 
-def _prompt(given: str | None) -> str:
+def read_text(given: str | None, noun: str, remedy: str) -> str:
+    """Return a text that was given, or that stands on standard input."""
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
-        raise BadArgument("no prompt given", suggestions=("write it after the agent, or pipe it in",))
+        raise BadArgument(f"no {noun} given", suggestions=(remedy,))
     if given not in (None, "-"):
         return given
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeError:
-        raise BadArgument("the prompt is not UTF-8") from None
+        raise BadArgument(f"the {noun} is not UTF-8") from None
 
 
 def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
-        return leave(common, found.run, found.batches, found.workers)
+        return leave(common, found.run, found.batches, found.workers, found.questions)
     if common.json:
         return _answer_json(common, found, found.reply)
     if not printed:
@@ -116,17 +122,28 @@ def _footer(found: AskOutcome, reply: Reply) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def leave(common: CommonOptions, run: Run, found: RunBatches, workers: int) -> int:
+def leave(
+    common: CommonOptions, run: Run, found: RunBatches, workers: int, questions: Sequence[OpenQuestion] = ()
+) -> int:
     """Print where the answers will come from, and how to go on."""
     batches = found.under_way or found.batches
     ways = ways_on(run, found)
     named = " and ".join(batch_name(batch) for batch in batches)
-    lines = [f"run {run.id} waits for {calls(found.saving.parked)} in {named}"]
+    lines = [clean(question_words(question)) for question in questions[:MOST_TOLD]]
+    lines += [f"run {run.id} waits for {_awaited(run, found, named, len(questions))}"]
     lines += [f"continue with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
     lines += ["a worker can continue it too"] if workers else []
     told = "\n".join(lines)
-    answer(common, left_run_view(run, found, workers), lambda out: out.print(told, soft_wrap=True))
+    answer(common, left_run_view(run, found, workers, questions), lambda out: out.print(told, soft_wrap=True))
     return 0
+
+
+def _awaited(run: Run, found: RunBatches, named: str, questions: int) -> str:
+    if named:
+        return f"{calls(found.saving.parked)} in {named}"
+    if questions:
+        return count(questions, "answer")
+    return "batches of its child runs" if run.ended_reason == LeftWaiting.code else "a signal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +156,7 @@ class AskOrder:
     name: str | None = None
     timeout: float | None = None
     tells: bool = True  # why it takes long, on standard error
+    prompts: bool = False  # a person who is asked sits at this terminal
 
 
 async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOutcome:
@@ -149,11 +167,12 @@ async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOut
         budget_usd=order.budget, name=order.name, timeout=order.timeout, dispatch=sending.dispatch
     )
     handle = await muster.start_question(question, options, detach=sending.detach, on_delta=writer)
-    if sending.batch and order.tells and not muster.agents.has_batches(question.agent):
+    live = sending.batch and not muster.agents.has_batches(question.agent)
+    if live and order.tells and not muster.agents.is_person(question.agent):
         warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
     watching = asyncio.ensure_future(_watch_retries(handle, writer, order))
     try:
-        run = await drive(muster, handle, display)
+        run = await drive(muster, handle, display, prompts=order.prompts)
     finally:
         watching.cancel()
         if writer is not None:
@@ -172,5 +191,5 @@ async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, order: 
             writer.start_over()
         if order.tells:
             message = clean(str(event.data["error"]["message"]))
-            when = "in another batch" if order.sending.batch else f"in {event.data['again_in']:.0f} s"
+            when = "in another batch" if order.sending.batch else f"in {seconds_of(event.data['again_in'])}"
             warn(f"attempt {event.data['attempt']}: {message}; trying again {when}")

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.cli.batches.words import calls, standing
+from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
@@ -31,6 +32,10 @@ def print_details(console: "Console", details: RunDetails) -> None:
     """Write it for a person."""
     run = details.run
     console.print(run_panel(run, details.batches))
+    for question in details.questions[:MOST_TOLD]:
+        console.print(clean(question_words(question)), soft_wrap=True)
+    if len(details.questions) > MOST_TOLD:
+        console.print(f"… and {len(details.questions) - MOST_TOLD} more open questions: --json")
     if details.calls is not None:
         console.print(calls_table(details.calls, console.width))
         if details.calls_left_out:

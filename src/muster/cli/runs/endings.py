@@ -4,14 +4,23 @@ from collections.abc import Mapping
 
 from muster.app import Muster
 from muster.app.runs.runs import require_completed
+from muster.cli.battles.order import BattleEndings, ScaleEndings
 from muster.cli.chains.order import ChainEnding
+from muster.cli.councils.order import CouncilEnding
 from muster.cli.outcome import RunEnding
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
 from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.run import Run
 
-ENDINGS: Mapping[str, RunEnding] = {"chain": ChainEnding(), "suite": SuiteEnding(), "waves": VerifyEnding()}
+ENDINGS: Mapping[str, RunEnding] = {
+    "battle": BattleEndings(),
+    "chain": ChainEnding(),
+    "deliberation": CouncilEnding(),
+    "scale": ScaleEndings(),
+    "suite": SuiteEnding(),
+    "waves": VerifyEnding(),
+}
 
 
 async def exit_code_of_run(muster: Muster, run: Run) -> int:

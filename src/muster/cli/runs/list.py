@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from muster.app import Muster
 from muster.app.views.runs import listed_run_view
 from muster.cli.line import Option
+from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.run import Run, RunState
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def list_runs(
     common: CommonOptions,
-    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
+    limit: LimitOption = 20,
     state: Annotated[
         str | None,
         Option("--state", metavar="STATE", values=RunState, help="Only runs in this state."),

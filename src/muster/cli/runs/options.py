@@ -8,9 +8,12 @@ from muster.cli.options import (
     MaxTokensOption,
     PatienceOptions,
     RunBudgetOption,
+    RunNameOption,
     SeedOption,
     SendingOptions,
     TemperatureOption,
+    TimeoutOption,
+    UnpricedOption,
 )
 
 
@@ -41,14 +44,6 @@ class AskArguments:
     max_tokens: MaxTokensOption = None
     temperature: TemperatureOption = None
     seed: SeedOption = None
-    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None
-    timeout: Annotated[
-        float | None,
-        Option(
-            "--timeout",
-            metavar="S",
-            shown="none",
-            help="Time limit in seconds; the time in a queue or in a batch does not count.",
-        ),
-    ] = None
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False
+    name: RunNameOption = None
+    timeout: TimeoutOption = None
+    allow_unpriced: UnpricedOption = False

@@ -10,7 +10,7 @@ from muster.app.views.runs import queued_run_view, whole_run_view
 from muster.cli.batches.words import calls
 from muster.cli.drive import drive
 from muster.cli.line import Option
-from muster.cli.options import PatienceOptions, RunArgument, refuse_useless
+from muster.cli.options import PatienceOptions, RunArgument, UnpricedOption, refuse_useless
 from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
 from muster.cli.runs.ask import leave
 from muster.cli.runs.endings import ENDINGS
@@ -33,7 +33,6 @@ ForkBudgetOption = Annotated[
     str | None,
     Option("--budget", metavar="USD", shown="that of the other run", help="The budget of the new run."),
 ]
-UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
 
 
 def resume(
@@ -44,7 +43,7 @@ def resume(
     detach: Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Continue a run; stored replies cost nothing."""
+    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run goes on as a new one."""
 
     async def prepare(muster: Muster) -> Run:
         await require_batches(muster, await muster.runs.find(run), patience)
@@ -143,7 +142,7 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
     run = await drive(muster, handle, display(common))
     batches = await muster.runs.batches_of(run.id)
     if run.is_detached:
-        return leave(common, run, batches, await muster.runs.workers())
+        return leave(common, run, batches, await muster.runs.workers(), await muster.runs.questions(run.id))
     saved = saving_words(batches)
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
     if with_result and run.result is not None:

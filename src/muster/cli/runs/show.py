@@ -41,7 +41,14 @@ def show(
 
 def delete(
     common: CommonOptions,
-    runs: Annotated[list[str], Argument(metavar="RUN…", complete=run_names, help="Runs that are not in progress.")],
+    runs: Annotated[
+        list[str],
+        Argument(
+            metavar="RUN…",
+            complete=run_names,
+            help="Ids, beginnings of ids, names, or `last`. A run in progress is refused.",
+        ),
+    ],
 ) -> None:
     """Delete runs with everything in them."""
 

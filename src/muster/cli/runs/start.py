@@ -9,19 +9,32 @@ from muster.app import Muster
 from muster.app.runs.options import require_name
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import PatienceOptions, RunBudgetOption, SendingOptions, refuse_useless
+from muster.cli.options import (
+    ConcurrencyOption,
+    PatienceOptions,
+    RunBudgetOption,
+    RunNameOption,
+    SendingOptions,
+    TimeoutOption,
+    UnpricedOption,
+    refuse_useless,
+)
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument
+from muster.text.json_documents import json_fault
 
 STDIN = "-"
 # Workloads that come with muster have commands of their own, which check what they are given before it is stored.
 COMMANDS = {
     "ask": "muster ask",
+    "battle": "muster battle",
     "chain": "muster chain run",
+    "deliberation": "muster council",
     "fix": "muster verify --fix",
     "generate": "muster generate",
+    "scale": "muster scale",
     "suite": "muster run",
     "waves": "muster verify",
 }
@@ -41,24 +54,14 @@ def start(
             "-i",
             metavar="JSON|FILE",
             complete=files,
-            help="The input of the workload as JSON; - is standard input.",
+            help="The input of the workload: JSON, a file with JSON, or - for standard input.",
         ),
     ] = "{}",
     budget: RunBudgetOption = None,
-    concurrency: Annotated[
-        int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
-    ] = 20,
-    timeout: Annotated[
-        float | None,
-        Option(
-            "--timeout",
-            metavar="S",
-            shown="none",
-            help="Time limit of the run in seconds; the time in a queue or in a batch does not count.",
-        ),
-    ] = None,
-    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+    concurrency: ConcurrencyOption = 20,
+    timeout: TimeoutOption = None,
+    name: RunNameOption = None,
+    allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Start a run of one of your own workloads and wait for its end."""
     _refuse_ours(workload)
@@ -125,13 +128,11 @@ def _decoded(text: bytes, where: str) -> str:
 def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_duplicates)
-    except json.JSONDecodeError as error:
-        what = f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        if where == "--input":
-            what = f"--input {text[:80]!r} is not a file and {what.removeprefix('--input ')}"
-        raise BadArgument(what, suggestions=("""write it like --input '{"agent": "sim/echo"}'""",)) from error
     except (ValueError, RecursionError) as error:
-        raise BadArgument(f"{where} is not JSON: {error}") from error
+        what = f"{where} is not JSON: {json_fault(error)}"
+        if where == "--input":
+            what = f"--input {text[:80]!r} is neither a file nor JSON: {json_fault(error)}"
+        raise BadArgument(what, suggestions=("""write it like --input '{"agent": "sim/echo"}'""",)) from error
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,13 +11,20 @@ from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.run import Run
+from muster.text.words import count
 
 
 def export(
     common: CommonOptions,
     run: RunArgument,
     output: Annotated[
-        Path, Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
+        Path,
+        Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file to write, compressed if it ends in .gz; missing folders are created.",
+        ),
     ],
 ) -> None:
     """Write a run with everything in it to a file."""
@@ -26,7 +33,7 @@ def export(
         return await muster.runs.export(run, output)
 
     found, entries = with_muster(common, work)
-    text = f"run {found.id}: {entries} entries written to {output}"
+    text = f"run {found.id}: {count(entries, 'entry', 'entries')} written to {output}"
     answer(common, exported_run_view(found, output, entries), lambda console: console.print(text, soft_wrap=True))
 
 

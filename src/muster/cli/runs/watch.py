@@ -1,15 +1,28 @@
 """`muster runs watch`: the events of a run as they come."""
 
 import json
+import sys
+from collections.abc import Callable, Mapping
 
 from muster.app import Muster
+from muster.app.reports import BATTLE, COUNCIL, SCALE
 from muster.app.views.runs import event_view
+from muster.cli.battles.order import BattleProgress, ScaleProgress
+from muster.cli.councils.order import CouncilProgress
+from muster.cli.drive import ProgressSource
 from muster.cli.options import RunArgument
 from muster.cli.runs.endings import exit_code_of_run
 from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, clean, note, say
+from muster.cli.terminal.progress import ProgressState, display, shown
 from muster.domain.run import Run
+
+WATCHED: Mapping[str, Callable[[Muster], ProgressSource]] = {  # what more than events can be shown of
+    BATTLE: BattleProgress,
+    COUNCIL: CouncilProgress,
+    SCALE: ScaleProgress,
+}
 
 
 def watch(common: CommonOptions, run: RunArgument) -> int:
@@ -17,6 +30,9 @@ def watch(common: CommonOptions, run: RunArgument) -> int:
 
     async def work(muster: Muster) -> tuple[Run, int]:
         found = await muster.runs.find(run)
+        source = WATCHED.get(found.workload)
+        if source is not None and not common.json and not common.quiet and sys.stderr.isatty():
+            return await _watch_shown(muster, found, source(muster), common)
         async for event in muster.runs.watch(found).events():
             if common.json:
                 say(json.dumps(event_view(event), ensure_ascii=False))
@@ -29,3 +45,16 @@ def watch(common: CommonOptions, run: RunArgument) -> int:
     if not common.json:
         note(common, summary(over))
     return code
+
+
+async def _watch_shown(muster: Muster, run: Run, source: ProgressSource, common: CommonOptions) -> tuple[Run, int]:
+    """Show a run while it goes on: of a council its round and bars of support, of a battle its last messages."""
+    handle = muster.runs.watch(run)
+
+    async def look() -> ProgressState:
+        return await source.look(await handle.run(), 0)
+
+    with display(common) as shown_on:
+        over = await shown(handle.wait(), look, shown_on)
+        shown_on.show(await source.look(over, 0), last=True)
+    return over, await exit_code_of_run(muster, over)

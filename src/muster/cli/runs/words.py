@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
+from muster.app.muster import TASK
 from muster.app.runs.details import RunBatches
 from muster.cli.batches.words import money_words
 from muster.cli.terminal.output import clean
@@ -11,6 +13,7 @@ from muster.domain.entry import Event
 from muster.domain.errors import after_run, resume_command, state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
+from muster.text.words import one_line
 
 LONGEST_ARGUMENTS = 200  # characters
 
@@ -34,13 +37,38 @@ def event_line(event: Event) -> str:
     names = ["key", "batch", "quality", "reason", "driver"]
     if event.kind != "batch.progress":  # else it is the reason of an older step
         names.insert(2, "why")
+    if event.kind == "call.asked":
+        names += ["agent", "read_with"]
     parts = [str(data[name]) for name in names if data.get(name)]
     if data.get("cost"):
         parts.append(show_usd(int(data["cost"])))
+    if event.kind.startswith("council."):
+        parts = _council_parts(data)
+    elif event.kind.startswith("battle."):
+        parts = _battle_parts(data)
     error = data.get("error")
     if isinstance(error, Mapping):
         parts.append(str(error.get("message", "")))
     return f"{datetime.fromtimestamp(event.at).astimezone():%H:%M:%S}  {event.kind:<15} {'  '.join(parts)}".rstrip()
+
+
+def _council_parts(data: Mapping[str, Any]) -> list[str]:
+    """Return what an event of a council says."""
+    where = " ".join(str(data[name]) for name in ("round", "phase") if data.get(name))
+    parts = [f"round {where}" if data.get("round") else where]
+    parts += [str(data[name]) for name in ("agent", "winner", "cause", "reason", "detail", "text") if data.get(name)]
+    if "support" in data:
+        parts += [f"{name} {value:+.3f}" for name, value in data["support"].items()]
+    return [part for part in parts if part]
+
+
+def _battle_parts(data: Mapping[str, Any]) -> list[str]:
+    """Return what an event of a battle says, on one line."""
+    if "content" in data:
+        return [f"{data['seq']} {data['role']}:", one_line(str(data["content"]), LONGEST_ARGUMENTS)]
+    sure = "" if data.get("confidence") is None else f"({float(data['confidence']):.2f})"
+    said = [f"turn {data['turn']}", f"{data['source']}:", str(data["verdict"]), sure, str(data.get("reason") or "")]
+    return [one_line(part, LONGEST_ARGUMENTS) for part in said if part]
 
 
 def summary(run: Run) -> str:
@@ -59,6 +87,8 @@ def ways_on(run: Run) -> tuple[str, ...]:
     """Return what can be done next."""
     if run.is_driven:
         return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
+    if run.workload == TASK:
+        return (f"muster task result {run.id}", "muster task --help")
     match run.state:
         case RunState.QUEUED:
             return (f"muster runs resume {run.id}", "or a `muster worker` drives it, if it was submitted")

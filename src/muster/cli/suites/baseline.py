@@ -10,6 +10,7 @@ from muster.app.views.suites import baseline_view, removed_baseline_view, set_ba
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument
 from muster.cli.session import with_muster
+from muster.cli.suites.compare_table import baselines_table
 from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.run import Run
 
@@ -52,8 +53,6 @@ def list_baselines(common: CommonOptions) -> None:
         if not data:
             note(common, "there are no baselines yet; make one with: muster baseline set NAME RUN")
         else:
-            from muster.cli.suites.compare_table import baselines_table
-
             console.print(baselines_table(data))
 
     answer(common, data, tell)

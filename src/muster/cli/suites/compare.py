@@ -17,7 +17,7 @@ TERMINAL, MARKDOWN = "terminal", "markdown"
 OK, FAIL = "ok", "fail"
 
 
-_SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT is one subject of it."
+_SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT takes one subject of it."
 
 
 def compare(

@@ -46,7 +46,10 @@ PublicKeyOption = Annotated[
 def keygen(
     common: CommonOptions,
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="FILE", shown=f"<home>/{KEY_NAME}", help="The file to write.")
+        Path | None,
+        Option(
+            "--output", "-o", metavar="FILE", shown=f"{KEY_NAME} in the folder of the store", help="The file to write."
+        ),
     ] = None,
 ) -> None:
     """Make a key pair for signing. Existing files are never overwritten."""
@@ -65,12 +68,15 @@ def export(
         Argument(
             metavar="RUN",
             complete=run_names,
-            help="An id, the beginning of one, a name, or `last`: the last suite run.",
+            help="Its id, the beginning of the id, its name, or `last`: the last suite run.",
         ),
     ],
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive to write, a tar file.")],
     key: Annotated[
-        Path | None, Option("--key", metavar="KEY", shown=f"<home>/{KEY_NAME}", help="The private key to sign with.")
+        Path | None,
+        Option(
+            "--key", metavar="KEY", shown=f"{KEY_NAME} in the folder of the store", help="The private key to sign with."
+        ),
     ] = None,
 ) -> None:
     """Write a signed archive of a suite run: suite, prompts, calls, verdicts, metrics. Secrets are removed."""

@@ -10,7 +10,7 @@ from muster.app.views.suites import generated_view
 from muster.cli.completers import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Option
-from muster.cli.options import RunBudgetOption
+from muster.cli.options import RunBudgetOption, UnpricedOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
 from muster.cli.terminal.progress import display
@@ -42,7 +42,7 @@ def generate(
         Path | None, Option("--output", "-o", metavar="DIR", shown="./NAME", help="The folder of a new suite.")
     ] = None,
     budget: RunBudgetOption = None,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
+    allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Generate test cases with a model; each is validated and compared with the existing ones."""
     wish = Generation.of(

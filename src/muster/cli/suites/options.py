@@ -58,7 +58,12 @@ def chosen_of(
     judge: Annotated[
         str | None,
         Option(
-            "--judge", metavar="J", complete="agent_names", heading=JUDGING, shown="none", help="The agent that judges."
+            "--judge",
+            metavar="J",
+            complete="agent_names",
+            heading=JUDGING,
+            shown="none",
+            help="The agent that judges, or council:FILE with the policy of a council.",
         ),
     ] = None,
     judge_samples: Annotated[

@@ -16,12 +16,11 @@ from muster.cli.drive import FreshEvents, ProgressSource
 from muster.cli.options import DispatchOptions, RunTerms, refuse_useless
 from muster.cli.outcome import (
     SUITE_FORMATS,
-    Reportable,
     RunOutcome,
     WantedReport,
     drive_and_conclude,
     wanted_reports,
-    write_reports,
+    write_wanted,
 )
 from muster.cli.runs.words import new_run_words
 from muster.cli.suites.table import tell_report
@@ -136,8 +135,7 @@ class SuiteEnding:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         found = await muster.suites.whole_report(run)
         report = found.summary
-        for path in await write_reports(Reportable(report=found, reference=run.id), wanted):
-            note(common, f"wrote {path}")
+        await write_wanted(found, wanted, common)
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,

@@ -31,7 +31,7 @@ def review(
         Argument(
             metavar="RUN",
             complete=run_names,
-            help="An id, the beginning of one, a name, or `last`: the last suite run.",
+            help="Its id, the beginning of the id, its name, or `last`: the last suite run.",
         ),
     ],
     case: Annotated[
@@ -67,7 +67,7 @@ def _add(common: CommonOptions, run: str, draft: ReviewDraft) -> None:
     found = with_muster(common, work)
     made, result = found.review, found.result
     note(common, f"the verdict was: {result.status}" + (f", {result.why}" if result.why else ""))
-    text = f"run {made.run}, {made.case} by {made.subject}: the verdict is called {made.opinion}"
+    text = f"run {made.run}, {made.case} by {made.subject}: the verdict was reviewed as {made.opinion}"
     answer(common, review_view(made), lambda console: console.print(text, soft_wrap=True))
 
 

@@ -38,7 +38,15 @@ def rejudge(
         str,
         Argument(metavar="RUN|FILE", complete=run_names_or_files, help="A suite run, or a file it was exported to."),
     ],
-    judge: Annotated[str, Option("--judge", metavar="J", complete=agent_names, help="The agent that judges.")],
+    judge: Annotated[
+        str,
+        Option(
+            "--judge",
+            metavar="J",
+            complete=agent_names,
+            help="The agent that judges, or council:FILE with the policy of a council.",
+        ),
+    ],
     judge_samples: Annotated[
         int | None,
         Option(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from muster.app.project import Project
-from muster.app.validation import ChainInspection, Inspection, Linted, Validated
+from muster.app.validation import ChainInspection, CouncilInspection, Inspection, Linted, Validated
 from muster.app.views.errors import lint_error, validation_error
 from muster.app.views.project import linted_view, validated_view
 from muster.cli.line import Argument
@@ -15,12 +15,12 @@ from muster.text.words import count
 
 PathsArgument = Annotated[list[Path], Argument(metavar="PATH…", help="Suites, or folders with suites.")]
 AnyPathsArgument = Annotated[
-    list[Path], Argument(metavar="PATH…", help="Suites, chains, files with verification agents, or folders with them.")
+    list[Path], Argument(metavar="PATH…", help="Suites, chains, councils, verification agents, or folders with them.")
 ]
 
 
 def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
-    """Check suites, chains and verification agents; exit 2 if one is not valid."""
+    """Check suites, chains, councils and verification agents; exit 2 if one is not valid."""
     found = Project(common.home).validate(paths)
     data = validated_view(found)
     for doubt in found.doubts:
@@ -29,11 +29,12 @@ def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
     if found.flaws:
         return _refuse(common, found, data, found.missing)
     if found.missing:
-        any_found = found.suites or found.verifications or found.chains
+        any_found = found.suites or found.verifications or found.chains or found.councils
         return fail(common, _not_found(found.missing), data if any_found else None)
     lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
     lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in found.verifications]
     lines += [f"{inspection.file}: {_steps(inspection)}" for inspection in found.chains]
+    lines += [f"{inspection.file}: {_members(inspection)}" for inspection in found.councils]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 
@@ -73,6 +74,13 @@ def _agents(inspection: Inspection) -> str:
 def _steps(inspection: ChainInspection) -> str:
     found = inspection.chain
     return "" if found is None else f"chain {found.name}, {count(len(found.steps), 'step')}"
+
+
+def _members(inspection: CouncilInspection) -> str:
+    found = inspection.policy
+    if found is None:
+        return ""
+    return f"council of {count(len(found.members), 'agent')}" + (" and a moderator" if found.moderator else "")
 
 
 def lint(common: CommonOptions, paths: PathsArgument) -> int:

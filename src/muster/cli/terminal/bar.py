@@ -31,10 +31,13 @@ class Underlined(Progress):
     """A bar with words under it."""
 
     under = ""
+    below: tuple[str, ...] = ()
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Yield the bar, and the words if there are any."""
         yield self.make_tasks_table(self.tasks)
+        for line in self.below:
+            yield Text(f"  {line}", overflow="ellipsis", no_wrap=True)
         if self.under:
             yield Text(f"  {self.under}", style="dim", overflow="fold")
 
@@ -67,13 +70,14 @@ class BarDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._spinner.still = True
-        self._progress.under = ""  # what was waited for is past, one way or another
+        self._progress.under, self._progress.below = "", ()  # what was waited for is past, one way or another
         self._progress.stop()
 
     def show(self, state: ProgressState, *, last: bool = False) -> None:
         """Draw how it stands."""
         now = time.time()
         self._progress.under = clean(f"{state.waits}{age(state, now)}") if state.waits else ""
+        self._progress.below = tuple(clean(line) for line in (state.activity, *state.below) if line)
         total = None if state.total is None else max(state.total, 1)
         shown: dict[str, Any] = {
             "title": state.title,

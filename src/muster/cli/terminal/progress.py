@@ -28,6 +28,8 @@ class ProgressState:
     unit: str = "calls"  # what is counted
     waits: str = ""  # for what
     since: float | None = None  # when that, or the whole, began
+    activity: str = ""  # who is at work with what; on a terminal it has a line of its own
+    below: tuple[str, ...] = ()  # more lines, for a terminal
 
 
 def run_progress(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
@@ -175,8 +177,9 @@ class LineDisplay(SilentDisplay):
 def line(state: ProgressState, now: float) -> str:
     """Return a state of progress as one line."""
     count = "" if state.total is None else f"{state.done:,} of {state.total:,} {state.unit} done, "
+    activity = f"{state.activity}, " if state.activity else ""
     waits = f"; {state.waits}" if state.waits else ""
-    return f"{state.title}: {count}{state.words}{waits}{age(state, now)}"
+    return f"{state.title}: {count}{activity}{state.words}{waits}{age(state, now)}"
 
 
 def age(state: ProgressState, now: float) -> str:

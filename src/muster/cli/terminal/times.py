@@ -38,14 +38,14 @@ def local(at: float | None) -> str:
     return "" if at is None else f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def since(given: str, now: float) -> float:
-    """Read where a window of time begins: so long ago, or at a date."""
+def since(given: str, now: float, option: str = "--since") -> float:
+    """Read where a window of time begins or ends: so long ago, or at a date."""
     if found := _SPAN.fullmatch(given.strip()):
         return max(0.0, now - int(found[1]) * _UNITS[found[2]])
     try:
         return max(0.0, datetime.fromisoformat(given.strip()).astimezone().timestamp())
     except (ValueError, OverflowError, OSError):
         raise BadArgument(
-            f"--since must be a duration or a date, not {given!r}",
+            f"{option} must be a duration or a date, not {given!r}",
             suggestions=("write it like 7d, 24h, 30m or 2026-01-31",),
         ) from None

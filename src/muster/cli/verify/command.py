@@ -5,9 +5,9 @@ from typing import Annotated
 from muster.app import Muster
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
-from muster.cli.options import PatienceOptions
+from muster.cli.options import REPORT_HELP, PatienceOptions, UnpricedOption
 from muster.cli.outcome import VERIFY_FORMATS, wanted_reports
-from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume, require_batches
+from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume, require_batches
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
 from muster.cli.verify.options import FORMATS, VerifyCommandArguments
@@ -23,13 +23,13 @@ def resume(
         Argument(
             metavar="RUN",
             complete=run_names,
-            help="An id, the beginning of one, a name, or `last`: the last verification.",
+            help="Its id, the beginning of the id, its name, or `last`: the last verification.",
         ),
     ],
     budget: BudgetOption = None,
     report: Annotated[
         list[str] | None,
-        Option("--report", metavar="FORMAT=FILE", help=f"Write a report: {FORMATS}. - is standard output; repeatable."),
+        Option("--report", metavar="FORMAT=FILE", help=f"{REPORT_HELP} FORMAT is {FORMATS}."),
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:

@@ -8,6 +8,7 @@ from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
 from muster.cli.options import (
     DispatchOptions,
+    FallbackOption,
     PatienceOptions,
     PlanBudgetOption,
     PlanUnpricedOption,
@@ -83,7 +84,7 @@ def asked_of(
         bool, Option("--keep-going", help="Run all waves, whatever the results of earlier ones.")
     ] = False,
     allow_empty: Annotated[
-        bool, Option("--allow-empty", help="Exit with 0 when there is nothing to verify; else that is 1.")
+        bool, Option("--allow-empty", help="Exit with 0 instead of 1 when there is nothing to verify.")
     ] = False,
     agents: Annotated[
         Path | None,
@@ -139,16 +140,11 @@ def verify_sending_of(
     detach: Annotated[
         bool, Option("--detach", help="Submit the batches and exit; continue with `muster verify resume`.")
     ] = False,
-    live: Annotated[bool, Option("--live", help="Call live, also agents that are declared for batches.")] = False,
-    fallback: Annotated[
-        str,
-        Option(
-            "--fallback",
-            values=Fallback,
-            help="What becomes of a call that failed in 3 batches: it fails, or it is sent live.",
-        ),
-    ] = "fail",
-    no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
+    live: Annotated[
+        bool, Option("--live", help="Send every call at once, also those of agents that are declared for batches.")
+    ] = False,
+    fallback: FallbackOption = "fail",
+    no_cache: Annotated[bool, Option("--no-cache", help="Turn off the provider's prompt cache.")] = False,
 ) -> VerifyDispatchOptions:
     """Check what was given."""
     if batch and live:
@@ -178,14 +174,21 @@ class VerifyCommandArguments:
     sent: VerifySendingOptions
     terms: Annotated[RunTerms, Bundle(terms_with(FORMATS), "Run")]
     patience: PatienceOptions
-    fix: Annotated[bool, Option("--fix", help="Apply the changes that findings propose, and verify again.")] = False
+    fix: Annotated[
+        bool,
+        Option(
+            "--fix",
+            help="Apply the changes that findings propose, and verify again. "
+            "With --agent CODER, a CLI agent of muster.toml repairs the findings in a worktree.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyPlanArguments:
     """What `muster verify plan` takes."""
 
-    asked: AskedOptions
-    sent: VerifySendingOptions
+    asked: Annotated[VerifyArguments, Bundle(asked_of, "Files and agents", hidden=("--keep-going",))]
+    sent: Annotated[VerifyDispatchOptions, Bundle(verify_sending_of, "Dispatch", hidden=("--detach",))]
     budget: PlanBudgetOption = None
     allow_unpriced: PlanUnpricedOption = False

@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.app import Muster, Patience
+from muster.app.pool.task_queries import Task
 from muster.app.runs.options import RunOptions, require_name
+from muster.app.verify.request import ConcludedVerification, Repair, VerifyChoice, VerifyRequest
 from muster.app.verify.values import FileSelection
-from muster.app.verify.verifications import ConcludedVerification, Repair, VerifyChoice, VerifyRequest
 from muster.app.views.verify import concluded_view
-from muster.cli.drive import FreshEvents, ProgressSource, drive
+from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler, drive
 from muster.cli.options import RunTerms, batch_option
 from muster.cli.outcome import (
     VERIFY_FORMATS,
-    Reportable,
     RunOutcome,
     WantedReport,
     drive_and_conclude,
     wanted_reports,
-    write_reports,
+    write_wanted,
 )
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, display, run_progress
 from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
-from muster.cli.verify.table import tell_left_behind, tell_report
+from muster.cli.verify.table import tell_left_behind, tell_report, tell_work
 from muster.cli.verify.words import first_words, tell_nothing
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
@@ -98,13 +98,12 @@ async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -
     """Verify as it was ordered; returns the exit code."""
     options = order.terms.options(muster, order.sent.sending.dispatch)
     request = replace(request_of(muster, order.asked, order.sent, options), batch_option=order.batch_option)
-    if order.fix:
-        request.require_repairable()
-    started = await muster.verify.begin(request)
+    started = await (muster.repairs if order.fix else muster.verify).begin(request)
     if started.handle is None:
         return tell_nothing(common, request.selection, started.prepared, allowed=order.asked.allow_empty)
     note(common, first_words(started))
-    ending = RepairEnding(request) if order.fix else VerifyEnding()
+    by_agent = muster.repairs.agent_of(await started.handle.run())
+    ending = RepairEnding(request) if order.fix and not by_agent else VerifyEnding()
     return await drive_and_conclude(muster, started.handle, ending, order.reports, common)
 
 
@@ -118,8 +117,34 @@ class VerifyEnding:
     async def outcome(
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
-        """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
-        return await outcome_of(await muster.verify.conclude(run), wanted, common)
+        """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun.
+
+        Where an agent is to repair what was found, the verification of its work is what counts.
+        """
+        first = await muster.verify.conclude(run)
+        if not first.can_be_repaired or not muster.repairs.agent_of(run):
+            return await outcome_of(first, wanted, common)
+        SignalHandler(muster, warn).install()
+        repair = await muster.repairs.repair(first, lambda task: note(common, _task_words(first, task)))
+        return await self.outcome_after(muster, repair, wanted, common)
+
+    async def outcome_after(
+        self, muster: Muster, repair: Repair, wanted: tuple[WantedReport, ...], common: CommonOptions
+    ) -> RunOutcome:
+        """Return what the last of two verifications came to."""
+        if repair.obstacle:
+            warn(repair.obstacle)
+        last = await muster.verify.conclude(await self._last(muster, repair, common), repair)
+        if last.unverified:
+            warn(last.verdict)
+        return await outcome_of(last, wanted, common)
+
+    async def _last(self, muster: Muster, repair: Repair, common: CommonOptions) -> Run:
+        """Drive the verification of what was changed to its end; without one, the first is what counts."""
+        if repair.again is None or repair.again.handle is None:
+            return repair.before
+        note(common, first_words(repair.again))
+        return await drive(muster, repair.again.handle, display(common), self.progress_source(muster))
 
 
 async def outcome_of(
@@ -127,12 +152,13 @@ async def outcome_of(
 ) -> RunOutcome:
     """Write the reports that are wanted, and return what is told of a verification."""
     run, report = found.report.run, found.report.summary
-    for path in await write_reports(Reportable(report=found.report, reference=run.id), wanted):
-        note(common, f"wrote {path}")
+    await write_wanted(found.report, wanted, common)
 
     def tell(console: "Console") -> None:
         tell_report(console, report, run.id, Path.cwd())
         tell_left_behind(console, found.left, Path.cwd())
+        if found.repair is not None and found.repair.work is not None:
+            tell_work(console, found.repair.work)
 
     return RunOutcome(
         ok=found.ok,
@@ -198,19 +224,13 @@ class RepairEnding(VerifyEnding):
             return await outcome_of(first, wanted, common)
         repair = await muster.verify.repair(run, self._request)
         note(common, _words(first, repair))
-        if repair.obstacle:
-            warn(repair.obstacle)
-        last = await muster.verify.conclude(await self._last(muster, repair, common), repair)
-        if last.unverified:
-            warn(last.verdict)
-        return await outcome_of(last, wanted, common)
+        return await self.outcome_after(muster, repair, wanted, common)
 
-    async def _last(self, muster: Muster, repair: Repair, common: CommonOptions) -> Run:
-        """Drive the verification of what was changed to its end; without one, the first is what counts."""
-        if repair.again is None or repair.again.handle is None:
-            return repair.before
-        note(common, first_words(repair.again))
-        return await drive(muster, repair.again.handle, display(common), self.progress_source(muster))
+
+def _task_words(first: ConcludedVerification, task: Task) -> str:
+    cost = show_usd(first.report.run.spent.settled)
+    given = f"{task.spec.agent} repairs what was found, as task {task.id}, in a worktree of its own"
+    return f"{first.verdict} This cost {cost}.\n{given}"
 
 
 def _words(first: ConcludedVerification, repair: Repair) -> str:

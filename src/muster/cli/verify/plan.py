@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from muster.app import Muster
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
-from muster.app.verify.verifications import Prepared
+from muster.app.verify.request import Prepared
 from muster.app.views.errors import some_left_out
 from muster.app.views.verify import verify_plan_view
 from muster.cli.session import with_muster

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.verify.request import AgentWork, LeftBehind
 from muster.app.verify.values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
-from muster.app.verify.verifications import LeftBehind
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.words import left_out_by_why
@@ -19,6 +19,7 @@ from muster.domain.run import RunState
 from muster.text.words import count, one_line, seconds_of
 
 MOST_FINDINGS = 20
+MOST_DIFF_LINES = 200
 MOST_REJECTED = 3
 LONGEST = 500
 MARGIN = 10  # columns left of what is said of a finding
@@ -78,6 +79,18 @@ def tell_left_behind(console: Console, left: LeftBehind, here: Path) -> None:
     for name, path in (*(("report", path) for path in left.reports), ("log", left.log)):
         near = path.relative_to(here) if path.is_relative_to(here) else path
         console.print(Text(f"{name}: {clean(str(near))}", style="dim"), soft_wrap=True)
+
+
+def tell_work(console: Console, work: AgentWork) -> None:
+    """Print what an agent changed, and how to go on with it."""
+    if not work.branch:
+        return
+    lines = work.diff.splitlines()
+    console.print(Text(clean(work.summary)), soft_wrap=True)
+    console.out(clean("\n".join(lines[:MOST_DIFF_LINES])), highlight=False)
+    if len(lines) > MOST_DIFF_LINES:
+        console.print(f"… {len(lines) - MOST_DIFF_LINES:,} more lines: muster task diff {work.task}", soft_wrap=True)
+    console.print(f"merge it with: muster task merge {work.task} --apply", soft_wrap=True)
 
 
 def _agents(report: VerifyReport, width: int) -> Table:

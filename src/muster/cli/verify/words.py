@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from muster.app.verify.plan import VerifyPlan
+from muster.app.verify.request import Prepared, StartedVerification
 from muster.app.verify.values import FileSelection, LeftOut
-from muster.app.verify.verifications import Prepared, StartedVerification
 from muster.app.views.errors import nothing_to_verify, some_left_out, why_nothing
 from muster.app.views.verify import nothing_view
 from muster.cli.batches.words import calls
@@ -20,8 +20,8 @@ LONGEST_PATH = 60
 def first_words(started: StartedVerification) -> str:
     """Return what has begun."""
     found, prepared = started.plan, started.prepared
-    if found is None:
-        return ""
+    if found is None:  # it was begun before
+        return "what was changed is being verified"
     lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
     if found.left_out:
         lines.append(f"left out: {', '.join(some_left_out(found.left_out, FEW))}")

@@ -8,6 +8,7 @@ from typing import TypeVar
 from muster.agents.base import Directory
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BatchLost, TryLater, UnknownModel, WireError
+from muster.domain.observation import Observer
 from muster.domain.patience import Patience as Patience  # who waits for batches takes it from here
 from muster.domain.run import Driver
 from muster.engine.clock import Clock
@@ -29,6 +30,7 @@ class BatchServices:
     patience: Patience
     timeouts: Timeouts  # of questions; for what goes up or comes down only silence counts
     create_timeouts: Timeouts
+    observe: Observer | None = None
 
 
 T = TypeVar("T")

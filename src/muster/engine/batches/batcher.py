@@ -14,8 +14,10 @@ from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
 from muster.domain.batch import UNDER_WAY, Batch, BatchEndpoint, BatchLimits, BatchState, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
+from muster.domain.entry import AttemptId
 from muster.domain.errors import KeyTaken, LeftWaiting, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
+from muster.domain.observation import AttemptBegan
 from muster.domain.run import Driver
 from muster.engine.batches.base import Asker, BatchServices
 from muster.engine.batches.collect import Collector
@@ -45,7 +47,7 @@ class Batcher:
         poller: Poller,
     ) -> None:
         self._store, self._clock, self._random = services.store, services.clock, services.random
-        self._kill, self._patience = services.kill, services.patience
+        self._kill, self._patience, self._observe = services.kill, services.patience, services.observe
         self._follower, self._waiters = follower, waiters
         self._claims, self._dismisser, self._poller = claims, dismisser, poller
         self._queues: dict[BatchEndpoint, deque[Parked]] = {}
@@ -83,12 +85,14 @@ class Batcher:
         finally:
             await self._leave()
 
-    async def rejoin(self, run: RunId, batch: BatchId, place: int) -> Outcome:
-        """Wait for the result of a call that a batch holds already."""
+    async def rejoin(self, attempt: AttemptId, batch: BatchId, place: int) -> Outcome:
+        """Wait for the result of an attempt that a batch holds already; its number is 0 if it is another run's."""
         await self._enter()
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiters.add(batch, place, future)
-        self._follower.follow(batch, (run,))
+        self._follower.follow(batch, (attempt.run,))
+        if self._observe is not None and attempt.n:
+            self._observe(AttemptBegan(attempt, batch=batch))
         try:
             return await future
         finally:
@@ -299,6 +303,10 @@ class Batcher:
             self._unsent[parked.attempt.run] -= 1
             self._waiters.add(composition.id, member.place, parked.future)
         self._follower.follow(composition.id, [parked.attempt.run for parked in composition.parked])
+        if self._observe is not None:
+            now = self._clock.monotonic()
+            for parked in composition.parked:
+                self._observe(AttemptBegan(parked.attempt, now - parked.since, composition.id))
 
     def _sort(self, parked: Parked, decision: Decision | MusterError, queue: deque[Parked]) -> None:
         if isinstance(decision, Granted):
@@ -354,6 +362,11 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
         BatchState.ENDED: Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder),
     }
     follower = Follower(
-        store=services.store, clock=services.clock, waiters=waiters, steps=steps, deadline=services.patience.deadline
+        store=services.store,
+        clock=services.clock,
+        waiters=waiters,
+        steps=steps,
+        deadline=services.patience.deadline,
+        observe=services.observe,
     )
     return Batcher(services, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)

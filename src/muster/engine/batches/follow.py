@@ -22,6 +22,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId, RunId
+from muster.domain.observation import BatchBegan, BatchEnded, Observer
 from muster.engine.batches.base import Asker, BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parked_calls import Waiters
@@ -42,9 +43,16 @@ class Follower:
     """The batches that this process follows, a task each."""
 
     def __init__(
-        self, *, store: Store, clock: Clock, waiters: Waiters, steps: dict[BatchState, Step], deadline: float
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        waiters: Waiters,
+        steps: dict[BatchState, Step],
+        deadline: float,
+        observe: Observer | None = None,
     ) -> None:
-        self._store, self._clock, self._waiters = store, clock, waiters
+        self._store, self._clock, self._waiters, self._observe = store, clock, waiters, observe
         self._steps, self._deadline = steps, deadline
         self._tasks: dict[BatchId, asyncio.Task[None]] = {}
         self._unsent: dict[BatchId, set[RunId]] = {}  # of followed batches that the provider may not have yet
@@ -60,6 +68,8 @@ class Follower:
             self._unsent[batch].update(runs)
         if batch not in self._tasks:
             self._unsent[batch] = set(runs)
+            if self._observe is not None:
+                self._observe(BatchBegan(batch))
             task = asyncio.get_running_loop().create_task(self._follow(batch))
             self._tasks[batch] = task
             task.add_done_callback(lambda _: self._forget(batch))
@@ -90,21 +100,28 @@ class Follower:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self, batch: BatchId) -> None:
+        found: Batch | None = None
+        broke: Exception | None = None
         try:
-            await self._to_end(batch)
+            found = await self._to_end(batch)
         except asyncio.CancelledError:
             raise
         except MusterError as error:
+            broke = error
             self._waiters.end(batch, _for_runs(batch, error))
             raise
         except Exception as error:
+            broke = error
             hint = f"try again with: muster batch fetch {batch}"
             broken = BatchLost(f"following batch {batch} failed: {error!r}", suggestions=(hint,))
             self._waiters.end(batch, broken)
             raise broken from error
+        finally:
+            if self._observe is not None:
+                self._observe(BatchEnded(batch, found, broke))
         self._waiters.end(batch, None)
 
-    async def _to_end(self, name: BatchId) -> None:
+    async def _to_end(self, name: BatchId) -> Batch:
         until = self._clock.monotonic() + self._deadline
         while True:
             batch = await self._stored(name)
@@ -112,7 +129,7 @@ class Follower:
                 self._unsent.pop(name, None)
                 self.on_change()
             if batch.state in OVER:
-                return
+                return batch
             if self._clock.monotonic() >= until:
                 raise overdue(batch, self._deadline)
             await self._steps[batch.state](batch, until)

@@ -5,15 +5,18 @@ A parked call takes no place in its run, at the limiter or in a map, and its run
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 
 from muster.agents.base import Batching
 from muster.domain.call import Reply
-from muster.domain.entry import AttemptId, Entry, EntryState
-from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, TryLater
+from muster.domain.entry import AttemptId, Entry, EntryState, Replied
+from muster.domain.entry import Outcome as AttemptOutcome
+from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, TryLater, WireError
 from muster.domain.ids import BatchId
+from muster.domain.observation import AttemptEnded, Observer
 from muster.domain.run import Fallback
 from muster.engine.batches.parked_calls import Outcome, Parked
-from muster.engine.calls.state import CallServices, CallState, require_unicode
+from muster.engine.calls.state import CallServices, CallState, failed_of, require_unicode
 from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
 from muster.engine.mapping import item_under_way
 
@@ -75,8 +78,9 @@ class BatchPath:
                 if held is not None or not await self._settled_meanwhile(asking, entry):
                     break
         if held is not None:
-            waiting = self._batcher.rejoin(self._run, *held)
-            return waiting if asking.known else _then_look(waiting)
+            attempt = self._attempt(asking, asking.attempts)
+            waiting = self._batcher.rejoin(attempt, *held)
+            return self._observed(attempt, waiting) if asking.known else _then_look(waiting)
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
     async def _settled_meanwhile(self, asking: CallState, entry: Entry | None) -> bool:
@@ -104,22 +108,43 @@ class BatchPath:
 
     def _park(self, asking: CallState, batching: Batching) -> Awaitable[Outcome]:
         require_unicode(asking)
-        return self._batcher.park(
+        attempt = self._attempt(asking, asking.attempts + 1)
+        waiting = self._batcher.park(
             Parked(
                 batching=batching,
                 request=asking.request,
                 text=asking.identity.text,
-                attempt=AttemptId(run=self._run, key=asking.key, n=asking.attempts + 1, epoch=self._epoch),
+                attempt=attempt,
                 digest=asking.identity.digest,
                 agent=asking.agent.profile.name,
                 first=not asking.known,
                 reopens=asking.failed,
                 cache=self._dispatch.cache,
-                levels=self._levels.now,
+                levels=partial(asking.levels, self._levels),
                 since=self._with.clock.monotonic(),
                 future=asyncio.get_running_loop().create_future(),
             )
         )
+        return self._observed(attempt, waiting)
+
+    def _attempt(self, asking: CallState, n: int) -> AttemptId:
+        return AttemptId(run=self._run, key=asking.key, n=n, epoch=self._epoch)
+
+    def _observed(self, attempt: AttemptId, waiting: Awaitable[Outcome]) -> Awaitable[Outcome]:
+        """Have the end of an attempt observed; without an observer a parked call takes no more memory for it."""
+        return waiting if self._with.observe is None else self._observe_end(self._with.observe, attempt, waiting)
+
+    async def _observe_end(self, observe: Observer, attempt: AttemptId, waiting: Awaitable[Outcome]) -> Outcome:
+        outcome: AttemptOutcome | None = None
+        try:
+            reply = await waiting
+            outcome = None if reply is None else Replied(reply)
+            return reply
+        except WireError as error:
+            outcome = failed_of(error)
+            raise
+        finally:
+            observe(AttemptEnded(attempt, outcome))
 
     def _check_cost(self, asking: CallState, batching: Batching, reply: Reply) -> None:
         """Report a reply that cost more than was reserved for it."""

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from muster.agents.base import OnDelta
+from muster.agents.base import InteractiveAgent, OnDelta
 from muster.domain.agent import LATE, Timeouts
 from muster.domain.call import Reply
 from muster.domain.entry import Replied, Unsent
@@ -136,24 +136,32 @@ SECONDS_BETWEEN = 1.0
 
 
 class Partial:
-    """Collects the text of one attempt and stores it at most once a second."""
+    """Collects the text of one attempt and stores it at most once a second, also when nothing follows for a while."""
 
     def __init__(self, events: Events, run: RunId, key: str, clock: Clock, on_delta: OnDelta | None) -> None:
         self._events, self._run, self._key = events, run, key
         self._clock, self._on_delta = clock, on_delta
         self._parts: list[str] = []
-        self._stored_at = clock.monotonic()
+        self._timer: asyncio.Task[None] | None = None
 
     def __call__(self, delta: str) -> None:
         """Take over some text."""
         self._parts.append(delta)
         if self._on_delta is not None:
             self._on_delta(delta)
-        now = self._clock.monotonic()
-        if now - self._stored_at >= SECONDS_BETWEEN:
-            self._stored_at = now
-            # Not awaited: a lost partial is no loss, and the writer keeps the order.
-            self._events.put_partial(self._run, self._key, "".join(self._parts), self._clock.now())
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().create_task(self._store_soon())
+
+    def close(self) -> None:
+        """Store nothing more: the answer is there, and what was stored is removed with it."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def _store_soon(self) -> None:
+        await self._clock.sleep(SECONDS_BETWEEN)
+        self._timer = None
+        # Not awaited: a lost partial is no loss, and the writer keeps the order.
+        self._events.put_partial(self._run, self._key, "".join(self._parts), self._clock.now())
 
 
 class Exchange:
@@ -194,13 +202,14 @@ class Exchange:
         Nothing stands between one answer and the next request: whatever else there is to do is done after it.
         """
         outcome: object = None
+        partial = self._partial(asking)
         try:
             await admission.acquire_wire()
             self._guard.check()
-            asking.sent_at = self._with.clock.monotonic()
+            asking.sent_at, asking.on_wire = self._with.clock.monotonic(), True
             # The agent minds the time itself; the seconds are for one that does not.
             self._wires.send(cast(Wire, asyncio.current_task()), ended, timeouts.call, timeouts.grace)
-            reply = await asking.agent.call(asking.request, timeouts, self._partial(asking))
+            reply = await self._ask(asking, timeouts, partial)
             outcome = reply
             self._check_cost(asking.key, reply, most)  # before the place is given to the next call
             return reply
@@ -208,7 +217,22 @@ class Exchange:
             outcome = error
             raise
         finally:
+            asking.on_wire = False
+            if partial is not None:
+                partial.close()
             admission.leave(outcome)
+
+    async def _ask(self, asking: CallState, timeouts: Timeouts, listener: Partial | None) -> Reply:
+        agent, inbox = asking.agent, asking.inbox
+        if inbox is None:
+            return await agent.call(asking.request, timeouts, listener)
+        request = await inbox.open(asking.request)
+        try:
+            if isinstance(agent, InteractiveAgent) and agent.takes_messages:
+                return await agent.converse(request, timeouts, inbox, listener)
+            return await agent.call(request, timeouts, listener)
+        finally:
+            inbox.close()
 
     def _check_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
         cost = reply.booked(most).cost

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from muster.domain.agent import Pace
 from muster.domain.call import Reply
@@ -72,6 +74,14 @@ def ahead(places: int) -> int:
     return max(1, places * 3 // 8)
 
 
+class LimiterStatus(NamedTuple):
+    """How a limiter stands: calls on the wire, calls that wait for a place or the rate, and the places there are."""
+
+    in_flight: int
+    waiting: int
+    limit: int
+
+
 class Limiter:
     """Places, rates and pauses, first come first served.
 
@@ -129,6 +139,12 @@ class Limiter:
         if place.generation is not None:
             self.in_flight -= 1
         self._admit_waiters()
+
+    @property
+    def status(self) -> LimiterStatus:
+        """Return how it stands now."""
+        waiting = len(self._entry_waiters) + len(self._wire_waiters)
+        return LimiterStatus(in_flight=self.in_flight, waiting=waiting, limit=int(self.window.limit))
 
     async def _line_up(self, tokens: int) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -199,6 +215,10 @@ class Limiters:
         if name not in self._limiters:
             self._limiters[name] = Limiter(pace, self._clock)
         return self._limiters[name]
+
+    def status(self) -> Mapping[str, LimiterStatus]:
+        """Return how all of them stand, by name."""
+        return {name: limiter.status for name, limiter in self._limiters.items()}
 
     async def close(self) -> None:
         """Stop all timers."""

@@ -7,19 +7,22 @@
   5 settle    reply, cost and event in one transaction: `state`
   6 retry     a pure decision from the error: again, give up, stop the run
 
+A call that is parked in a batch leaves after step 1 (`batches`), and so does one to a person, which has no attempt and
+costs nothing (`people`).
+
 Writes are queued in order and cannot be canceled. After step 3 cancellation is honoured only at the wire, and an
 answer that arrived is always settled.
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command, Quote
-from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
+from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, Opening, Replied, Unsent
@@ -32,10 +35,12 @@ from muster.domain.errors import (
     StopRun,
     WireError,
 )
+from muster.domain.observation import AttemptBegan
 from muster.domain.run import Mode, mode_of
 from muster.engine.batches.path import BatchPath
 from muster.engine.calls.admission import Admission, RunPlaces
 from muster.engine.calls.exchange import Exchange, RunExchanges
+from muster.engine.calls.people import PeoplePath
 from muster.engine.calls.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.calls.state import (
     AttemptBooking,
@@ -47,21 +52,25 @@ from muster.engine.calls.state import (
     require_unicode,
 )
 from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
+from muster.engine.signals import CallInbox, Receiver
 
 
 class CallPath:
     """The path of one run under one driver."""
 
-    def __init__(self, services: CallServices, driven: DrivenRun) -> None:
-        self._with, self._driven = services, driven
+    def __init__(
+        self, services: CallServices, driven: DrivenRun, receiver: Receiver, places: RunPlaces | None = None
+    ) -> None:
+        """Take the places of the run above, which a child shares; without them the run has its own."""
+        self._with, self._driven, self._receiver = services, driven, receiver
         self._run, self._epoch, self._levels = driven.run.id, driven.epoch, driven.levels
         self._dispatch, self._inheritance, self._activity = driven.run.dispatch, driven.inheritance, driven.activity
-        self._places = RunPlaces(driven.run.concurrency)
+        self.places = places or RunPlaces(driven.run.concurrency)
         self._guard = CallGuard(driven.levels)
         self._journal = CallJournal(driven, services.store, services.clock)
         self.wires = RunExchanges(services.wire_count)
         self._exchange = Exchange(services, self._run, self.wires, self._guard)
-        self._open_calls = OpenCalls(driven.activity)
+        self._open_calls = OpenCalls(self._run, driven.activity, services.observe)
         self._book = AttemptBooking(services).book
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = driven.epoch == 1 and driven.inheritance.empty
@@ -70,6 +79,11 @@ class CallPath:
     def _batches(self) -> BatchPath:
         """The branch for batches; made by the first call that takes it."""
         return BatchPath(self._with, self._driven, self._journal, self._guard)
+
+    @cached_property
+    def _people(self) -> PeoplePath:
+        """The branch for people; made by the first call that takes it."""
+        return PeoplePath(self._with, self._driven, self._journal, self._guard, self._receiver)
 
     @property
     def halt(self) -> StopState:
@@ -101,17 +115,24 @@ class CallPath:
         stream: bool = False,
         mode: str | None = None,
         known: bool = False,
+        allowance: Allowance | None = None,
+        final_failures: Collection[str] = (),
+        inbox: CallInbox | None = None,
     ) -> Reply:
         require_key(key)
         if self.halt.error is not None:
             await self.halt.admit()
         asking = self._asking(agent, request, key, timeout)
         asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
+        asking.part = self._part(allowance)
+        asking.final_failures = final_failures
+        asking.inbox = inbox
         if key in self._open_calls:
             joined = await self._open_calls.join(key, asking.identity.digest)
             if joined is not None:
                 return joined
         self._open_calls.begin(asking)
+        outcome: Reply | Exception | None = None
         try:
             if known:
                 reply = await self._recall(asking)
@@ -120,10 +141,12 @@ class CallPath:
             else:
                 found = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
                 reply = found if found is not None else await self._ask(asking)
+            outcome = reply
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
         except Exception as error:
+            outcome = error
             if isinstance(error, StopRun):
                 await self.halt.wait()
             if asking.over is not None:
@@ -131,7 +154,11 @@ class CallPath:
                 asking.over.exception()  # whoever waited may be gone
             raise
         finally:
-            self._open_calls.end(asking)
+            self._open_calls.end(asking, outcome)
+
+    def on_wire(self, key: str) -> bool:
+        """Return whether the agent of a call is at work on it."""
+        return self._open_calls.on_wire(key)
 
     async def drain(self) -> None:
         """Close what a workload left behind."""
@@ -144,11 +171,18 @@ class CallPath:
             excess = await first_excess(store, self._run)
         return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
 
+    def _part(self, allowance: Allowance | None) -> Level | None:
+        if allowance is None:
+            return None
+        return Level(id=part_level(self._levels.lineage.id, allowance.name), cap=allowance.cap)
+
     def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> CallState:
         directory = self._with.directory
         agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
         request = agent.profile.complete(request)
+        if self._driven.attached:
+            request = request.attach(self._driven.attached)
         identity = identify(agent.profile.name, request)
         if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
             timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
@@ -156,6 +190,8 @@ class CallPath:
 
     def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
+        if asking.agent.profile.person:
+            return self._people.ask(asking)
         if mode is Mode.BATCH and not self._inheritance.replays:
             batching = self._with.directory.batching(asking.agent.profile.name)
             if batching is not None:
@@ -168,7 +204,7 @@ class CallPath:
                 return await self._ask(asking)
             except KeyTaken:
                 self._fresh = False  # this workload comes back to its keys: look before asking, from now on
-        entry = await self._journal.find(asking.key, asking.identity.digest)
+        entry = await self._journal.find(asking.key, asking.identity.digest, failures=asking.final_failures)
         if entry is not None and entry.reply is not None:
             return entry.reply
         asking.turn = 0
@@ -201,7 +237,7 @@ class CallPath:
         began = self._with.clock.monotonic()
         in_turn = False
         while True:
-            levels = self._levels.now(self._with.clock.now())
+            levels = asking.levels(self._levels, self._with.clock.now())
             async with self._admission(asking, quote, levels, in_turn) as admission:
                 self._guard.check()
                 waited = self._with.clock.monotonic() - began
@@ -220,7 +256,7 @@ class CallPath:
         return Admission(
             limiter=self._with.limiters.get(profile.limiter, profile.pace),
             tokens=quote.tokens,
-            places=self._places,
+            places=self.places,
             budget_queue=self._with.budget_queue,
             levels=levels,
             activity=self._activity,
@@ -256,10 +292,12 @@ class CallPath:
         except asyncio.CancelledError:
             # It is written all the same, and by now: take it back.
             if written.exception() is None and written.result() == GRANTED:
+                self._tell_begin(started)
                 self._book(started, Unsent())
             raise
         if isinstance(decision, Granted):
             asking.known, asking.failed = True, False
+            self._tell_begin(started)
             self._with.budget_queue.wake_next(levels)
             self._with.kill.reach("call.opened")
             return started
@@ -267,6 +305,10 @@ class CallPath:
             self._with.budget_queue.wake_next(levels)
             raise decision.error
         return decision
+
+    def _tell_begin(self, started: Started) -> None:
+        if self._with.observe is not None:
+            self._with.observe(AttemptBegan(started.id, started.waited))
 
     async def _settle(self, asking: CallState, started: Started, answer: Reply | WireError) -> Reply | Again:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""

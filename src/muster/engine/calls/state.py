@@ -1,7 +1,7 @@
 """A call under way: what is asked, how far it is, what all calls of a process share, and how an attempt is booked."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple, Protocol
@@ -13,15 +13,18 @@ from muster.domain.call import Identity, Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Settled, Settlement
 from muster.domain.errors import InvalidRequest, Paid, WireError
+from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
+from muster.domain.observation import AttemptEnded, CallBegan, CallEnded, Observer
 from muster.domain.run import Driver
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.clock import Activity, Clock
-from muster.engine.driven_run import require_same
+from muster.engine.driven_run import Levels, require_same
 from muster.engine.killpoints import KillPoints
+from muster.engine.signals import CallInbox
 from muster.store.base import Store
 
 
@@ -80,6 +83,7 @@ class CallServices:
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
     schemas: Schemas
     wire_count: WireCount = field(default_factory=WireCount)
+    observe: Observer | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,8 +95,11 @@ class CallState:
     key: str
     identity: Identity
     timeouts: Timeouts
+    part: Level | None = None  # a budget of its own, below those of the run
     on_delta: OnDelta | None = None
     streams: bool = False
+    final_failures: Collection[str] = ()  # codes of those that are not tried again
+    inbox: CallInbox | None = None  # what reaches the agent while it works
     attempts: int = 0  # made so far, by older drivers too
     known: bool = False  # the call is in the journal
     failed: bool = False  # the journal says it failed
@@ -100,6 +107,7 @@ class CallState:
     base: int = 0  # attempts made before the call was given up the last time
     wire: float = 0.0  # seconds on the wire so far
     sent_at: float = 0.0  # when it last went on the wire
+    on_wire: bool = False  # its agent is at work
     task: "asyncio.Task[object] | None" = None  # who waits for it
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
 
@@ -107,6 +115,11 @@ class CallState:
         """Take over what the journal says of the call."""
         self.known, self.attempts = True, entry.attempts
         self.failed = entry.state is EntryState.FAILED
+
+    def levels(self, run: Levels, at: float) -> tuple[Level, ...]:
+        """Return the budgets that it counts under, in the order in which they are locked."""
+        levels = run.now(at)
+        return levels if self.part is None else tuple(sorted((*levels, self.part), key=lambda level: level.id))
 
     async def wait(self) -> "asyncio.Future[Reply]":
         """Wait until the call is over, and return its outcome; canceled when the call was."""
@@ -119,12 +132,17 @@ class CallState:
 class OpenCalls:
     """The calls of a run that are under way, one for each key."""
 
-    def __init__(self, activity: Activity) -> None:
-        self._activity = activity
+    def __init__(self, run: RunId, activity: Activity, observe: Observer | None) -> None:
+        self._run, self._activity, self._observe = run, activity, observe
         self._by_key: dict[str, CallState] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._by_key
+
+    def on_wire(self, key: str) -> bool:
+        """Return whether the agent of a call is at work on it."""
+        asking = self._by_key.get(key)
+        return asking is not None and asking.on_wire
 
     async def join(self, key: str, digest: str) -> Reply | None:
         """Wait for the call under this key and return its reply; None when it was canceled and the turn is ours."""
@@ -141,9 +159,13 @@ class OpenCalls:
         self._by_key[asking.key] = asking
         asking.task = asyncio.current_task()
         self._activity.open_call()
+        if self._observe is not None:
+            self._observe(CallBegan(self._run, asking.key, asking.agent.profile, asking.request))
 
-    def end(self, asking: CallState) -> None:
+    def end(self, asking: CallState, outcome: Reply | Exception | None) -> None:
         """Count a call no longer; whoever waits for one without an outcome learns that it was canceled."""
+        if self._observe is not None:
+            self._observe(CallEnded(self._run, asking.key, outcome))
         self._activity.close_call()
         del self._by_key[asking.key]
         if asking.over is not None:
@@ -188,6 +210,8 @@ class AttemptBooking:
 
     def book(self, started: Started, outcome: Outcome, asking: CallState | None = None) -> "asyncio.Future[Settled]":
         """Queue the settlement of an attempt; it is written even if nothing waits for it."""
+        if self._with.observe is not None:
+            self._with.observe(AttemptEnded(started.id, outcome))
         return asyncio.ensure_future(
             self._with.store.journal.settle(
                 Settlement(

@@ -7,6 +7,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.git.layout import Isolation
+from muster.pool.setup import TreeSetup
 
 WORKLOAD = "chain"
 MOST_STEPS = 200
@@ -82,7 +83,7 @@ class Chain:
     name: str
     groups: tuple[tuple[ChainStep, ...], ...]
     inputs: Mapping[str, ChainInput] = field(default_factory=dict)
-    isolation: Isolation = Isolation.NONE
+    isolation: Isolation | None = None  # None: nothing is said
 
     @property
     def steps(self) -> tuple[ChainStep, ...]:
@@ -117,7 +118,10 @@ class ChainSpec:
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known: KnownValues = field(default_factory=KnownValues)
     tree: str = ""  # the folder in the working tree of the chain, once it is there
-    git_environment: Mapping[str, str] = field(default_factory=dict)  # of a chain with a working tree
+    # Of a chain with a working tree.
+    git_environment: Mapping[str, str] = field(default_factory=dict)
+    copy: tuple[str, ...] = ()  # files that the tree gets
+    setup: TreeSetup = field(default_factory=TreeSetup)
 
     def part(self, step: ChainStep) -> "ChainSpec":
         """Return the spec of a child run that does one step, with what is known before it."""

@@ -69,7 +69,7 @@ class ChainForm(Form):
     version: v.Version = 1
     name: v.KebabName
     agent: v.String | None = None
-    isolation: Isolation = Isolation.NONE
+    isolation: Isolation | None = None
     inputs: dict[str, ChainInputForm] = Field(default_factory=dict)
 
 

@@ -17,6 +17,7 @@ from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import ChainSpec
 from muster.pool.isolation import saved_json
+from muster.pool.setup import prepare_tree
 
 TREE_KEY = "chain/tree"
 
@@ -47,13 +48,14 @@ class ChainTree:
 
 async def open_tree(ctx: Context, spec: ChainSpec) -> ChainTree | None:
     """Return the tree of a chain, made unless it is there; None when it works in the user's folder."""
-    if spec.chain.isolation is Isolation.NONE:
+    if spec.chain.isolation in (None, Isolation.NONE):
         return None
     name = str(await ctx.step(TREE_KEY, lambda: f"chain-{ctx.run}"))
-    tree = await worktrees_of(spec).create(name, spec.chain.isolation)
+    tree = await worktrees_of(spec).create(name, Isolation(spec.chain.isolation), copy=spec.copy)
     folder = await asyncio.to_thread(_folder, spec, tree)
     told = {"branch": tree.branch, "path": str(tree.path), "base": tree.base, "notes": list(tree.notes)}
     await ctx.emit("chain/tree/told", "chain.tree", told)
+    await prepare_tree(ctx, tree, spec.setup, "chain.setup")
     return ChainTree(spec=spec, tree=tree, folder=folder)
 
 

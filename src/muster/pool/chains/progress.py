@@ -31,7 +31,8 @@ class ChainProgress:
     worktree: str = ""
     branch: str = ""
     summary: str = ""  # of what the branch holds
-    partial_output: str = ""  # of the step that is running, in the process that drives it
+    setup: str = ""  # the command that prepares its working tree just now
+    partial_output: str = ""  # of the step that is running, a second old at most
 
     @property
     def total(self) -> int:
@@ -81,7 +82,15 @@ def chain_progress(
         worktree=str(tree.get("chain.tree", {}).get("path", "")),
         branch=str((tree.get("chain.saved") or tree.get("chain.tree") or {}).get("branch", "")),
         summary=str(tree.get("chain.saved", {}).get("summary", "")),
+        setup=_setup(run, told),
     )
+
+
+def _setup(run: Run, events: Iterable[Event]) -> str:
+    """Return the command that prepares the tree of a chain whose first step has not begun."""
+    told = [event for event in events if event.kind in ("chain.setup", "chain.step.started")]
+    running = run.state is RunState.RUNNING and bool(told) and told[-1].kind == "chain.setup"
+    return str(told[-1].data["command"]) if running else ""
 
 
 def _after(step: StepRecord, event: Event) -> StepRecord:

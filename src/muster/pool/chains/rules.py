@@ -70,8 +70,8 @@ def name_flaw(name: str) -> str | None:
 
 def input_flaws(chain: Chain, given: Mapping[str, Json]) -> Iterator[str]:
     """Yield why a chain cannot be run with some inputs."""
-    known = ", ".join(chain.inputs) or "none"
-    yield from (f"unknown input {name!r}; the chain has: {known}" for name in given if name not in chain.inputs)
+    known = f"its inputs are {', '.join(chain.inputs)}" if chain.inputs else "it has no inputs"
+    yield from (f"unknown input {name!r}; {known}" for name in given if name not in chain.inputs)
     for name, wanted in chain.inputs.items():
         if wanted.required and given.get(name) in (None, ""):
             yield f"input {name!r} is missing"

@@ -11,10 +11,11 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.pool.chains.chain import MOST_ROWS, Chain, ChainInput, ChainSpec, ChainStep, KnownValues
 from muster.pool.chains.rules import chain_flaws, input_flaws
+from muster.pool.setup import TreeSetup
 from muster.text.documents.tree import spelled
 
 _MOST_FLAWS = 20
-_BELOW: Mapping[str, Any] = {"chain": Chain, "known": KnownValues}
+_BELOW: Mapping[str, Any] = {"chain": Chain, "known": KnownValues, "setup": TreeSetup}
 
 
 def stored(spec: ChainSpec) -> Json:

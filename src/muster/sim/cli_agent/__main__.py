@@ -40,6 +40,10 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser.add_argument("--max-budget-usd", type=float, help="answer that it failed when it cost more")
     parser.add_argument("--session-id", help="else it is made from the prompt and the folder")
     parser.add_argument("--resume", metavar="ID", help="go on with a session")
+    parser.add_argument("--allow-tool", metavar="NAME", action="append", default=[], help="need not be asked for")
+    parser.add_argument(
+        "--mcp-config", metavar="FILE", default=environment.get("MUSTER_MCP_CONFIG"), help="MCP servers"
+    )
     parser.add_argument("--state", metavar="DIR", default=environment.get("SCRIPTED_CLI_STATE"), help="keep sessions")
     parser.add_argument("--audit", metavar="FILE", default=environment.get("SCRIPTED_CLI_AUDIT"), help="append a log")
     return parser
@@ -57,6 +61,8 @@ def _call(given: argparse.Namespace, prompt: str, memory: SessionMemory) -> Play
         model=given.model,
         budget=given.max_budget_usd,
         before=memory.turns(given.resume) if given.resume else 0,
+        allowed=given.allow_tool,
+        mcp_config=given.mcp_config,
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import sys
 from typing import Any, NoReturn
@@ -117,8 +118,6 @@ def die(how: dict[str, Any]) -> NoReturn:
     if how.get("log"):
         os.write(2, str(how["log"]).encode("utf-8", "backslashreplace"))
     if "signal" in how:
-        import resource
-
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a rehearsed crash leaves no file
         os.kill(os.getpid(), how["signal"])
         hang()

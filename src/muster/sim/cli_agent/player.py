@@ -1,6 +1,7 @@
 """Plays the steps of a script, like a CLI agent that streams JSON lines, with tools that are real.
 
-Read, Write and Edit are confined to the folder it works in; any other tool gives what the script says.
+Read, Write and Edit are confined to the folder it works in; a tool `mcp__SERVER__TOOL` is called at the MCP server that
+it was told of; any other tool gives what the script says.
 """
 
 import json
@@ -16,7 +17,7 @@ from muster.sim.cli_agent.script import Step
 from muster.sim.cli_agent.session import CallLog, LineWriter, SessionMemory, pieces
 
 _NAMES = ["Read", "Write", "Edit", "Bash", "Grep"]
-_PLACE = re.compile(r"\{(prompt|model|session|turns)\}")
+_PLACE = re.compile(r"\{(prompt|model|session|turns|result|message)\}")
 _BYTES_PER_TOKEN = 4
 
 
@@ -36,6 +37,8 @@ class PlayedCall(NamedTuple):
     model: str
     budget: float | None  # dollars; looked at after the turn, as CLI agents do
     before: int  # turns that the session had
+    allowed: Sequence[str] = ()  # tools that it need not ask for
+    mcp_config: str | None = None  # the file that tells of MCP servers
 
 
 class Player:
@@ -47,6 +50,8 @@ class Player:
         self._said = ""
         self._written = 0
         self._uses = 0
+        self._given = ""  # by the last tool
+        self._heard = ""  # the last message
         self._turns: int | None = None
         self._cost = 0.0
         self._answer: str | None = None
@@ -82,7 +87,14 @@ class Player:
     @property
     def _names(self) -> dict[str, str]:
         call = self._call
-        return {"prompt": call.prompt, "model": call.model, "session": call.session, "turns": str(call.before)}
+        return {
+            "prompt": call.prompt,
+            "model": call.model,
+            "session": call.session,
+            "turns": str(call.before),
+            "result": self._given,
+            "message": self._heard,
+        }
 
     def _say(self, text: str) -> None:
         for piece in pieces(text):
@@ -106,7 +118,7 @@ class Player:
         ids = self._begin(used)
         for tool in used:
             self._play(tool.get("meanwhile", ()))
-        self._end(ids, [use(tool, tool.get("input", {})) for tool in used])
+        self._end(ids, [use(tool, tool.get("input", {}), self._call.mcp_config) for tool in used])
 
     def _begin(self, used: list[dict[str, Any]]) -> list[str]:
         ids = [f"toolu_{self._uses + number:02d}" for number in range(1, len(used) + 1)]
@@ -120,6 +132,7 @@ class Player:
         return ids
 
     def _end(self, ids: list[str], outcomes: list[ToolOutcome]) -> None:
+        self._given = outcomes[-1].text if outcomes else ""
         content = [
             {"type": "tool_result", "tool_use_id": id_, "content": outcome.text, "is_error": outcome.failed}
             for id_, outcome in zip(ids, outcomes, strict=True)
@@ -128,13 +141,26 @@ class Player:
 
     def _ask_permission(self, asked: str | dict[str, Any]) -> None:
         tool: dict[str, Any] = {"name": asked} if isinstance(asked, str) else asked
+        if tool["name"] in self._call.allowed:
+            self._tool(tool)
+            return
+        self._memory.keep(self._call.session, self._call.before)  # whoever is asked may end it, and resume it later
         ids = self._begin([tool])
         given = tool.get("input", {})
         request = {"subtype": "can_use_tool", "tool_name": tool["name"], "input": given}
         self._write_line("control_request", request_id=f"permission_{ids[0]}", request=request)
         refusal = _refusal()
-        outcome = use(tool, given) if refusal is None else ToolOutcome(refusal, failed=True)
+        outcome = use(tool, given, self._call.mcp_config) if refusal is None else ToolOutcome(refusal, failed=True)
         self._end(ids, [outcome])
+
+    def _hear(self) -> None:
+        """Take in a message: a line like `{"type": "user", "uuid": …, "message": {"content": …}}`."""
+        line = sys.stdin.buffer.readline()
+        if not line:
+            behaviors.hang()  # nobody will say anything
+        heard = json.loads(line)
+        self._heard = str(heard["message"]["content"])
+        self._write_line("user", message=heard["message"], uuid=heard["uuid"], isReplay=True)
 
     def _crash(self, how: int | dict[str, Any]) -> None:
         how = {"code": how} if isinstance(how, int) else how
@@ -228,6 +254,7 @@ ACTIONS: dict[str, Callable[[Player, Any], None]] = {
     "tool": Player._tool,
     "tools": Player._tools,
     "ask_permission": Player._ask_permission,
+    "hear": lambda player, _: player._hear(),
     "wait": lambda _, seconds: time.sleep(seconds),
     "hang": lambda _, __: behaviors.hang(),
     "crash": Player._crash,
@@ -244,15 +271,21 @@ ACTIONS: dict[str, Callable[[Player, Any], None]] = {
 }
 
 
-def use(tool: dict[str, Any], given: dict[str, Any]) -> ToolOutcome:
+def use(tool: dict[str, Any], given: dict[str, Any], mcp_config: str | None = None) -> ToolOutcome:
     """Use a tool; one that is not real gives what the script says."""
-    act = _REAL.get(tool["name"])
-    if act is None or "result" in tool:
+    act, remote = _REAL.get(tool["name"]), tool["name"].startswith("mcp__")
+    if (act is None and not remote) or "result" in tool:
         return ToolOutcome(str(tool.get("result", "")), bool(tool.get("failed", False)))
     try:
-        return ToolOutcome(act(given))
+        return _use_remote(mcp_config, tool["name"], given) if act is None else ToolOutcome(act(given))
     except (OSError, ValueError, KeyError) as error:
         return ToolOutcome(f"{type(error).__name__}: {error}", failed=True)
+
+
+def _use_remote(mcp_config: str | None, name: str, given: dict[str, Any]) -> ToolOutcome:
+    from muster.sim.cli_agent.mcp_client import call_tool  # a client of HTTP takes longer to load than all of this
+
+    return ToolOutcome(*call_tool(mcp_config, name, given))
 
 
 def _read(given: dict[str, Any]) -> str:
@@ -276,13 +309,11 @@ def _edit(given: dict[str, Any]) -> str:
 
 def _inside(path: str) -> str:
     """Return the real path of a file in this folder; a link that leads out of it is refused too."""
-    from pathlib import Path  # loaded when a tool is used: it would be a tenth of the start
-
-    here = Path.cwd().resolve()
-    found = (here / path).resolve()
-    if not found.is_relative_to(here):
+    here = os.path.realpath(".")
+    found = os.path.realpath(path)
+    if os.path.commonpath((here, found)) != here:
         raise ValueError(f"{path} is outside of the working directory")
-    return str(found)
+    return found
 
 
 _REAL = {"Read": _read, "Write": _write, "Edit": _edit}

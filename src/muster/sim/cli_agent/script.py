@@ -31,6 +31,7 @@ STEPS = {
     "ask_permission": StepKind(
         (str, dict), "asks whether it may use a tool, and waits for the answer on standard input"
     ),
+    "hear": StepKind((bool,), "waits for a message on standard input, and says that it has taken it in"),
     "wait": StepKind((int, float), "does nothing for so many seconds"),
     "hang": StepKind((bool,), "does nothing for ever"),
     "crash": StepKind(

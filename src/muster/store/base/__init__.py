@@ -49,11 +49,21 @@ from muster.store.base.pool import (
     PoolTable,
     SharedContext,
     SlotAssignment,
+    SlotOutcome,
     SlotRecord,
     SlotStanding,
     SlotTable,
 )
+from muster.store.base.questions import (
+    AnswerTaking,
+    QuestionAnswers,
+    QuestionDriver,
+    QuestionOpening,
+    QuestionTable,
+)
 from muster.store.base.records import (
+    AuditRecord,
+    AuditTable,
     Baseline,
     BaselineTable,
     Maintenance,
@@ -71,16 +81,22 @@ from muster.store.base.runs import (
     RunDeletion,
     RunDirectory,
     RunLists,
+    RunPage,
+    RunPages,
     RunRelease,
     RunTable,
     WorkerTable,
 )
 from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
+from muster.store.base.totals import RunGroup, RunTotal, SlotGroup, StoreTotals, TotalsReader
 
 __all__ = [
     "POOL_LEVEL",
     "Advance",
+    "AnswerTaking",
     "Attempt",
+    "AuditRecord",
+    "AuditTable",
     "Baseline",
     "BaselineTable",
     "BatchClaim",
@@ -110,6 +126,10 @@ __all__ = [
     "PoolRecord",
     "PoolTable",
     "ProcessTable",
+    "QuestionAnswers",
+    "QuestionDriver",
+    "QuestionOpening",
+    "QuestionTable",
     "Record",
     "ResultPage",
     "Reuser",
@@ -120,22 +140,30 @@ __all__ = [
     "RunControl",
     "RunDeletion",
     "RunDirectory",
+    "RunGroup",
     "RunLists",
+    "RunPage",
+    "RunPages",
     "RunRelease",
     "RunRestoration",
     "RunTable",
+    "RunTotal",
     "SharedContext",
     "SignalReceiver",
     "SignalSender",
     "SignalTable",
     "SignalTaking",
     "SlotAssignment",
+    "SlotGroup",
+    "SlotOutcome",
     "SlotRecord",
     "SlotStanding",
     "SlotTable",
     "Store",
     "StoreControl",
     "StoreInspection",
+    "StoreTotals",
+    "TotalsReader",
     "WorkerTable",
 ]
 
@@ -184,6 +212,10 @@ class Store(Protocol):
         """What comes from outside."""
 
     @property
+    def questions(self) -> QuestionTable:
+        """What people are asked."""
+
+    @property
     def pool(self) -> PoolTable:
         """The slots, and their tasks."""
 
@@ -202,6 +234,14 @@ class Store(Protocol):
     @property
     def baselines(self) -> BaselineTable:
         """What others are compared with."""
+
+    @property
+    def audit(self) -> AuditTable:
+        """What users did."""
+
+    @property
+    def totals(self) -> TotalsReader:
+        """Sums over all of it."""
 
     @property
     def archive(self) -> RunArchive:

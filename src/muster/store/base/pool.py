@@ -50,6 +50,17 @@ class PoolRecord:
         return self.drain_until is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotOutcome:
+    """How the last task of a slot ended."""
+
+    slot: str
+    completed: bool = False
+    failures: int = 0  # to start its agent, one after the other
+    error: str = ""
+    errored: bool = False  # it takes no more tasks
+
+
 class SlotTable(Protocol):
     """The slots of the pool. Written by whoever drives it."""
 
@@ -75,8 +86,24 @@ class SlotAssignment(Protocol):
     def free(self, slot: str, run: RunId) -> Awaitable[None]:
         """Take a task from a slot."""
 
+    def note_outcome(self, outcome: SlotOutcome) -> Awaitable[None]:
+        """Write how the last task of a slot ended; whether it takes tasks changes only when it is errored by that."""
+
+
+class TaskRuns(Protocol):
+    """The runs of tasks; of a task that was resumed or tried again only the newest is listed and counted."""
+
     async def tasks(self, states: Iterable[RunState], limit: int = 10_000) -> Sequence[Run]:
-        """Return the tasks in some states, the oldest first."""
+        """Return the runs in some states, the oldest first."""
+
+    async def newest_tasks(self, before: Run | None = None, limit: int = 100) -> Sequence[Run]:
+        """Return the newest tasks that were created before another one, the newest first."""
+
+    async def tasks_of_slot(self, slot: str, limit: int = 10) -> Sequence[RunId]:
+        """Return the newest runs of tasks that a slot was the last to have, the newest first."""
+
+    async def count_tasks(self) -> Mapping[RunState, int]:
+        """Return how many tasks are in each state."""
 
 
 class PoolControl(Protocol):
@@ -96,10 +123,13 @@ class PoolControl(Protocol):
 
 
 class PoolBudget(Protocol):
-    """What all tasks together may cost."""
+    """What all tasks together may cost, and what those of each slot have cost."""
 
     def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of the pool's budget."""
+
+    async def slot_costs(self) -> Mapping[str, Microdollars]:
+        """Return what the tasks of each slot have cost, by its name."""
 
 
 class SharedContext(Protocol):
@@ -115,5 +145,5 @@ class SharedContext(Protocol):
         """Forget a text; False when there is none."""
 
 
-class PoolTable(SlotTable, SlotAssignment, PoolControl, PoolBudget, SharedContext, Protocol):
+class PoolTable(SlotTable, SlotAssignment, TaskRuns, PoolControl, PoolBudget, SharedContext, Protocol):
     """The pool of this store."""

@@ -45,6 +45,29 @@ class BaselineTable(Protocol):
         """Forget a name; the run stays. Raises NotFound for a name that is not here."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRecord:
+    """One thing that a user did through a server."""
+
+    at: float
+    user: str | None  # None: the local user
+    client: str  # the address of the client
+    action: str
+    subject: str  # what it was done to, such as the id of a run
+    request_id: str
+    seq: int = 0  # given by the store
+
+
+class AuditTable(Protocol):
+    """What users did through servers. Written by the edge after each start, review and cancel; never changed."""
+
+    def add(self, record: AuditRecord) -> Awaitable[None]:
+        """Remember what somebody did."""
+
+    async def newest(self, before: int | None = None, limit: int = 100) -> Sequence[AuditRecord]:
+        """Return records, the newest first; with `before` those with a lower number."""
+
+
 class StoreInspection(Protocol):
     """What is known of the store as a place. Called by `store info` and before a run is started; only reads."""
 
@@ -60,6 +83,9 @@ class StoreControl(Protocol):
 
     def vacuum(self, driver: Driver, at: float) -> Awaitable[None]:
         """Return free space to the disk; raises Conflict while runs are driven, and runs wait until it is done."""
+
+    def hide(self, secret: str) -> None:
+        """Take a secret that was made meanwhile out of everything that is written from now on."""
 
     def give_up(self) -> None:
         """Wait no longer for a lock of another process: what cannot be written now fails."""

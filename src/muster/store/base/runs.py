@@ -9,7 +9,7 @@ from muster.domain.canonical import Json
 from muster.domain.entry import AwaitedSignal
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
-from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState
+from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, StartRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,23 @@ class RunRelease:
     awaited: tuple[AwaitedSignal, ...] = ()  # what a run waits for that is let go of for that
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """A page of runs, the newest first: of some states and workloads, of one user, older than a run."""
+
+    states: tuple[str, ...] = ()  # none: all
+    workloads: tuple[str, ...] = ()
+    owner: str | None = None  # None: of everybody
+    roots: bool = False  # without children
+    before: tuple[float, str] | None = None  # when the last run of the page before was created, and its id
+    limit: int = 100
+
+
 class RunDirectory(Protocol):
     """The runs by their ids and names.
 
-    Runs are created by the engine and looked up by everybody. Creating a child is idempotent for its parent and key;
-    of other runs the id must be new.
+    Runs are created by the engine and looked up by everybody. Creating a child is idempotent for its parent and key,
+    a run that was requested under a key for its user and that key; of other runs the id must be new.
     """
 
     def create(self, new: NewRun) -> Awaitable[Run]:
@@ -47,8 +59,11 @@ class RunDirectory(Protocol):
     async def get(self, run: RunId) -> Run | None:
         """Return a run as it stands."""
 
-    async def match(self, reference: str) -> Sequence[Run]:
-        """Return the runs that an id, the beginning of an id, or a name stands for, the newest first."""
+    async def match(self, reference: str, owner: str | None = None) -> Sequence[Run]:
+        """Return the runs, of one user or of all, that an id, its beginning, or a name stands for, newest first."""
+
+    async def requested(self, owner: str | None, request: StartRequest) -> Run | None:
+        """Return the run that a request of a user started before; raises Conflict for another one under its key."""
 
 
 class RunLists(Protocol):
@@ -67,6 +82,16 @@ class RunLists(Protocol):
         """Return the runs that wait for a worker, the oldest first."""
 
 
+class RunPages(Protocol):
+    """Runs page by page. Read by lists that are paged, and by whoever forgets what is old."""
+
+    async def page(self, wanted: RunPage) -> Sequence[Run]:
+        """Return a page of runs, the newest first."""
+
+    async def ended(self, before: float, limit: int) -> Sequence[RunId]:
+        """Return runs that are nobody's children and ended before a time, the oldest first."""
+
+
 class BudgetBalances(Protocol):
     """The ledger, read. Called by the engine before a run is driven and when it ends."""
 
@@ -74,7 +99,7 @@ class BudgetBalances(Protocol):
         """Return what budgets hold, with their caps; those that are not there are left out."""
 
 
-class RunTable(RunDirectory, RunLists, BudgetBalances, Protocol):
+class RunTable(RunDirectory, RunLists, RunPages, BudgetBalances, Protocol):
     """The runs of this store and what they spent."""
 
 

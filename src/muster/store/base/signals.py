@@ -21,16 +21,20 @@ class SignalTaking:
     at: float
     most: int = 1
     even_none: bool = False  # remember also that there was none
+    only: tuple[int, ...] = ()  # the numbers of those that are taken; empty: whichever come next
 
 
 class SignalSender(Protocol):
-    """What comes from outside. Called by the use cases; sending the same client id again changes nothing."""
+    """What is done from outside. Called by the use cases; sending the same client id again changes nothing."""
 
     def send(self, signal: NewSignal) -> Awaitable[Signal]:
         """Store a signal and queue the runs that wait for it; raises Conflict for a client id of another signal."""
 
     def wake(self, at: float) -> Awaitable[int]:
         """Queue the runs that have waited for a signal until the end of their time; return how many."""
+
+    def mark_read(self, address: str, channel: str, limit: int) -> Awaitable[Sequence[Signal]]:
+        """Return what is there, in order, to a reader outside of any run; no run receives it any more."""
 
 
 class SignalReceiver(Protocol):

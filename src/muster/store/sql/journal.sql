@@ -86,3 +86,33 @@ SELECT * FROM attempts WHERE run_id = :run_id ORDER BY started_at, key, n
 
 -- name: select_attempts_in_state
 SELECT * FROM attempts WHERE run_id = :run_id AND state = :state ORDER BY started_at, key, n
+
+-- name: reopen_question
+UPDATE journal SET state = 'open', error = NULL, opened_at = :at, settled_at = NULL
+WHERE run_id = :run_id AND key = :key AND state = 'failed'
+
+-- name: select_unanswered_questions
+WITH RECURSIVE tree (id) AS (
+  SELECT id FROM runs WHERE id = :run_id
+  UNION SELECT runs.id FROM runs JOIN tree ON runs.parent_id = tree.id
+)
+SELECT journal.*, requests.request, NULL AS outcome FROM journal
+JOIN tree ON tree.id = journal.run_id JOIN runs ON runs.id = journal.run_id
+LEFT JOIN requests ON requests.position = journal.position
+WHERE journal.kind = 'call' AND journal.state = 'open' AND journal.attempts = 0
+  AND runs.state NOT IN ('completed', 'failed', 'canceled', 'timeout')
+  AND NOT EXISTS (
+    SELECT 1 FROM signals WHERE signals.address = COALESCE(runs.lineage, 'run:' || runs.id)
+      AND signals.channel = 'answer/' || journal.key AND signals.taken_by IS NULL
+  )
+ORDER BY journal.position
+
+-- name: select_answer_of_client
+WITH RECURSIVE tree (id) AS (
+  SELECT id FROM runs WHERE id = :run_id
+  UNION SELECT runs.id FROM runs JOIN tree ON runs.parent_id = tree.id
+)
+SELECT signals.*, runs.id AS run_id FROM tree JOIN runs ON runs.id = tree.id
+JOIN signals ON signals.address = COALESCE(runs.lineage, 'run:' || runs.id)
+WHERE signals.client_id = :client_id AND substr(signals.channel, 1, 7) = 'answer/'
+ORDER BY runs.created_at LIMIT 1

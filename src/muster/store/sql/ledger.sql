@@ -35,3 +35,12 @@ ON CONFLICT (id) DO UPDATE SET
 
 -- name: delete_unused_budget
 DELETE FROM budgets WHERE id = :id AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.lineage = :id)
+
+-- name: delete_unused_parts
+DELETE FROM budgets WHERE id >= :low AND id < :high AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.lineage = :lineage)
+
+-- name: delete_orphaned_budget
+DELETE FROM budgets WHERE id = :id
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = :owner)
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.lineage = :id)
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.levels LIKE :named)

@@ -1,11 +1,11 @@
 -- name: insert_run
 INSERT INTO runs (id, name, workload, spec, state, tags, seed, timeout, concurrency, submitted,
                   dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at,
-                  lineage, levels)
+                  lineage, levels, owner, client, request_key, request_digest)
 VALUES (:id, :name, :workload, :spec, 'queued', :tags, :seed, :timeout, :concurrency, :submitted,
         :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at,
-        :lineage, :levels)
-ON CONFLICT (parent_id, parent_key) DO NOTHING
+        :lineage, :levels, :owner, :client, :request_key, :request_digest)
+ON CONFLICT DO NOTHING
 
 -- name: select_run
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
@@ -52,6 +52,26 @@ LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.i
 WHERE runs.parent_id IS NULL
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
+-- name: page_runs
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
+WHERE (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
+  AND (:states = '' OR :states LIKE '%,' || runs.state || ',%')
+  AND (:workloads = '' OR :workloads LIKE '%,' || runs.workload || ',%')
+  AND (:roots = 0 OR runs.parent_id IS NULL)
+  AND (CAST(:before_id AS TEXT) IS NULL OR runs.created_at < :before_at
+       OR (runs.created_at = :before_at AND runs.id < :before_id))
+ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: select_requested
+SELECT id FROM runs WHERE COALESCE(owner, '') = :owner AND request_key = :request_key
+
+-- name: select_ended
+SELECT id FROM runs WHERE COALESCE(parent_id, '') = '' AND ended_at IS NOT NULL AND ended_at < :before
+ORDER BY ended_at LIMIT :limit
+
 -- name: newest_of_lineage
 SELECT id FROM runs WHERE lineage = :lineage ORDER BY created_at DESC, id DESC LIMIT 1
 
@@ -70,7 +90,8 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.id = :reference OR runs.name = :reference OR (runs.id >= :reference AND runs.id < :after)
+WHERE (runs.id = :reference OR runs.name = :reference OR (runs.id >= :reference AND runs.id < :after))
+  AND (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT 20
 
 -- name: select_lease
@@ -127,10 +148,10 @@ RETURNING last_seq
 -- name: restore_run
 INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,
                   dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
-                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused, lineage, levels)
+                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused, lineage, levels, owner)
 VALUES (:id, :name, :workload, :spec, :state, :ended_reason, :error, :result, :tags, :seed, :timeout, :concurrency, :active,
         :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
-        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused, :lineage, :levels)
+        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused, :lineage, :levels, :owner)
 
 -- name: delete_run
 DELETE FROM runs WHERE id = :id

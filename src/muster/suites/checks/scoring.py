@@ -15,7 +15,7 @@ from muster.suites.checks.output import check_output
 from muster.suites.checks.tool_calls import check_tools
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
 from muster.text.thresholds import reaches
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 QUALITY = "quality"
 _NAMED = frozenset(map(str, CheckKind)) - {CheckKind.JSON_SCHEMA}
@@ -222,7 +222,7 @@ def evaluators_of(case: Case, override: str | None = None) -> tuple[Evaluator, .
     try:
         return (Evaluator(override),)
     except ValueError:
-        raise BadArgument(f"the evaluator must be {one_of((*Evaluator, ALL))}, not {override!r}") from None
+        raise BadArgument(choice_error((*Evaluator, ALL), override), argument="evaluator") from None
 
 
 def has_material(case: Case, evaluator: Evaluator) -> bool:

@@ -62,11 +62,11 @@ class ComparisonTerms:
     def __post_init__(self) -> None:
         """Refuse what is no share."""
         if not 0 <= self.threshold < 1:
-            raise BadArgument(f"threshold must be at least 0 and less than 1, not {self.threshold:g}")
+            raise BadArgument(f"must be at least 0 and less than 1, not {self.threshold:g}", argument="threshold")
         if not 0 < self.alpha < 1:
-            raise BadArgument(f"alpha must be between 0 and 1, not {self.alpha:g}")
+            raise BadArgument(f"must be between 0 and 1, not {self.alpha:g}", argument="alpha")
         if self.margin is not None and not 0 < self.margin < 1:
-            raise BadArgument(f"margin must be between 0 and 1, for example 0.05, not {self.margin:g}")
+            raise BadArgument(f"must be between 0 and 1, for example 0.05, not {self.margin:g}", argument="margin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ def _chosen(side: Side, found: Mapping[str, Outcomes], other: str | None) -> str
         return next(iter(found))
     wanted = side.subject or other or ""
     if wanted not in found:
-        raise NotFound(f"{side.name} has no subject {wanted!r}", suggestions=(f"one of {_listed(found)}",))
+        raise NotFound(f"{side.name} has no subject {wanted!r}", suggestions=(f"its subjects: {_listed(found)}",))
     return wanted
 
 
@@ -276,6 +276,8 @@ def _settings(a: SuiteRun, b: SuiteRun) -> Iterator[str]:
         before, after = getattr(a.spec, name), getattr(b.spec, name)
         if before != after:
             yield f"{title}: {_shown(before)} in A, {_shown(after)} in B"
+    if a.spec.judge == b.spec.judge and a.spec.council != b.spec.council:
+        yield f"the policy of {a.spec.judge} changed"
 
 
 def _shown(value: Any) -> str:

@@ -19,11 +19,13 @@ from muster.domain.errors import BadArgument, Conflict, state_verb
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
 from muster.suites.evidence.archive import Content, TarWriter
+from muster.suites.evidence.councils import calls_of_child
 from muster.suites.evidence.keys import key_id, public_pem
 from muster.suites.evidence.layout import (
     ANSWERS,
     CALLS,
     CASES,
+    CHILDREN,
     ENVIRONMENT,
     PUBLIC_KEY,
     README,
@@ -120,6 +122,7 @@ class _Exporting:
         self._write_suite()
         await self._write_answers()
         await self._write_calls()
+        await self._write_children()
         await self._write_verdicts()
         self._write_facts()
         public = self._key.public_key()
@@ -179,19 +182,48 @@ class _Exporting:
                 for entry in await self._suite.calls(keys_of(result)):
                     self._write_call(content, entry)
             async for entry in self._suite.store.archive.entries(self._suite.run.id, page=PAGE):
-                if entry.kind is EntryKind.CALL:
-                    self._write_call(content, entry)
+                self._write_call(content, entry)
+
+    def _is_written(self, key: str) -> bool:
+        """Return whether a call or a child was written before, and note that it is from now on."""
+        name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:16]
+        known = name in self._written
+        self._written.add(name)
+        return known
 
     def _write_call(self, content: Content, entry: Entry) -> None:
-        name = hashlib.sha256(entry.key.encode("utf-8", "surrogatepass")).digest()[:16]
-        if name in self._written:
+        if entry.kind is not EntryKind.CALL or self._is_written(entry.key):
             return
-        self._written.add(name)
         told = self._redactor.json(_chosen(msgspec.to_builtins(entry), _CALL_FACTS))
         if self._note(CALLS):
             told["digest"] = None
             self._touched_calls.add(entry.key)
         content.write(spell(told))
+
+    async def _write_children(self) -> None:
+        """Write the child runs of a council that judges, each with its calls, in the order of the calls."""
+        if self._suite.spec.judge_file is None:
+            return
+        with self._tar.member(CHILDREN) as content:
+            async for result in self._suite.results():
+                for judgement in result.judgements:
+                    for key in judgement.keys:
+                        await self._write_child(content, key)
+            async for entry in self._suite.store.archive.entries(self._suite.run.id, page=PAGE):
+                if entry.kind is EntryKind.CHILD:
+                    await self._write_child(content, entry.key)
+
+    async def _write_child(self, content: Content, key: str) -> None:
+        run = None if self._is_written(key) else await self._suite.store.reuser.newest_child(self._suite.run.id, key)
+        if run is None:
+            return
+        calls = [
+            _chosen(msgspec.to_builtins(entry), _CALL_FACTS) for entry in await calls_of_child(self._suite.store, run)
+        ]
+        told = {"key": key, "run": _chosen(msgspec.to_builtins(run), _RUN_FACTS), "calls": calls}
+        content.write(spell(self._redactor.json(told)))
+        if self._note(CHILDREN):
+            self._touched_calls.add(key)
 
     async def _write_verdicts(self) -> None:
         with self._tar.member(VERDICTS) as content:
@@ -218,6 +250,7 @@ class _Exporting:
             "epochs": spec.epochs,
             "judge": spec.judge,
             "judge_samples": spec.judge_samples,
+            **({} if spec.council is None else {"council": spec.council}),
             "results": dict(self._figures.statuses),
             "environment": dict(self._suite.environment),
         }
@@ -269,6 +302,7 @@ judges said about the answers. It was written by Muster and signed with an Ed255
   cases.jsonl          every case with everything that was expected of it, one per line
   answers.jsonl        recorded answers, if such were scored instead of asking anybody
   calls.jsonl          every request with its reply: agents, judges, commands
+  children.jsonl       the run of every council that judged, with all its requests and replies, if one did
   verdicts.jsonl       every result: status, score, checks, rubric items, judgements
   statistics.json      figures over the results
   environment.json     versions at the time of the run

@@ -8,6 +8,7 @@ SUITE = "suite.json"
 PROMPTS = "prompts/"
 ANSWERS = "answers.jsonl"  # only of a run that scored recorded answers
 CALLS = "calls.jsonl"
+CHILDREN = "children.jsonl"  # only of a run that has child runs: councils that judge
 VERDICTS = "verdicts.jsonl"
 STATISTICS = "statistics.json"
 RUN = "run.json"

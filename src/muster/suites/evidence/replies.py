@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
 from muster.domain.call import Quality, Reply, ToolCall
@@ -12,8 +13,9 @@ from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
 from muster.suites.evidence.archive import EvidenceArchive, read_as
+from muster.suites.evidence.councils import CouncilRetelling
 from muster.suites.evidence.export import keys_of
-from muster.suites.evidence.layout import ANSWERS, CALLS, RUN, EvidenceFault
+from muster.suites.evidence.layout import ANSWERS, CALLS, CHILDREN, RUN, EvidenceFault
 from muster.suites.journal import SuiteSnapshot, case_key
 from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
 from muster.suites.spec import SuiteSpec
@@ -102,6 +104,7 @@ class RecordedVerdict:
     case: Mapping[str, Any]  # its line
     asked: tuple[Call, ...] = ()  # of the agent, those that are there
     judged: tuple[Call, ...] = ()
+    children: tuple[Mapping[str, Any], ...] = ()  # runs of councils that judged, those that are there
     answer: Mapping[str, Any] | None = None  # recorded, when nobody was asked
     recorded: bool = False  # recorded answers were scored
 
@@ -118,14 +121,15 @@ class RecordedVerdict:
     @property
     def redacted(self) -> bool:
         """Return whether a secret was really taken out of any text that the result was made from."""
-        return any(map(is_marked, (self.case, *self.asked, *self.judged, self.answer)))
+        return any(map(is_marked, (self.case, *self.asked, *self.judged, *self.children, self.answer)))
 
 
 class RecordedReplies:
     """Goes through calls and recorded answers side by side with the results that they belong to."""
 
-    def __init__(self, archive: EvidenceArchive, *, recorded: bool) -> None:
+    def __init__(self, archive: EvidenceArchive, *, recorded: bool, children: bool) -> None:
         self._calls = archive.stream(CALLS, lambda call: str(call["key"]))
+        self._children = archive.stream(CHILDREN, lambda child: str(child["key"])) if children else None
         self._answers = archive.stream(ANSWERS, lambda answer: str(answer["case"])) if recorded else None
         self._of = RecordedVerdict(case={}, recorded=recorded)
 
@@ -138,17 +142,19 @@ class RecordedReplies:
         """Return everything about the next result."""
         found = [self._calls.take(key) for key in keys_of(result)]
         asked, judged = found[: len(result.keys)], found[len(result.keys) :]
+        councils = [] if self._children is None else [self._children.take(key) for key in keys_of(result)]
         return RecordedVerdict(
             case=self._of.case,
             asked=tuple(call for call in asked if call is not None),
             judged=tuple(call for call in judged if call is not None),
+            children=tuple(child for child in councils if child is not None),
             answer=self._of.answer,
             recorded=self._of.recorded,
         )
 
     def unheard(self) -> Iterator[Call]:
-        """Return the calls that belong to no result."""
-        return self._calls.rest()
+        """Return the calls and child runs that belong to no result."""
+        return chain(self._calls.rest(), () if self._children is None else self._children.rest())
 
 
 def _heard(call: Call) -> Heard:
@@ -163,7 +169,13 @@ _SHOWN = 80  # characters of a value
 
 
 def retold(
-    case: Case, seen: Observation, result: CaseResult, spec: SuiteSpec, evaluators: Sequence[Evaluator], calls: Calls
+    case: Case,
+    seen: Observation,
+    result: CaseResult,
+    spec: SuiteSpec,
+    evaluators: Sequence[Evaluator],
+    calls: Calls,
+    council: CouncilRetelling,
 ) -> dict[Evaluator, Judgement]:
     """Return what judges and commands said about an answer, from their replies; nothing without an answer."""
     if case.skip or case.flaw or seen.error is not None:
@@ -172,7 +184,9 @@ def retold(
     said = {}
     if Evaluator.PROCESS in evaluators:
         said[Evaluator.PROCESS] = retell_command(case, calls, key=key)
-    if Evaluator.JUDGE in evaluators:
+    if Evaluator.JUDGE in evaluators and spec.judge_file is not None:
+        said[Evaluator.JUDGE] = council.judgement(case, seen, spec, key)
+    elif Evaluator.JUDGE in evaluators:
         said[Evaluator.JUDGE] = retell_judge(
             case,
             seen,

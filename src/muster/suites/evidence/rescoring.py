@@ -16,9 +16,17 @@ from muster.domain.run import RunState
 from muster.suites.case import Case
 from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.archive import EvidenceArchive, read_as
+from muster.suites.evidence.councils import CouncilRetelling, RetellCouncil
 from muster.suites.evidence.export import TOLERANCE, FigureDifference, SubjectTallies, differences
 from muster.suites.evidence.layout import CASES, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, EvidenceFault
-from muster.suites.evidence.replies import EvidenceUnits, RecordedReplies, RecordedVerdict, UnitRoll, retold, unsaid
+from muster.suites.evidence.replies import (
+    EvidenceUnits,
+    RecordedReplies,
+    RecordedVerdict,
+    UnitRoll,
+    retold,
+    unsaid,
+)
 from muster.suites.evidence.verification import ArchiveVerification, open_archive, verify_file
 from muster.suites.journal import SuiteSnapshot
 from muster.suites.spec import SuiteSpec, read_spec
@@ -69,7 +77,13 @@ class Rescoring:
         return sound and (self.allow_redacted or not self.blurred)
 
 
-def rescore(path: Path, public_key: "Ed25519PublicKey | None" = None, *, allow_redacted: bool = False) -> Rescoring:
+def rescore(
+    path: Path,
+    public_key: "Ed25519PublicKey | None" = None,
+    *,
+    allow_redacted: bool = False,
+    retell_council: RetellCouncil | None = None,
+) -> Rescoring:
     """Verify an archive and score it again; results may differ where secrets are missing, if that is allowed."""
     with open_archive(path) as file:
         try:
@@ -77,7 +91,7 @@ def rescore(path: Path, public_key: "Ed25519PublicKey | None" = None, *, allow_r
             if not found.valid:
                 return Rescoring(verification=found)
             archive = EvidenceArchive(file=file, members={member.name: member for member in found.members})
-            return _Rescoring(archive, found, allow_redacted).all()
+            return _Rescoring(archive, found, allow_redacted, retell_council).all()
         except EvidenceFault as fault:
             invalid = ArchiveVerification(valid=False, trusted=found.trusted, where=fault.where, what=fault.what)
             return Rescoring(verification=invalid)
@@ -88,13 +102,22 @@ def rescore(path: Path, public_key: "Ed25519PublicKey | None" = None, *, allow_r
 class _Rescoring:
     """Goes through cases, verdicts and calls side by side, as they were written."""
 
-    def __init__(self, archive: EvidenceArchive, verification: ArchiveVerification, allow_redacted: bool) -> None:
+    def __init__(
+        self,
+        archive: EvidenceArchive,
+        verification: ArchiveVerification,
+        allow_redacted: bool,
+        retell_council: RetellCouncil | None,
+    ) -> None:
         self._archive, self._verification, self._allow_redacted = archive, verification, allow_redacted
+        self._retell_council = retell_council
         run = archive.first(RUN)
         self._spec, self._completed = _spec_of(run), run.get("state") == RunState.COMPLETED
         self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
         self._units = EvidenceUnits(self._spec, self._snapshot)
-        self._replies = RecordedReplies(archive, recorded=self._spec.answers is not None)
+        self._replies = RecordedReplies(
+            archive, recorded=self._spec.answers is not None, children=self._spec.judge_file is not None
+        )
         self._figures = SubjectTallies()
         self._cases = self._same = self._different = self._blurred = self._missing = 0
         self._differences: list[Difference] = []
@@ -140,7 +163,8 @@ class _Rescoring:
         if flaw := roll.tick(was):
             self._differ(_difference(was, None, flaw))
             return
-        now = _scored(case, was, testimony, self._spec)
+        council = CouncilRetelling(children=testimony.children, retell=self._retell_council)
+        now = _scored(case, was, testimony, self._spec, council)
         flaw = unsaid(was.judgements, now.judgements)
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
             self._same += 1
@@ -190,12 +214,17 @@ class _Rescoring:
 
 def _spec_of(run: dict[str, Any]) -> SuiteSpec:
     try:
-        return read_spec(run["spec"])
+        spec = read_spec(run["spec"])
     except (MusterError, KeyError) as error:
         raise EvidenceFault(RUN, "the spec of the run cannot be read") from error
+    if spec.judge_file is not None and spec.council is None:
+        raise EvidenceFault(RUN, "the policy of the council that judged is missing")
+    return spec
 
 
-def _scored(case: Case, result: CaseResult, testimony: RecordedVerdict, spec: SuiteSpec) -> CaseResult:
+def _scored(
+    case: Case, result: CaseResult, testimony: RecordedVerdict, spec: SuiteSpec, council: CouncilRetelling
+) -> CaseResult:
     evaluators = evaluators_of(case, spec.evaluator)
     seen = testimony.observation(case, result)
     return score(
@@ -205,7 +234,7 @@ def _scored(case: Case, result: CaseResult, testimony: RecordedVerdict, spec: Su
         epoch=result.epoch,
         evaluators=evaluators,
         default_threshold=spec.threshold,
-        judgements=retold(case, seen, result, spec, evaluators, testimony.heard()),
+        judgements=retold(case, seen, result, spec, evaluators, testimony.heard(), council),
     )
 
 

@@ -271,9 +271,8 @@ def _suites_of(path: Path) -> list[Path]:
     require_narrow(path)
     found = sorted(_suites_below(path))
     if not found:
-        kinds = " ".join(f"{NAME}{kind}" for kind in READERS)
         raise NotFound(
-            f"no suite in {path}: no {kinds}, and no other such file with schema_version at its top",
+            f"no suite in {path}: no {NAME}.yaml, and no other YAML or TOML file with schema_version at its top",
             suggestions=("create one: muster init NAME",),
         )
     return found

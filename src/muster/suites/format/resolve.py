@@ -28,7 +28,7 @@ from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.variables import JsonText, spell
 from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Place, Unreadable
-from muster.text.json_documents import flaw_of
+from muster.text.json_documents import flaw_of, json_fault
 from muster.text.json_schema import schema_flaw
 
 LONGEST_ID = 200
@@ -169,7 +169,7 @@ class _Resolution:
         except Unreadable as error:
             self._say((*place, "schema_file"), error.message)
         except (ValueError, RecursionError) as error:
-            self._say((*place, "schema_file"), f"{form.schema_file}: not valid JSON: {error}")
+            self._say((*place, "schema_file"), f"{form.schema_file}: not valid JSON: {json_fault(error)}")
         else:
             return found
         return None

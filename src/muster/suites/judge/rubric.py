@@ -53,18 +53,19 @@ def combine(judge: str, rubric: tuple[RubricItem, ...], samples: Sequence[Sample
         by=judge,
         version=VERSION,
         model=next((sample.model for sample in good or samples if sample.model), ""),
-        items=_items(rubric, good) if enough else (),
+        items=items_of(rubric, good) if enough else (),
         samples=len(samples),
         failures=tuple(
             f"sample {number}: {sample.failure}" for number, sample in enumerate(samples, 1) if not sample.verdicts
         ),
-        agreement=_agreement(rubric, good, threshold) if enough else None,
+        agreement=agreement_of(rubric, good, threshold) if enough else None,
         cost=Microdollars(sum(sample.cost for sample in samples)),
         keys=tuple(key for sample in samples for key in sample.keys),
     )
 
 
-def _items(rubric: tuple[RubricItem, ...], good: Sequence[Sample]) -> tuple[ItemScore, ...]:
+def items_of(rubric: tuple[RubricItem, ...], good: Sequence[Sample]) -> tuple[ItemScore, ...]:
+    """Return what good samples come to, item by item."""
     return tuple(_item(item, [sample.verdicts[place] for sample in good]) for place, item in enumerate(rubric))
 
 
@@ -84,7 +85,7 @@ def _item(item: RubricItem, verdicts: Sequence[ItemVerdict]) -> ItemScore:
     )
 
 
-def _agreement(rubric: tuple[RubricItem, ...], good: Sequence[Sample], threshold: float) -> float | None:
+def agreement_of(rubric: tuple[RubricItem, ...], good: Sequence[Sample], threshold: float) -> float | None:
     """Return the share of pairs of samples that agree on whether the answer passes."""
     passing = [_passes(rubric, sample, threshold) for sample in good]
     pairs = [one == other for one, other in combinations(passing, 2)]
@@ -92,7 +93,7 @@ def _agreement(rubric: tuple[RubricItem, ...], good: Sequence[Sample], threshold
 
 
 def _passes(rubric: tuple[RubricItem, ...], sample: Sample, threshold: float) -> bool:
-    items = _items(rubric, [sample])
+    items = items_of(rubric, [sample])
     score = weighted_mean(items)
     return score is not None and reaches(score, threshold)
 

@@ -71,5 +71,7 @@ def _words(stats: SubjectStats) -> Iterator[str]:
     told = [f"{value:.4f} by {who}" for who, value in parts.items() if value is not None]
     if told:
         yield f"score varies (variance) {', '.join(told)}"
-    if stats.agreement is not None:
+    if stats.agreement is not None and stats.spread is None:
         yield f"judge samples agree in {percent(stats.agreement)}"
+    elif stats.agreement is not None:
+        yield f"members of the council agree in {percent(stats.agreement)}, their scores are {stats.spread:.2f} apart"

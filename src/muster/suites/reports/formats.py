@@ -12,7 +12,7 @@ from muster.suites.reports.markdown import write_markdown
 from muster.suites.reports.run import SuiteRun
 from muster.suites.reports.sarif import write_sarif
 from muster.suites.reports.summary import SuiteReport
-from muster.text.words import one_of
+from muster.text.words import choice_error
 
 Writer = Callable[[SuiteRun, SuiteReport, TextIO], Awaitable[None]]
 
@@ -29,5 +29,5 @@ async def write_report(suite: SuiteRun, report: SuiteReport, format_name: str, o
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
-        raise BadArgument(f"the format of a report must be {one_of(tuple(WRITERS))}, not {format_name!r}")
+        raise BadArgument(choice_error(tuple(WRITERS), format_name), argument="the format of a report")
     await writer(suite, report, cast(TextIO, Redacting(out)))

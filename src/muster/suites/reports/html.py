@@ -13,7 +13,7 @@ from muster.domain.money import show_usd, to_usd
 from muster.suites.case import Case
 from muster.suites.reports.figures import figures, steadiness
 from muster.suites.reports.json_report import row_json
-from muster.suites.reports.rows import CaseRow, CaseRows
+from muster.suites.reports.rows import CaseRow, CaseRows, council_words
 from muster.suites.reports.run import Spoken, SuiteRun, Turn
 from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement
@@ -239,6 +239,7 @@ def _judge(judgement: Judgement) -> dict[str, Any]:
         "version": judgement.version,
         "agreement": judgement.agreement,
         "failures": [shorten(failure, LONGEST_NOTE) for failure in judgement.failures],
+        **({"members": [shorten(one, LONGEST_NOTE) for one in council_words(judgement)]} if judgement.members else {}),
     }
 
 

@@ -114,6 +114,7 @@ def subject_json(line: SubjectLine) -> dict[str, Any]:
         "input_tokens": stats.input_tokens,
         "output_tokens": stats.output_tokens,
         "judge_agreement": stats.agreement,
+        **({} if stats.spread is None else {"judge_spread": stats.spread}),
         "unjudged_items": stats.unjudged_items,
     }
 
@@ -181,4 +182,16 @@ def judgement_json(judgement: Judgement) -> dict[str, Any]:
         "failures": list(judgement.failures),
         "cost_usd": to_usd(Microdollars(judgement.cost)),
         "keys": list(judgement.keys),
+        **council_json(judgement),
+    }
+
+
+def council_json(judgement: Judgement) -> dict[str, Any]:
+    """Return how the members of a council differ; nothing of any other judge."""
+    if not judgement.members:
+        return {}
+    return {
+        "spread": judgement.spread,
+        "tie": judgement.tie or None,
+        "members": msgspec.to_builtins(judgement.members),
     }

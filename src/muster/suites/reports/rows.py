@@ -9,7 +9,7 @@ from muster.suites.case import Case, Evaluator
 from muster.suites.journal import Subject
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import settle
-from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Status
+from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, MemberVerdict, Status
 from muster.text.thresholds import reaches
 from muster.text.words import one_line
 
@@ -157,6 +157,19 @@ def _reasons(result: CaseResult) -> Iterator[str]:
     for judgement in result.judgements:
         for failure in judgement.failures:
             yield f"judge {judgement.by or 'unnamed'}: {failure}"
+        if judgement.members:
+            yield f"council: {', '.join(council_words(judgement))}"
+
+
+def council_words(judgement: Judgement) -> list[str]:
+    """Return the verdict of each member of a council, and whether a tie was decided."""
+    return [*map(_member, judgement.members), *([judgement.tie] if judgement.tie else [])]
+
+
+def _member(member: MemberVerdict) -> str:
+    """Return the verdict of a member of a council."""
+    score = f"no verdict ({member.flaw})" if member.score is None else f"{member.score:.2f}"
+    return f"{member.member} {score}{' (won)' if member.won else ''}"
 
 
 def _check(check: CheckResult, *, told: bool) -> str:

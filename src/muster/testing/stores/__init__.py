@@ -4,7 +4,7 @@ Each check takes an empty, open store whose only configured secret is `SECRET`, 
 breaks the contract of `muster.store.base`.
 """
 
-from muster.testing.stores import batches, journal, leases, money, runs, signals
+from muster.testing.stores import batches, journal, leases, money, pool, questions, runs, signals, totals, users
 from muster.testing.stores.values import (
     DAY,
     DRIVER,
@@ -43,4 +43,8 @@ CHECKS: tuple[Check, ...] = (
     *leases.CHECKS,
     *batches.CHECKS,
     *signals.CHECKS,
+    *questions.CHECKS,
+    *pool.CHECKS,
+    *users.CHECKS,
+    *totals.CHECKS,
 )

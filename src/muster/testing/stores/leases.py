@@ -148,6 +148,16 @@ async def cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel(stor
     assert (over.state, over.ended_reason, over.ended_at) == (RunState.CANCELED, "canceled", NOW + 5)
 
 
+async def cancels_a_run_whose_result_comes_after_the_cancel(store: Store) -> None:
+    """A cancel wins over a result or a failure of which its driver tells before it has seen the cancel."""
+    for name, state in (("done", RunState.COMPLETED), ("broken", RunState.FAILED)):
+        run, claim = await driven(store, name)
+        await store.commands.cancel(run, NOW)
+        ending = RunRelease(state=state, reason="late", at=NOW + 5, result={"text": "late"})
+        over = await store.leases.release(run, claim.epoch, ending)
+        assert (over.state, over.ended_reason, over.result) == (RunState.CANCELED, "canceled", None)
+
+
 async def settles_only_what_the_same_driver_opened(store: Store) -> None:
     """What a driver takes back never touches the attempt of another, nor one that came in the same moment."""
     run, claim = await driven(store)
@@ -214,6 +224,7 @@ CHECKS: tuple[Check, ...] = (
     expires_the_run_of_a_dead_driver,
     cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel,
     cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel,
+    cancels_a_run_whose_result_comes_after_the_cancel,
     settles_only_what_the_same_driver_opened,
     lists_what_waits_for_a_worker_oldest_first,
     knows_which_workers_are_there,

@@ -4,15 +4,18 @@
 
 from dataclasses import replace
 
+from muster.domain.budget import Budgets, Level, lineage_level, part_level, run_level
 from muster.domain.entry import (
     Entry,
 )
 from muster.domain.errors import BadArgument, Conflict, NotFound
 from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
 from muster.domain.review import Opinion, Review
 from muster.domain.run import Origin, Reuse, RunState
 from muster.store.base import Baseline, RunRelease, Store
 from muster.testing.stores.values import (
+    DAY,
     NOW,
     SECRET,
     Check,
@@ -82,6 +85,52 @@ async def forgets_a_run_with_everything_in_it(store: Store) -> None:
     assert await store.journal.find(run, "k") is None
     assert await store.events.read(run, 0, 10) == []
     await raises(NotFound, store.commands.delete(run, NOW))
+
+
+async def forgets_the_budgets_of_a_lineage_with_its_last_run(store: Store) -> None:
+    """Budgets of parts stay while a run of their lineage is there; those of days stay for ever."""
+    run, claim = await driven(store)
+    lineage = (await stored(store, run)).lineage_level
+    part = Level(id=part_level(lineage, "a member"), cap=Microdollars(1000))
+    neighbour = Level(id=part_level(f"{lineage}0", "a member"), cap=Microdollars(1000))
+    opened = opening(run, claim.epoch, "k")
+    opened = opened._replace(levels=(*opened.levels, part, neighbour))
+    await store.journal.open(opened)
+    await store.journal.settle(settling(opened, replied()))
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
+    heir = replace(new_run("run2"), origin=Origin(run=run, reuse=Reuse.REPLIES), budgets=Budgets(lineage=lineage))
+    await store.runs.create(heir)
+    all_levels = [DAY.id, run_level(run), run_level(heir.id), lineage, part.id, neighbour.id]
+    await store.commands.delete(heir.id, NOW)
+    assert set(await store.runs.balances(all_levels)) == {*all_levels} - {run_level(heir.id)}
+    await store.commands.delete(run, NOW)
+    assert set(await store.runs.balances(all_levels)) == {DAY.id, neighbour.id}
+
+
+async def keeps_the_budgets_of_a_deleted_run_for_its_children(store: Store) -> None:
+    """Children count under the budgets of the run above them, which go with the last of these runs."""
+    parent = await store.runs.create(new_run("run1"))
+    above = (run_level(parent.id), parent.lineage_level)
+    for name in ("run2", "run3"):
+        budgets = Budgets(lineage=lineage_level(RunId(name)), above=above)
+        await store.runs.create(new_run(name, parent=parent.id, parent_key=name, budgets=budgets))
+    await store.commands.cancel(parent.id, NOW)
+    await store.commands.delete(parent.id, NOW)
+    await store.commands.delete(RunId("run2"), NOW)
+    assert set(await store.runs.balances(above)) == {*above}
+    await store.commands.delete(RunId("run3"), NOW)
+    assert not await store.runs.balances([*above, run_level(RunId("run2")), lineage_level(RunId("run3"))])
+
+
+async def keeps_the_budgets_of_a_run_whose_child_is_deleted(store: Store) -> None:
+    """What a child spent stays booked above it."""
+    parent = await store.runs.create(new_run("run1"))
+    above = (run_level(parent.id), parent.lineage_level)
+    budgets = Budgets(lineage=lineage_level(RunId("run2")), above=above)
+    child = await store.runs.create(new_run("run2", parent=parent.id, parent_key="c", budgets=budgets))
+    await store.commands.cancel(parent.id, NOW)
+    await store.commands.delete(child.id, NOW)
+    assert set(await store.runs.balances(above)) == {*above}
 
 
 async def restores_a_run_from_elsewhere(store: Store) -> None:
@@ -196,6 +245,9 @@ CHECKS: tuple[Check, ...] = (
     finds_runs_by_what_people_write,
     starts_a_child_once,
     forgets_a_run_with_everything_in_it,
+    forgets_the_budgets_of_a_lineage_with_its_last_run,
+    keeps_the_budgets_of_a_deleted_run_for_its_children,
+    keeps_the_budgets_of_a_run_whose_child_is_deleted,
     restores_a_run_from_elsewhere,
     keeps_the_newest_review_of_each_person,
     reviews_only_runs_that_are_here,

@@ -63,6 +63,29 @@ async def takes_each_signal_once_and_in_order(store: Store) -> None:
     assert not await store.signals.untaken(REVIEW.address, "review")
 
 
+async def gives_no_run_what_was_read_outside(store: Store) -> None:
+    """What is marked as read is returned once, in order, and stays in the history of its channel."""
+    run, claim = await driven(store)
+    for number in range(3):
+        await store.signals.send(replace(REVIEW, client_id=f"c{number}", payload=number))
+    assert [one.payload for one in await store.signals.mark_read(REVIEW.address, "review", 2)] == [0, 1]
+    taken = await store.signals.take(taking(run, claim.epoch, "k", most=10))
+    assert [one.payload for one in taken or ()] == [2]
+    assert not await store.signals.mark_read(REVIEW.address, "review", 2)
+    assert len(await store.signals.read(REVIEW.address, "review")) == 3
+
+
+async def takes_only_the_signals_that_are_named(store: Store) -> None:
+    """Others stay where they are, and one that somebody else has taken is not taken again."""
+    run, claim = await driven(store)
+    for number in range(3):
+        await store.signals.send(replace(REVIEW, client_id=f"c{number}", payload=number))
+    taken = await store.signals.take(replace(taking(run, claim.epoch, "a", most=10), only=(2,)))
+    assert [one.payload for one in taken or ()] == [1]
+    assert await store.signals.take(replace(taking(run, claim.epoch, "b", most=10), only=(2,))) is None
+    assert [one.payload for one in await store.signals.untaken(REVIEW.address, "review", 10)] == [0, 2]
+
+
 async def remembers_that_there_was_no_signal(store: Store) -> None:
     """A key that was asked for what is there, and found nothing, stays empty whatever comes later."""
     run, claim = await driven(store)
@@ -148,6 +171,15 @@ async def forgets_what_a_canceled_run_waited_for(store: Store) -> None:
     assert not await store.signals.read(REVIEW.address, "review")
 
 
+async def forgets_what_a_deleted_run_waited_for(store: Store) -> None:
+    """A run whose time is over is queued; deleted then, it is waited for by nobody."""
+    run, claim = await driven(store)
+    await store.leases.release(run, claim.epoch, waiting(replace(AWAITED, until=NOW + 50)))
+    assert await store.signals.wake(NOW + 50) == 1
+    await store.commands.delete(run, NOW + 51)
+    assert not await store.signals.due(NOW + 60)
+
+
 async def stores_no_secret_of_a_signal(store: Store) -> None:
     """Secrets are taken out of payloads and senders."""
     await store.signals.send(replace(REVIEW, payload={"text": f"use {SECRET}"}, sender=SECRET))
@@ -166,6 +198,8 @@ async def finds_the_newest_run_of_a_lineage(store: Store) -> None:
 
 CHECKS: tuple[Check, ...] = (
     takes_each_signal_once_and_in_order,
+    gives_no_run_what_was_read_outside,
+    takes_only_the_signals_that_are_named,
     remembers_that_there_was_no_signal,
     stores_a_client_id_once,
     lets_only_the_driver_take_signals,
@@ -173,6 +207,7 @@ CHECKS: tuple[Check, ...] = (
     queues_a_run_whose_time_to_wait_is_over,
     queues_the_root_when_a_child_receives,
     forgets_what_a_canceled_run_waited_for,
+    forgets_what_a_deleted_run_waited_for,
     stores_no_secret_of_a_signal,
     finds_the_newest_run_of_a_lineage,
 )

@@ -15,6 +15,7 @@ import yaml
 from yaml import events
 
 from muster.text.documents.tree import Items, Map, Plain, Unreadable, scalar
+from muster.text.documents.yaml_errors import plain_words
 from muster.text.files import CheckedStream, opened
 
 MOST_CASE = 8_000_000  # characters of one case, with everything that its aliases stand for; parts count as some
@@ -363,9 +364,8 @@ def _merged(found: Map) -> Map:
 def _unreadable(error: yaml.YAMLError, path: Path) -> Unreadable:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is not None:
-        words = ", ".join(part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part)
         hint = "; indent with spaces, not with tabs" if _has_tab(path, mark.line) else ""
-        return Unreadable(f"not valid YAML: {words}{hint}", mark.line + 1, mark.column + 1)
+        return Unreadable(f"not valid YAML: {plain_words(error)}{hint}", mark.line + 1, mark.column + 1)
     position = getattr(error, "position", None)
     line, column = _place_at(path, position) if isinstance(position, int) else (None, None)
     return Unreadable(f"not valid YAML: {getattr(error, 'reason', error)}", line, column)

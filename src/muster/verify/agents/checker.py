@@ -18,7 +18,7 @@ from muster.domain.errors import BadConfiguration, ReplayMiss
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
 from muster.text.redaction import Redactor, redact
-from muster.text.words import one_of
+from muster.text.words import choice_error
 from muster.verify.agents.answers import LONGEST_PATH, bounded
 from muster.verify.agents.model_agent import LONGEST_FAILURE, UNPARSED
 from muster.verify.findings.finding import Examined, Finding, Rejected
@@ -40,9 +40,7 @@ async def run_checker(
     """Run a checker over files below a root; its failure is a value, what stops the run passes through."""
     parser = PARSERS.get(verifier.parser)
     if parser is None:
-        raise BadConfiguration(
-            f"agent {verifier.name!r}: the parser must be {one_of(tuple(PARSERS))}, not {verifier.parser!r}"
-        )
+        raise BadConfiguration(f"agent {verifier.name!r}: the parser {choice_error(tuple(PARSERS), verifier.parser)}")
     check = _Check(ctx, verifier, root, files, key)
     try:
         return await check.run(parser)

@@ -5,7 +5,7 @@ from typing import TextIO, cast
 
 from muster.domain.errors import BadArgument
 from muster.reporting.files import Redacting
-from muster.text.words import one_of
+from muster.text.words import choice_error
 from muster.verify.reports.json_report import write_json
 from muster.verify.reports.junit import write_junit
 from muster.verify.reports.markdown import write_markdown
@@ -27,5 +27,5 @@ async def write_report(waves: WavesRun, report: VerifyReport, format_name: str, 
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
-        raise BadArgument(f"the format of a report must be {one_of(tuple(WRITERS))}, not {format_name!r}")
+        raise BadArgument(choice_error(tuple(WRITERS), format_name), argument="the format of a report")
     await writer(waves, report, cast(TextIO, Redacting(out)))

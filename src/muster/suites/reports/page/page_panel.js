@@ -82,10 +82,10 @@ function itemBox(item, row) {
 }
 
 function judgeBox(judge) {
-  const agreement = judge.agreement === null ? "" : `samples agree ${percent(judge.agreement)}`;
+  const agreement = judge.agreement === null ? "" : `${judge.members ? "members" : "samples"} agree ${percent(judge.agreement)}`;
   return make("div", { class: judge.failures.length ? "box open-end" : "box" },
     make("strong", { text: judge.by }), " ", make("span", { class: "soft small", text: [judge.model, judge.version, agreement].filter(Boolean).join(" · ") }),
-    ...judge.failures.map((text) => make("p", { class: "small", text: `no judgement: ${text}` })));
+    ...[...(judge.members || []), ...judge.failures.map((text) => `no judgement: ${text}`)].map((text) => make("p", { class: "small", text })));
 }
 
 function conversation(epoch) {

@@ -1,0 +1,88 @@
+"""The application that uvicorn serves: routes, one mapping of errors, and what every request must pass."""
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from muster.api.callers import Callers, read_networks, read_tokens
+from muster.api.errors import install_errors
+from muster.api.guards import (
+    Authentication,
+    Lifetime,
+    RequestIds,
+    RequestLimits,
+    RequestLog,
+    SourceChecks,
+    Sources,
+    Stopping,
+)
+from muster.api.routes import batches, battles, chains, councils, health, pool, runs, streams, suites, tasks, verify
+from muster.api.schema import install_schema
+from muster.api.sse import FrameCache
+from muster.app import Muster
+from muster.app.serving.starts import Starts
+from muster.settings import Settings
+
+ROUTERS = (
+    streams.router,
+    health.router,
+    runs.router,
+    battles.router,
+    suites.router,
+    chains.router,
+    councils.router,
+    verify.router,
+    tasks.router,
+    pool.router,
+    batches.router,
+)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+
+
+def create_app(
+    muster: Muster, settings: Settings, *, host: str = "127.0.0.1", lifetime: Lifetime | None = None
+) -> FastAPI:
+    """Return the application over an open Muster; `host` is the address that it is served at."""
+    app = FastAPI(
+        title="Muster",
+        summary="Runs of AI agents as durable work: started, watched and stopped.",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        middleware=guards(settings, host, lifetime or Lifetime(), muster.log),
+    )
+    app.state.muster, app.state.frames = muster, FrameCache()
+    app.state.starts = Starts(muster)
+    install_errors(app)
+    install_schema(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -> list[Middleware]:
+    """Return what every request must pass, the outermost first."""
+    serve = settings.serve
+    callers = Callers(read_tokens(settings), read_networks(serve.trusted_proxies))
+    return [
+        Middleware(RequestIds, log=log),
+        Middleware(Stopping, lifetime=lifetime),
+        Middleware(SourceChecks, sources=sources_of(settings, host)),
+        Middleware(Authentication, callers=callers),
+        Middleware(
+            RequestLimits,
+            body_bytes=serve.body_bytes,
+            body_secs=serve.body_secs,
+            request_secs=settings.request_timeout,
+        ),
+    ]
+
+
+def sources_of(settings: Settings, host: str) -> Sources:
+    """Return which hosts and origins a server at an address accepts."""
+    names = {name.lower() for name in settings.serve.allowed_hosts}
+    return Sources(
+        hosts=LOOPBACK | names | ({host.lower()} - ANY),
+        origins=settings.serve.allowed_origins,
+        any_address=host in ANY,
+    )

@@ -1,0 +1,142 @@
+"""What routes ask for by its type: the Muster of the caller, who asks, and a way to start runs once."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Query, Request, Response
+
+from muster.api.callers import RequestCaller, Scope
+from muster.app import Muster
+from muster.app.runs.handle import RunHandle
+from muster.app.serving.starts import Starts
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+from muster.domain.ids import RunId
+from muster.domain.run import Run, StartRequest
+
+MOST_KEY = 200  # characters of an idempotency key
+MOST_PAGE = 500  # rows
+LAST = "last"
+
+PageLimit = Annotated[int, Query(ge=1, le=MOST_PAGE, description="The most rows of one page.")]
+RunReference = Annotated[str, Query(min_length=1, max_length=200, description="The id or the name of a run.")]
+
+
+def _caller(request: Request) -> RequestCaller:
+    found: RequestCaller = request.state.caller
+    return found
+
+
+Caller = Annotated[RequestCaller, Depends(_caller)]
+
+
+def _server(request: Request) -> Muster:
+    found: Muster = request.app.state.muster
+    return found
+
+
+Server = Annotated[Muster, Depends(_server)]
+
+
+def _opened(muster: Server, caller: Caller) -> Muster:
+    return muster.acting_for(caller.user)
+
+
+Opened = Annotated[Muster, Depends(_opened)]
+
+
+def needs(scope: Scope) -> Any:
+    """Return the dependency of a route that only tokens with a scope may use."""
+
+    def require(caller: Caller) -> None:
+        caller.require(scope)
+
+    return Depends(require)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAudit:
+    """Writes what a request did to the audit log."""
+
+    muster: Muster
+    user: str  # empty: the local user
+    address: str
+    request_id: str
+
+    async def note(self, action: str, subject: str) -> None:
+        """Remember that the caller did something."""
+        await self.muster.audit.note(action, subject, client=self.address, request_id=self.request_id)
+
+
+def _audit(request: Request, muster: Opened, caller: Caller) -> RequestAudit:
+    return RequestAudit(muster, caller.name or "", caller.address, request.state.request_id)
+
+
+Audit = Annotated[RequestAudit, Depends(_audit)]
+Begin = Callable[[Muster], Awaitable[RunHandle | Run]]
+
+
+class RunStarter:
+    """Starts the run of this request, or finds the one that the same request started before."""
+
+    def __init__(self, starts: Starts, caller: RequestCaller, request: StartRequest, audit: RequestAudit) -> None:
+        self._starts, self._caller, self._request, self._audit = starts, caller, request, audit
+
+    async def start(self, response: Response, action: str, begin: Begin, *, run: str | None = None) -> Run:
+        """Return the run, with status 202 if it is new and 200 if it was known; `run` is an id the client chose."""
+        request = self._request
+        if run == LAST:
+            raise BadArgument("must not be `last`, which is the newest run", argument="id")
+        if run is not None and request.key is None:
+            request = replace(request, key=f"id:{run}")
+        user = replace(self._caller.user, request=request, run=None if run is None else RunId(run))
+
+        async def create(muster: Muster) -> Run:
+            made = await begin(muster)
+            return await made.run() if isinstance(made, RunHandle) else made
+
+        found = await self._starts.start(user, create)
+        response.status_code = 200 if found.known else 202
+        if not found.known:
+            await self._audit.note(action, found.run.id)
+        return found.run
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=MOST_KEY,
+        description="A key of the client's choice: the same request sent again under it starts nothing.",
+    ),
+]
+
+
+async def _starter(
+    request: Request, muster: Server, caller: Caller, audit: Audit, idempotency_key: IdempotencyKey = None
+) -> RunStarter:
+    if idempotency_key is not None and not idempotency_key.isprintable():
+        raise BadArgument("the Idempotency-Key must be printable")
+    asked = StartRequest(
+        client=caller.address,
+        key=None if idempotency_key is None else f"key:{idempotency_key}",
+        digest=_digest(request.url.path, await request.body()),
+    )
+    starts: Starts = request.app.state.starts
+    return RunStarter(starts, caller, asked, audit)
+
+
+def _digest(path: str, body: bytes) -> str:
+    """Return a digest of what is asked for; the order of keys and the space between them do not count."""
+    try:
+        value: Json = json.loads(body) if body else None
+        body = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    except ValueError:
+        pass  # the route refuses it
+    return sha256(path.encode() + b"\n" + body).hexdigest()
+
+
+Starter = Annotated[RunStarter, Depends(_starter)]

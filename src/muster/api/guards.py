@@ -1,0 +1,282 @@
+"""What a request must pass before a route sees it, as ASGI middlewares: id, host, origin, user, size and time."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from uuid import uuid4
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from muster.api.callers import Callers, Headers
+from muster.api.errors import RequestRefused, error_response, refusal_response
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HEADER_BYTES = 32_768  # of all headers of a request, with the path
+OPEN_PATHS = frozenset({"/healthz"})  # which need no token
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """Return the value of a header; None without it."""
+    headers: Headers = scope["headers"]
+    return next((value.decode("latin-1") for key, value in headers if key == name), None)
+
+
+RequestLog = Callable[..., None]  # takes the name of what happened, and its fields
+
+
+class RequestIds:
+    """Gives each request an id, its client's own if it has a proper one, and a line in the log."""
+
+    def __init__(self, app: ASGIApp, log: RequestLog) -> None:
+        self._app, self._log = app, log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request; an error that nobody expected becomes status 500 without its words."""
+        if scope["type"] != "http":
+            return
+        begun = time.monotonic()
+        given = header(scope, b"x-request-id") or ""
+        request_id = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        started, status, failure = False, 0, None
+
+        async def with_id(message: Message) -> None:
+            nonlocal started, status
+            if message["type"] == "http.response.start":
+                started, status = True, message["status"]
+                message = {**message, "headers": [*message["headers"], (b"x-request-id", request_id.encode())]}
+            await send(message)
+
+        try:
+            await self._app(scope, receive, with_id)
+        except RequestRefused as refused:
+            if started:
+                raise
+            await refusal_response(refused, request_id)(scope, receive, with_id)
+        except Exception as error:
+            failure = f"{type(error).__name__}: {error}"
+            if started:
+                raise
+            message = "something unexpected happened in the server; its log has more under this request_id"
+            await error_response(500, "internal", message, request_id)(scope, receive, with_id)
+            raise
+        finally:
+            caller = scope["state"].get("caller")
+            self._log(
+                "request",
+                request_id=request_id,
+                method=scope["method"],
+                path=scope["path"],
+                status=status,
+                milliseconds=round(1000 * (time.monotonic() - begun)),
+                user=caller.name if caller is not None else None,
+                **({} if failure is None else {"error": failure}),
+            )
+
+
+@dataclass(slots=True)
+class Lifetime:
+    """Whether the server is stopping; then requests are refused."""
+
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Stopping:
+    """Refuses requests while the server stops."""
+
+    def __init__(self, app: ASGIApp, lifetime: Lifetime) -> None:
+        self._app, self._lifetime = app, lifetime
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if self._lifetime.stopping.is_set():
+            raise RequestRefused(
+                503, "the server is stopping; try again when it runs again", headers={"retry-after": "5"}
+            )
+        await self._app(scope, receive, send)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """The hosts that requests may be addressed to and the origins of pages that may make them."""
+
+    hosts: Collection[str]
+    origins: Collection[str] = ()
+    any_address: bool = False  # it listens on every address, so a host that is an address cannot be a rebound name
+
+    def allows_host(self, host: str) -> bool:
+        """Return whether a Host header names this server; another name may be one rebound to its address."""
+        name = host_name(host)
+        return name in self.hosts or (self.any_address and _is_address(name))
+
+    def allows_origin(self, origin: str, host: str) -> bool:
+        """Return whether a page of an origin may make a request: one of this server itself, or an allowed one."""
+        return origin in self.origins or origin in (f"http://{host}", f"https://{host}")
+
+
+def host_name(host: str) -> str:
+    """Return a Host header without its port, in lower case, an IPv6 address without brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class SourceChecks:
+    """Refuses requests for other hosts, which a rebound name would make, and those of pages elsewhere."""
+
+    def __init__(self, app: ASGIApp, sources: Sources) -> None:
+        self._app, self._sources = app, sources
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request; a preflight of an allowed page is answered here."""
+        host, origin = header(scope, b"host") or "", header(scope, b"origin")
+        if not self._sources.allows_host(host):
+            raise RequestRefused(403, "the Host header does not name this server; see serve.allowed_hosts")
+        if origin is None:
+            await self._app(scope, receive, send)
+            return
+        if not self._sources.allows_origin(origin, host):
+            raise RequestRefused(403, "pages of this origin may not use this server; see serve.allowed_origins")
+        shared = [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
+        if scope["method"] == "OPTIONS" and header(scope, b"access-control-request-method") is not None:
+            await Response(status_code=204, headers=PREFLIGHT | _text(shared))(scope, receive, send)
+            return
+
+        async def with_origin(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *shared]}
+            await send(message)
+
+        await self._app(scope, receive, with_origin)
+
+
+PREFLIGHT = {
+    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id, x-request-id",
+    "access-control-max-age": "600",
+}
+
+
+def _text(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
+
+
+class Authentication:
+    """Finds out who asks; without a valid token nothing of the server is to be seen, not even what it has."""
+
+    def __init__(self, app: ASGIApp, callers: Callers) -> None:
+        self._app, self._callers = app, callers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        peer = scope.get("client")
+        caller = self._callers.identify(peer[0] if peer else "", scope["headers"])
+        if caller is None and scope["path"] not in OPEN_PATHS:
+            raise RequestRefused(
+                401,
+                "a valid token is needed: send the header Authorization: Bearer SECRET",
+                headers={"www-authenticate": "Bearer"},
+            )
+        scope["state"]["caller"] = caller
+        await self._app(scope, receive, send)
+
+
+class RequestLimits:
+    """Bounds what a request may be: the size of its headers and body, their kind, and the time that they take."""
+
+    def __init__(self, app: ASGIApp, *, body_bytes: int, body_secs: float, request_secs: float) -> None:
+        self._app, self._body_bytes = app, body_bytes
+        self._body_secs, self._request_secs = body_secs, request_secs
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request; the whole body is read before a route sees it."""
+        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > HEADER_BYTES:
+            raise RequestRefused(431, f"the headers of a request may have {HEADER_BYTES:,} bytes")
+        body = await self._body(scope, receive)
+        if body and scope["method"] in WRITES:
+            _require_json(scope)
+        await self._within_time(scope, _replayed(body, receive), send)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        declared = header(scope, b"content-length") or "0"
+        if not declared.isascii() or not declared.isdigit() or int(declared) > self._body_bytes:
+            raise self._too_large()
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._body_secs):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RequestRefused(400, "the connection was closed before the body was there")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._body_bytes:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise RequestRefused(
+                408,
+                f"the body of the request did not arrive within {self._body_secs:g} seconds",
+                headers={"connection": "close"},
+            ) from None
+
+    def _too_large(self) -> RequestRefused:
+        # The connection stays open: closed while the client still sends, it would be cut before it has read this.
+        return RequestRefused(413, f"the body of a request may have {self._body_bytes:,} bytes")
+
+    async def _within_time(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_stream(scope):
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._request_secs) as timer:
+                await self._app(scope, receive, send)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise RequestRefused(
+                504, f"the request took more than {self._request_secs:g} seconds; what it started goes on"
+            ) from None
+
+
+def _is_stream(scope: Scope) -> bool:
+    """Return whether a response may take any time."""
+    path: str = scope["path"]
+    is_named = path.startswith("/api/stream/") or path.endswith("/stream")
+    return is_named or "text/event-stream" in (header(scope, b"accept") or "")
+
+
+def _require_json(scope: Scope) -> None:
+    kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestRefused(415, "the body must be JSON, with the header Content-Type: application/json")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body which was read, and then what comes after it."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if not given:
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return replay

@@ -1,0 +1,41 @@
+"""Batches: listed, shown and canceled. One batch can hold calls of many users, so this is for `admin`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from muster.api.dependencies import Audit, Opened, PageLimit, needs
+from muster.app.views.runs import batch_stats_view, batch_view
+from muster.domain.batch import BatchState
+
+router = APIRouter(prefix="/api/batches", tags=["batches"])
+ADMIN = [needs("admin")]
+
+
+@router.get("", dependencies=ADMIN)
+async def list_batches(
+    muster: Opened, state: Annotated[list[BatchState] | None, Query()] = None, limit: PageLimit = 50
+) -> dict[str, Any]:
+    """Return the newest batches."""
+    return {"batches": [batch_view(batch) for batch in await muster.batches.list(state or (), limit)]}
+
+
+@router.get("/stats", dependencies=ADMIN)
+async def batch_stats(muster: Opened, since: Annotated[float, Query(ge=0, le=1e11)] = 0.0) -> dict[str, Any]:
+    """Return how long batches took, how they ended, and what they saved; since a time in seconds since 1970."""
+    return batch_stats_view(await muster.batches.stats(since), since)
+
+
+@router.get("/{batch_id}", dependencies=ADMIN)
+async def show_batch(muster: Opened, batch_id: str) -> dict[str, Any]:
+    """Return a batch, with how many calls of which runs it holds."""
+    batch = await muster.batches.find(batch_id)
+    return batch_view(batch, await muster.batches.runs(batch.id))
+
+
+@router.post("/{batch_id}/cancel", dependencies=ADMIN)
+async def cancel_batch(muster: Opened, audit: Audit, batch_id: str) -> dict[str, Any]:
+    """Cancel a batch at the provider; the results that it has are kept."""
+    batch = await muster.batches.cancel(await muster.batches.find(batch_id))
+    await audit.note("cancel batch", batch.id)
+    return batch_view(batch)

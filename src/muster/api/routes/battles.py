@@ -1,0 +1,138 @@
+"""Battles and scale tests: started, followed by polling, and canceled; names in camelCase."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from muster.api.bodies import BattleBody, ScaleBody
+from muster.api.dependencies import Audit, Opened, Starter, needs
+from muster.api.routes.streams import Streaming
+from muster.app import Muster
+from muster.app.battles.battles import BattleSpec
+from muster.app.battles.scales import BattleGoal
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.views.battles import (
+    battle_status_view,
+    decisions_view,
+    messages_view,
+    scale_status_view,
+    scale_view,
+    started_battle_view,
+    started_scale_view,
+)
+
+router = APIRouter(prefix="/api", tags=["battles"])
+READ, START = [needs("read")], [needs("start")]
+
+
+@router.post("/battles/start", dependencies=START, status_code=202)
+async def start_battle(starter: Starter, response: Response, body: BattleBody) -> dict[str, Any]:
+    """Start a battle."""
+
+    async def begin(muster: Muster) -> RunHandle:
+        return await muster.battles.submit(_battle(muster, body), _options(muster, body))
+
+    return started_battle_view(await starter.start(response, "start battle", begin, run=body.client_id))
+
+
+def _battle(muster: Muster, body: BattleBody) -> BattleSpec:
+    """Return the battle that a request asks for; the time limit is at most that of requests."""
+    programs = [str(one["agent"]) for one in body.validators if one.get("agent")]
+    muster.library.require_agents([body.agent, body.counterpart, body.judge, body.confirm_judge, *programs])
+    longest = muster.settings.request_timeout
+    return muster.battles.spec(
+        body.agent,
+        body.counterpart,
+        goal=body.goal or "",
+        judge=body.judge,
+        confirm_judge=body.confirm_judge,
+        validators=body.validators,
+        models=muster.library.agents,
+        system_prompt=body.system_prompt,
+        user_message=body.user_message,
+        message_limit=body.message_limit,
+        max_tokens=body.max_tokens,
+        temperature=body.temperature,
+        plateau_turns=body.plateau_turns,
+        timeout_secs=min(body.timeout_secs or longest, longest),
+    )
+
+
+def _options(muster: Muster, body: BattleBody) -> RunOptions:
+    tags = () if body.model is None else (f"agent:{body.agent_id}",)
+    return muster.runs.options(budget_usd=body.budget_usd, tags=tags)
+
+
+@router.get("/battles/{run_id}/status", dependencies=READ, response_model=None)
+async def battle_status(muster: Opened, streaming: Streaming, run_id: str) -> dict[str, Any] | Response:
+    """Return how a battle stands; as a stream of its events for clients that accept `text/event-stream`."""
+    status = await muster.battles.status(run_id)
+    return await streaming.response(muster, run_id) if streaming.wanted else battle_status_view(status)
+
+
+@router.get("/battles/{run_id}/messages", dependencies=READ)
+async def battle_messages(
+    muster: Opened,
+    run_id: str,
+    since_seq: Annotated[int, Query(alias="sinceSeq", ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    page: Annotated[int | None, Query(ge=1, le=2**40, description="Instead of sinceSeq: pages of `limit`.")] = None,
+) -> dict[str, Any]:
+    """Return the messages of a battle after a number, and `nextSeq` to go on with."""
+    after = since_seq if page is None else (page - 1) * limit
+    return messages_view(await muster.battles.messages(run_id, after, limit))
+
+
+@router.get("/battles/{run_id}/decisions", dependencies=READ)
+async def battle_decisions(muster: Opened, run_id: str) -> list[dict[str, Any]]:
+    """Return what validators and judges decided, in order."""
+    return decisions_view(await muster.battles.decisions(run_id))
+
+
+@router.post("/battles/{run_id}/cancel", dependencies=START)
+async def cancel_battle(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+    """Cancel a battle; what was said stays."""
+    run = await muster.battles.cancel(run_id)
+    await audit.note("cancel", run.id)
+    return {"acknowledged": True}
+
+
+@router.post("/scale/start", dependencies=START, status_code=202)
+async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> dict[str, Any]:
+    """Start a scale test; the operator's limits hold for its battles and how many are played at a time."""
+
+    async def begin(muster: Muster) -> RunHandle:
+        muster.library.require_agents([body.reviser])
+        spec = muster.battles.scales.spec(
+            _battle(muster, body),
+            runs=body.run_count,
+            concurrency=body.concurrency,
+            goals=[BattleGoal(goal=g.goal, persona=g.persona, user_message=g.user_message) for g in body.goals],
+            min_goal_rate=body.min_goal_rate,
+            reviser=body.reviser,
+            try_revised=body.try_revised,
+        )
+        return await muster.battles.scales.submit(spec, _options(muster, body))
+
+    return started_scale_view(await starter.start(response, "start scale test", begin, run=body.client_id))
+
+
+@router.get("/scale/{run_id}/status", dependencies=READ)
+async def scale_status(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return how a scale test stands."""
+    return scale_status_view(await muster.battles.scales.status(run_id))
+
+
+@router.get("/scale/{run_id}/report", dependencies=READ)
+async def scale_report(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return what a scale test came to; 409 before its end."""
+    return scale_view(await muster.battles.scales.result(run_id))
+
+
+@router.post("/scale/{run_id}/cancel", dependencies=START)
+async def cancel_scale(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+    """Cancel a scale test with all its battles; what was said stays."""
+    run = await muster.battles.scales.cancel(run_id)
+    await audit.note("cancel", run.id)
+    return {"acknowledged": True}

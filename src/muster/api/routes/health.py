@@ -1,0 +1,34 @@
+"""Whether the server is up, its metrics, and what users did."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import PlainTextResponse
+
+from muster.api.dependencies import Opened, PageLimit, Server, needs
+from muster.app.views.service import audit_view
+
+router = APIRouter(tags=["server"])
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@router.get("/healthz")
+async def healthz(muster: Server) -> dict[str, Any]:
+    """Return whether the server is up and its store can be written to."""
+    shortage = await muster.store.shortage()
+    return {"status": "ok" if shortage is None else "read_only"}
+
+
+@router.get("/metrics", dependencies=[needs("read")], response_class=PlainTextResponse)
+async def metrics(muster: Server) -> PlainTextResponse:
+    """Return sums over all runs, of all users, in the text format of Prometheus."""
+    return PlainTextResponse(await muster.metrics(sse_watchers=muster.runs.watchers), media_type=PROMETHEUS)
+
+
+@router.get("/api/audit", dependencies=[needs("admin")])
+async def list_audit(
+    muster: Opened, before: Annotated[int | None, Query(ge=0, le=2**62)] = None, limit: PageLimit = 100
+) -> dict[str, Any]:
+    """Return what users started, reviewed and canceled, the newest first."""
+    found = await muster.audit.list(before=before, limit=limit)
+    return {"records": [audit_view(one) for one in found], "next": found[-1].seq if len(found) == limit else None}

@@ -1,0 +1,115 @@
+"""The pool: its state, its slots, shared texts and messages. What all users share is for `admin`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from muster.api.bodies import DrainBody, ScaleSlotsBody, TextBody
+from muster.api.dependencies import Audit, Opened, needs
+from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
+
+router = APIRouter(prefix="/api/pool", tags=["pool"])
+ADMIN = [needs("admin")]
+
+
+@router.get("", dependencies=ADMIN)
+async def pool_status(muster: Opened) -> dict[str, Any]:
+    """Return slots, tasks, cost and who drives the pool."""
+    return pool_view(await muster.pool.status())
+
+
+@router.get("/slots", dependencies=ADMIN)
+async def list_slots(
+    muster: Opened,
+    name: Annotated[str | None, Query(max_length=200)] = None,
+    role: Annotated[str | None, Query(max_length=200)] = None,
+    state: Annotated[str | None, Query(pattern="^(idle|busy|stopped|errored)$")] = None,
+) -> dict[str, Any]:
+    """Return the slots."""
+    return {"slots": [slot_view(slot) for slot in await muster.pool.slots(name=name, role=role, state=state)]}
+
+
+@router.get("/metrics", dependencies=ADMIN)
+async def pool_metrics(
+    muster: Opened,
+    since: Annotated[float, Query(ge=0, le=1e11)] = 0.0,
+    until: Annotated[float | None, Query(ge=0, le=1e11)] = None,
+    tag: Annotated[list[str] | None, Query(max_length=20)] = None,
+    model: Annotated[str | None, Query(max_length=200)] = None,
+) -> dict[str, Any]:
+    """Return how tasks ended, what they cost and how long they took; times in seconds since 1970."""
+    return metrics_view(await muster.pool.metrics(since=since, until=until, tags=tag or (), model=model))
+
+
+@router.post("/scale", dependencies=ADMIN)
+async def scale_pool(muster: Opened, audit: Audit, body: ScaleSlotsBody) -> dict[str, Any]:
+    """Change how many slots there are; busy ones go when their task ends."""
+    slots = await muster.pool.scale(body.slots)
+    await audit.note("scale", "pool")
+    return {"slots": [slot_view(slot) for slot in slots]}
+
+
+@router.post("/drain", dependencies=ADMIN)
+async def drain_pool(muster: Opened, audit: Audit, body: DrainBody | None = None) -> dict[str, Any]:
+    """Refuse new tasks, wait for those that run, and stop all slots."""
+    found = await muster.pool.drain((body or DrainBody()).timeout_secs)
+    await audit.note("drain", "pool")
+    return pool_view(found)
+
+
+@router.get("/context", dependencies=ADMIN)
+async def list_context(muster: Opened) -> dict[str, Any]:
+    """Return the texts that are added to the prompts of every slot."""
+    return {"context": dict(await muster.pool.context())}
+
+
+@router.get("/context/{name}", dependencies=ADMIN)
+async def get_context(muster: Opened, name: str) -> dict[str, Any]:
+    """Return one of the texts that are added to the prompts of every slot."""
+    return {"name": name, "text": await muster.pool.context_text(name)}
+
+
+@router.put("/context/{name}", dependencies=ADMIN)
+async def set_context(muster: Opened, audit: Audit, name: str, body: TextBody) -> dict[str, Any]:
+    """Set a text that is added to the prompts of every slot."""
+    await muster.pool.set_context(name, body.text)
+    await audit.note("set context", name)
+    return {"name": name, "text": body.text}
+
+
+@router.delete("/context/{name}", dependencies=ADMIN)
+async def delete_context(muster: Opened, audit: Audit, name: str) -> dict[str, Any]:
+    """Delete a text that is added to the prompts of every slot."""
+    await muster.pool.delete_context(name)
+    await audit.note("delete context", name)
+    return {"deleted": name}
+
+
+@router.get("/slots/{slot}/messages", dependencies=ADMIN)
+async def list_messages(muster: Opened, slot: str) -> dict[str, Any]:
+    """Return the messages that a slot has not read; they stay unread."""
+    return {"messages": [message_view(one) for one in await muster.pool.unread(slot)]}
+
+
+@router.post("/slots/{slot}/messages", dependencies=ADMIN, status_code=201)
+async def send_message(muster: Opened, audit: Audit, slot: str, body: TextBody) -> dict[str, Any]:
+    """Send a message to a slot; its agent gets it once."""
+    sent = await muster.pool.send(slot, body.text, sender=audit.user)
+    await audit.note("message", slot)
+    return message_view(sent)
+
+
+@router.post("/slots/{slot}/messages/read", dependencies=ADMIN)
+async def read_messages(muster: Opened, audit: Audit, slot: str) -> dict[str, Any]:
+    """Return the messages that a slot has not read and count them as read."""
+    found = await muster.pool.read(slot)
+    await audit.note("read messages", slot)
+    return {"messages": [message_view(one) for one in found]}
+
+
+@router.post("/messages", dependencies=ADMIN, status_code=201)
+async def broadcast(muster: Opened, audit: Audit, body: TextBody) -> dict[str, Any]:
+    """Send a message to every slot that is not stopped."""
+    names = await muster.pool.broadcast(body.text, sender=audit.user)
+    await audit.note("message", "all slots")
+    return {"slots": list(names)}

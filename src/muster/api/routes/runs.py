@@ -1,0 +1,160 @@
+"""Runs: listed, shown, canceled, resumed and forked; their calls, events, reports, questions and answers."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from muster.api.bodies import AnswerBody, AskBody, ForkBody, ResumeBody
+from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.app import Muster
+from muster.app.runs.ask import Question
+from muster.app.runs.handle import RunHandle
+from muster.app.views.runs import (
+    answer_view,
+    call_view,
+    details_view,
+    entry_view,
+    listed_run_view,
+    question_view,
+    queued_run_view,
+    run_view,
+)
+from muster.domain.run import Run, RunState
+
+router = APIRouter(tags=["runs"])
+READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
+
+ReportFormat = Literal["json", "junit", "sarif", "markdown", "html"]
+MEDIA = {
+    "json": "application/json",
+    "junit": "application/xml",
+    "sarif": "application/sarif+json",
+    "markdown": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+}
+
+
+@router.get("/api/runs", dependencies=READ)
+async def list_runs(
+    muster: Opened,
+    state: Annotated[list[RunState] | None, Query()] = None,
+    workload: Annotated[list[str] | None, Query(max_length=20)] = None,
+    after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
+    limit: PageLimit = 50,
+) -> dict[str, Any]:
+    """Return a page of runs, the newest first, without children of other runs."""
+    found = await muster.runs.page(state or (), workloads=workload or (), roots=True, after=after, limit=limit)
+    views = [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found]
+    return {"runs": views, "next": found[-1].id if len(found) == limit else None}
+
+
+@router.get("/api/runs/{run_id}", dependencies=READ)
+async def show_run(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return a run, with the questions that it waits for people to answer."""
+    return details_view(await muster.runs.details(run_id))
+
+
+@router.get("/api/runs/{run_id}/calls", dependencies=READ)
+async def list_calls(
+    muster: Opened,
+    run_id: str,
+    after: Annotated[str | None, Query(max_length=1000, description="`next` of the page before.")] = None,
+    limit: PageLimit = 100,
+) -> dict[str, Any]:
+    """Return a page of the calls of a run, in their order, without texts."""
+    found = await muster.runs.calls(run_id, after=after, limit=limit)
+    return {"calls": [entry_view(one) for one in found], "next": found[-1].key if len(found) == limit else None}
+
+
+@router.get("/api/runs/{run_id}/call", dependencies=READ)
+async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
+    """Return one call of a run with its request, its reply and its attempts."""
+    return call_view(await muster.runs.call(run_id, key))
+
+
+@router.get("/api/runs/{run_id}/report", dependencies=READ)
+async def report(
+    muster: Opened, run_id: str, format_: Annotated[ReportFormat, Query(alias="format")] = "json"
+) -> Response:
+    """Return the report of a suite run, a verification or a council."""
+    found = await muster.report(run_id)
+    headers = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
+    return Response(await found.text(format_), media_type=MEDIA[format_], headers=headers)
+
+
+@router.post("/api/runs/{run_id}/cancel", dependencies=START)
+async def cancel_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+    """Cancel a run and its batches; its replies stay."""
+    run = await muster.runs.cancel(run_id)
+    await audit.note("cancel", run.id)
+    return run_view(run)
+
+
+@router.post("/api/runs/{run_id}/resume", dependencies=START, status_code=202)
+async def resume_run(
+    muster: Opened, starter: Starter, response: Response, run_id: str, body: ResumeBody | None = None
+) -> dict[str, Any]:
+    """Go on with a run; one that failed, was canceled or timed out goes on as a new one."""
+
+    async def begin(muster: Muster) -> Run:
+        prepared = await muster.prepare_resume(run_id, budget_usd=body.budget_usd if body else None, here=False)
+        return await muster.runs.queue(prepared.id)
+
+    return await _queued(muster, await starter.start(response, "resume", begin))
+
+
+@router.post("/api/runs/{run_id}/fork", dependencies=START, status_code=202)
+async def fork_run(muster: Opened, starter: Starter, response: Response, run_id: str, body: ForkBody) -> dict[str, Any]:
+    """Start a run that repeats one call of another and all later ones."""
+
+    async def begin(muster: Muster) -> Run:
+        forked = await muster.runs.fork(run_id, body.from_key, budget_usd=body.budget_usd)
+        return await muster.runs.queue(forked.id)
+
+    return await _queued(muster, await starter.start(response, "fork", begin))
+
+
+async def _queued(muster: Muster, run: Run) -> dict[str, Any]:
+    return queued_run_view(run, await muster.runs.batches_of(run.id), await muster.runs.workers())
+
+
+@router.delete("/api/runs/{run_id}", dependencies=[needs("admin")])
+async def delete_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+    """Delete a run with everything in it."""
+    deleted = await muster.runs.delete([run_id])
+    await audit.note("delete", deleted[0])
+    return {"deleted": list(deleted)}
+
+
+@router.get("/api/runs/{run_id}/questions", dependencies=READ)
+async def list_questions(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return what a run waits for people to answer."""
+    return {"questions": [question_view(one) for one in await muster.runs.questions(run_id)]}
+
+
+@router.post("/api/runs/{run_id}/answer", dependencies=REVIEW)
+async def answer_question(muster: Opened, audit: Audit, run_id: str, body: AnswerBody) -> dict[str, Any]:
+    """Answer a question of a run; the same client_id twice answers once."""
+    sender = audit.user
+    found = await muster.runs.answer(run_id, body.text, key=body.key, sender=sender, client_id=body.client_id)
+    await audit.note("answer", found.sent.run)
+    return answer_view(found)
+
+
+@router.post("/api/ask", dependencies=START, status_code=202)
+async def ask(starter: Starter, response: Response, body: AskBody) -> dict[str, Any]:
+    """Start the run of one question; its reply is the call `ask` of the run."""
+
+    async def begin(muster: Muster) -> RunHandle:
+        muster.library.require_agents([body.agent])
+        question = Question(
+            agent=body.agent,
+            prompt=body.prompt,
+            system=body.system,
+            max_tokens=body.max_tokens,
+            temperature=body.temperature,
+            seed=body.seed,
+        )
+        return await muster.submit_question(question, muster.runs.options(**body.options()))
+
+    return run_view(await starter.start(response, "start ask", begin, run=body.id))

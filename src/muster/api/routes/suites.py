@@ -1,0 +1,89 @@
+"""Suites: started by their names in the library, compared, and reviewed."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from muster.api.bodies import ReviewBody, SuiteBody
+from muster.api.dependencies import Audit, Opened, RunReference, Starter, needs
+from muster.app import Muster
+from muster.app.runs.handle import RunHandle
+from muster.app.serving.library import LibraryKind
+from muster.app.suites.reviews import ReviewDraft
+from muster.app.suites.suites import SuiteChoice
+from muster.app.suites.values import ComparisonTerms
+from muster.app.views.runs import run_view
+from muster.app.views.service import library_view
+from muster.app.views.suites import baseline_view, comparison_view, review_view, reviews_view
+
+router = APIRouter(tags=["suites"])
+READ = [needs("read")]
+Share = Annotated[float, Query(gt=0, lt=1)]
+
+
+@router.get("/api/agents", dependencies=READ)
+async def list_agents(muster: Opened) -> dict[str, Any]:
+    """Return the agents that requests may name."""
+    return {"agents": [{"name": name} for name in muster.library.agents]}
+
+
+@router.get("/api/library", dependencies=READ)
+async def list_library(muster: Opened) -> dict[str, Any]:
+    """Return the suites, chains and councils that requests may name."""
+    return library_view(muster.library.items())
+
+
+@router.post("/api/suites/start", dependencies=[needs("start")], status_code=202)
+async def start_suite(starter: Starter, response: Response, body: SuiteBody) -> dict[str, Any]:
+    """Start a run of suites."""
+
+    async def begin(muster: Muster) -> RunHandle:
+        muster.library.require_agents(body.agents)
+        paths = [str(muster.library.find(LibraryKind.SUITE, name)) for name in body.suites]
+        spec = await muster.suites.spec(SuiteChoice(given=body.chosen(paths, muster.library.judge(body.judge))))
+        return await muster.suites.submit(spec, muster.runs.options(**body.options()))
+
+    return run_view(await starter.start(response, "start suite", begin, run=body.id))
+
+
+@router.get("/api/compare", dependencies=READ)
+async def compare(
+    muster: Opened,
+    a: RunReference,
+    b: RunReference,
+    threshold: Share = 0.05,
+    alpha: Share = 0.05,
+    subject: Annotated[str | None, Query(max_length=200)] = None,
+) -> dict[str, Any]:
+    """Compare two suite runs or baselines, paired by case and epoch."""
+    terms = ComparisonTerms(threshold=threshold, alpha=alpha)
+    return comparison_view(await muster.suites.compare(a, b, terms, subject=subject))
+
+
+@router.get("/api/baselines", dependencies=[needs("admin")])
+async def list_baselines(muster: Opened) -> dict[str, Any]:
+    """Return the baselines."""
+    return {"baselines": [baseline_view(one) for one in await muster.suites.baselines.list()]}
+
+
+@router.get("/api/reviews", dependencies=READ)
+async def list_reviews(muster: Opened, run: RunReference) -> dict[str, Any]:
+    """Return the reviews of a suite run and how far they agree with the judge."""
+    found, reviewed = await muster.suites.reviews(run)
+    return reviews_view(found.id, reviewed)
+
+
+@router.post("/api/reviews", dependencies=[needs("review")], status_code=201)
+async def add_review(muster: Opened, audit: Audit, body: ReviewBody) -> dict[str, Any]:
+    """Add what a person thinks of the verdict on a case."""
+    draft = ReviewDraft(
+        case=body.case,
+        opinion=body.opinion,
+        note=body.note,
+        by=audit.user,
+        epoch=body.epoch,
+        subject=body.subject,
+    )
+    added = await muster.suites.review(body.run, draft)
+    await audit.note("review", added.review.run)
+    return review_view(added.review)

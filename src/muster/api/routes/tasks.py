@@ -1,0 +1,158 @@
+"""Tasks: submitted, listed, claimed, reviewed, canceled and tried again."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, TaskBody
+from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.app import Muster
+from muster.app.pool.values import TaskSpec, TaskState
+from muster.app.views.pool import log_view, overlaps_view, result_view, task_view
+from muster.domain.run import Run
+
+router = APIRouter(prefix="/api/tasks", tags=["tasks"])
+READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
+
+
+@router.get("", dependencies=READ)
+async def list_tasks(
+    muster: Opened,
+    state: Annotated[list[TaskState] | None, Query()] = None,
+    slot: Annotated[str | None, Query(max_length=200)] = None,
+    tag: Annotated[str | None, Query(max_length=200)] = None,
+    limit: PageLimit = 50,
+) -> dict[str, Any]:
+    """Return the newest tasks."""
+    found = await muster.pool.tasks.list(state or (), tag=tag, slot=slot, limit=limit)
+    return {"tasks": [task_view(task) for task in found]}
+
+
+@router.post("", dependencies=START, status_code=202)
+async def submit_task(starter: Starter, response: Response, muster: Opened, body: TaskBody) -> dict[str, Any]:
+    """Queue a task for a slot of the pool."""
+
+    async def begin(muster: Muster) -> Run:
+        muster.library.require_agents([body.agent, body.model])
+        task = await muster.pool.tasks.submit(
+            _spec(body), tags=body.tags, name=body.name, timeout=body.timeout_secs, continues=body.continues
+        )
+        return task.run
+
+    run = await starter.start(response, "submit task", begin)
+    return task_view(await muster.pool.tasks.of(await muster.runs.newest_of_lineage(run)))
+
+
+def _spec(body: TaskBody) -> TaskSpec:
+    chosen = {"model": body.model, "effort": body.effort, "max_turns": body.max_turns}
+    return TaskSpec(
+        prompt=body.prompt,
+        agent=body.agent,
+        slot=body.slot,
+        role=body.role,
+        tags=tuple(body.slot_tags),
+        system=body.system,
+        schema=body.output_schema,
+        settings={name: value for name, value in chosen.items() if value is not None},
+        review=body.review,
+        max_rejections=body.max_rejections,
+        after=tuple(body.after),
+        priority=body.priority,
+        budget_usd=body.budget_usd,
+    )
+
+
+@router.post("/claim/{slot}", dependencies=[needs("admin")])
+async def claim_task(muster: Opened, audit: Audit, slot: str) -> dict[str, Any]:
+    """Give the oldest pending task that fits to a slot; null when there is none."""
+    task = await muster.pool.tasks.claim(slot)
+    if task is not None:
+        await audit.note("claim", task.id)
+    return {"task": None if task is None else task.id}
+
+
+@router.get("/{task_id}", dependencies=READ)
+async def show_task(muster: Opened, task_id: str) -> dict[str, Any]:
+    """Return a task as it stands."""
+    return task_view(await muster.pool.tasks.get(task_id))
+
+
+@router.get("/{task_id}/result", dependencies=READ)
+async def task_result(muster: Opened, task_id: str) -> dict[str, Any]:
+    """Return a task with its output, and the files that other tasks changed too."""
+    task = await muster.pool.tasks.get(task_id)
+    return result_view(task, await muster.pool.trees.overlaps(task.id))
+
+
+@router.get("/{task_id}/diff", dependencies=READ)
+async def task_diff(muster: Opened, task_id: str) -> dict[str, Any]:
+    """Return what a task changed in its worktree, as a patch."""
+    task = await muster.pool.tasks.get(task_id)
+    shared = await muster.pool.trees.overlaps(task.id)
+    return {"diff": await muster.pool.trees.diff(task.id)} | overlaps_view(shared)
+
+
+@router.get("/{task_id}/logs", dependencies=READ)
+async def task_logs(muster: Opened, task_id: str) -> dict[str, Any]:
+    """Return what happened to a task so far and what its agent wrote."""
+    return {"log": [log_view(one) async for one in muster.pool.monitor.logs(task_id)]}
+
+
+@router.post("/{task_id}/approve", dependencies=REVIEW)
+async def approve_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
+    """Approve a task that waits for its review."""
+    task = await muster.pool.tasks.approve(task_id, sender=audit.user)
+    await audit.note("approve", task.id)
+    return task_view(task)
+
+
+@router.post("/{task_id}/reject", dependencies=REVIEW)
+async def reject_task(muster: Opened, audit: Audit, task_id: str, body: FeedbackBody) -> dict[str, Any]:
+    """Reject a task that waits for its review; it is done again with all feedback."""
+    task = await muster.pool.tasks.reject(task_id, body.feedback, sender=audit.user)
+    await audit.note("reject", task.id)
+    return task_view(task)
+
+
+@router.post("/{task_id}/allow", dependencies=REVIEW)
+async def allow_task(muster: Opened, audit: Audit, task_id: str, body: AllowBody | None = None) -> dict[str, Any]:
+    """Grant what a task asks permission for, to its end."""
+    tool = body.tool if body else None
+    task = await muster.pool.tasks.allow(task_id, tool=tool, sender=audit.user)
+    await audit.note("allow", task.id)
+    return task_view(task)
+
+
+@router.post("/{task_id}/deny", dependencies=REVIEW)
+async def deny_task(muster: Opened, audit: Audit, task_id: str, body: DenyBody | None = None) -> dict[str, Any]:
+    """Deny what a task asks permission for; its agent goes on without it."""
+    reason = body.reason if body else ""
+    task = await muster.pool.tasks.deny(task_id, reason, sender=audit.user)
+    await audit.note("deny", task.id)
+    return task_view(task)
+
+
+@router.post("/{task_id}/change", dependencies=START)
+async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBody) -> dict[str, Any]:
+    """Change the prompt or the priority of a task that has not begun."""
+    task = await muster.pool.tasks.amend(task_id, prompt=body.prompt, priority=body.priority)
+    await audit.note("change", task.id)
+    return task_view(task)
+
+
+@router.post("/{task_id}/cancel", dependencies=START)
+async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
+    """Cancel a task; one that has ended stays as it is."""
+    task = await muster.pool.cancel(task_id)
+    await audit.note("cancel", task.id)
+    return task_view(task)
+
+
+@router.post("/{task_id}/retry", dependencies=START, status_code=202)
+async def retry_task(muster: Opened, starter: Starter, response: Response, task_id: str) -> dict[str, Any]:
+    """Queue a failed or canceled task again."""
+
+    async def begin(muster: Muster) -> Run:
+        return (await muster.pool.tasks.retry(task_id)).run
+
+    return task_view(await muster.pool.tasks.of(await starter.start(response, "retry", begin)))

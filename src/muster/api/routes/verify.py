@@ -1,0 +1,59 @@
+"""Verifications of the project's files, and figures over them."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from muster.api.bodies import VerifyBody
+from muster.api.dependencies import Opened, PageLimit, Starter, needs
+from muster.app import Muster
+from muster.app.runs.handle import RunHandle
+from muster.app.verify.request import VerifyChoice, VerifyRequest
+from muster.app.verify.values import FileSelection, metrics_json
+from muster.app.views.errors import why_nothing
+from muster.app.views.runs import run_view
+from muster.domain.errors import Conflict
+
+router = APIRouter(prefix="/api/verify", tags=["verify"])
+WORKLOAD = "waves"
+
+
+@router.get("", dependencies=[needs("read")])
+async def list_verifications(muster: Opened, limit: PageLimit = 20) -> dict[str, Any]:
+    """Return the newest verifications."""
+    found = await muster.runs.page(workloads=(WORKLOAD,), roots=True, limit=limit)
+    return {"verifications": [run_view(run) for run in found]}
+
+
+@router.post("", dependencies=[needs("start")], status_code=202)
+async def start_verification(starter: Starter, response: Response, body: VerifyBody) -> dict[str, Any]:
+    """Verify the files of the project that have changed since the last commit, or that are marked as pending."""
+
+    async def begin(muster: Muster) -> RunHandle:
+        selection = chosen_files(muster, body.files)
+        started = await muster.verify.begin(
+            VerifyRequest(
+                folder=muster.settings.folder,
+                selection=selection,
+                choice=VerifyChoice(agents=tuple(body.agents), waves=tuple(body.waves), keep_going=body.keep_going),
+                options=muster.runs.options(**body.options()),
+                queued=True,
+            )
+        )
+        if started.handle is None:
+            raise Conflict(why_nothing(selection, started.prepared))
+        return started.handle
+
+    return run_view(await starter.start(response, "start verification", begin, run=body.id))
+
+
+def chosen_files(muster: Muster, files: str) -> FileSelection:
+    """Return the selection of files; a request names no paths."""
+    pending = files == "pending"
+    return FileSelection(changed=not pending, pending=muster.settings.verify.pending if pending else None)
+
+
+@router.get("/metrics", dependencies=[needs("admin")])
+async def verify_metrics(muster: Opened, since: Annotated[float, Query(ge=0, le=1e11)] = 0.0) -> dict[str, Any]:
+    """Return figures over all verifications since a time in seconds since 1970."""
+    return metrics_json(await muster.verify.metrics(since))

@@ -1,0 +1,1 @@
+"""Use cases of battles and scale tests. `Muster.battles`."""

@@ -1,0 +1,249 @@
+"""Battles: put together, started, followed, canceled and summed up. `Muster.battles`."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from muster.app.backend import Backend
+from muster.app.battles.scales import Scales
+from muster.app.costs import Quoter, Quoting
+from muster.app.reports import RunReport, report_of_battle
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.runs.runs import Runs
+from muster.battles.judge import judge_question
+from muster.battles.prompts import agent_request, counterpart_request, program_request
+from muster.battles.spec import BattleSpec, read_spec, stored
+from muster.battles.summary import (
+    MOST_MESSAGES,
+    BattleReport,
+    decisions_of,
+    messages_of,
+    require_workload,
+    summarize_battle,
+)
+from muster.battles.validators import ReplyValidator, ValidatorKind
+from muster.battles.values import (
+    DECISION_EVENT,
+    MESSAGE_EVENT,
+    WORKLOAD,
+    BattleDecision,
+    BattleEnding,
+    BattleMessage,
+    DecisionSource,
+    GoalVerdict,
+)
+from muster.domain.call import Request, Role
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.run import Dispatch, Mode, Run
+from muster.engine.drive import Listener
+from muster.settings.sections import ModelSection, ProgramSection
+
+__all__ = [
+    "DECISION_EVENT",
+    "MESSAGE_EVENT",
+    "BattleDecision",
+    "BattleEnding",
+    "BattleMessage",
+    "BattleReport",
+    "BattleSpec",
+    "Battles",
+    "DecisionSource",
+    "GoalVerdict",
+    "MessagePage",
+    "ReplyValidator",
+]
+
+SMALL_MODELS = {  # by provider, for judges that nobody named
+    "anthropic": "anthropic/claude-haiku-5-5",
+    "openai": "openai/gpt-5-mini",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePage:
+    """Some messages of a conversation, and the number after which to ask for more."""
+
+    messages: tuple[BattleMessage, ...]
+    next_seq: int
+
+
+class Battles:
+    """The battles of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._backend = backend
+        self._settings, self._store, self._directory = backend.settings, backend.store, backend.directory
+        self._runs = runs
+
+    @cached_property
+    def scales(self) -> Scales:
+        """Return what can be done with scale tests: many battles that measure an agent or a prompt."""
+        return Scales(self._backend, self._runs, self.check)
+
+    def spec(
+        self,
+        agent: str,
+        counterpart: str | None = None,
+        *,
+        goal: str = "",
+        judge: str | None = None,
+        confirm_judge: str | None = None,
+        validators: Iterable[ReplyValidator | Mapping[str, Json]] = (),
+        models: Collection[str] | None = None,
+        **more: Any,
+    ) -> BattleSpec:
+        """Return the spec of a battle; who is not named is taken from the settings. Raises BadArgument with all flaws.
+
+        `more` are other fields of a BattleSpec; None leaves one as it is. `models` are those that may judge without
+        being named, where only some are allowed.
+        """
+        battles = self._settings.battles
+        other = counterpart or battles.counterpart or agent
+        checks = [one if isinstance(one, Mapping) else stored_validator(one) for one in validators]
+        chosen = judge or (self._default_judge(agent, models, needed=not checks) if goal else "")
+        given: dict[str, Json] = {
+            "agent": agent,
+            "counterpart": other,
+            "goal": goal,
+            "judge": chosen,
+            "confirm_judge": confirm_judge or (battles.confirm_judge or "" if chosen else ""),
+            "validators": checks,
+            **{name: value for name, value in more.items() if value is not None},
+        }
+        given["persona"] = given.get("persona") or self._own_persona(other, agent)
+        given["people"] = [name for name in dict.fromkeys((agent, other)) if self._directory.is_person(name)]
+        return read_spec(given)
+
+    def _default_judge(self, agent: str, models: Collection[str] | None, *, needed: bool) -> str:
+        """Return who judges when nobody is named: the operator's choice, or the small model of the same provider."""
+        if self._settings.battles.judge:
+            return self._settings.battles.judge
+        section = self._settings.agents.get(agent)
+        provider = section.kind if isinstance(section, ModelSection) else agent.partition("/")[0]
+        small = "" if section is not None and not isinstance(section, ModelSection) else SMALL_MODELS.get(provider, "")
+        if small and (models is None or small in models):
+            return small
+        if needed:
+            raise BadArgument(
+                f"a goal needs a judge, and there is none for {agent!r}",
+                suggestions=("name one: --judge AGENT", 'or set judge = "AGENT" under [battles] in muster.toml'),
+            )
+        return ""
+
+    def _own_persona(self, counterpart: str, agent: str) -> str:
+        """Return the system prompt that a declared counterpart has of its own: it is who it plays."""
+        return "" if counterpart == agent else self._directory.find(counterpart).profile.system
+
+    def check(self, spec: BattleSpec, dispatch: Dispatch, quoting: Quoting = Quoting.FIRST) -> None:
+        """Raise what would keep a battle from being played: an agent, a key or a price that is not there."""
+        quoter = Quoter(self._directory, dispatch, quoting)
+        for name in spec.judges:
+            if self._directory.is_person(name):
+                raise BadArgument(
+                    f"agent {name!r} is a person and cannot judge a battle", suggestions=("name a model",)
+                )
+        for validator in spec.validators:
+            section = self._settings.agents.get(validator.agent)
+            if validator.kind is ValidatorKind.PROGRAM and not isinstance(section, ProgramSection):
+                raise BadArgument(
+                    f"validator {validator.agent!r} is not a program that is declared in muster.toml",
+                    suggestions=(f'add [agents.{validator.agent}] with kind = "program"',),
+                )
+        for name, request in _first_requests(spec):
+            mode = dispatch.mode if self._directory.batching(name) is not None else Mode.LIVE
+            if quoter.wants(name):
+                quoter.load(name, [request], [request], 1, mode)
+
+    async def start(
+        self,
+        spec: BattleSpec,
+        options: RunOptions | None = None,
+        *,
+        detach: bool = False,
+        on_delta: Listener | None = None,
+    ) -> RunHandle:
+        """Start a battle in this process; raises before anything is stored when an agent cannot be asked."""
+        chosen = self._options(spec, options)
+        self.check(spec, chosen.dispatch)
+        return await self._runs.start(WORKLOAD, stored(spec), chosen, detach=detach, on_delta=on_delta)
+
+    async def submit(self, spec: BattleSpec, options: RunOptions | None = None) -> RunHandle:
+        """Store a battle for the workers."""
+        chosen = self._options(spec, options)
+        self.check(spec, chosen.dispatch)
+        return await self._runs.submit(WORKLOAD, stored(spec), chosen)
+
+    def _options(self, spec: BattleSpec, options: RunOptions | None) -> RunOptions:
+        """Return the options of a run whose time limit is that of its battle, unless they name one."""
+        chosen = options or self._runs.options()
+        return replace(chosen, timeout=spec.timeout_secs) if chosen.timeout is None else chosen
+
+    async def find(self, reference: str) -> Run:
+        """Return a battle by its reference, also one of a scale test; `last` is the newest that is not of one."""
+        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        if reference == "last" and newest is None:
+            raise NotFound(
+                "this store has no battle yet",
+                suggestions=("muster battle --agent A --counterpart B --goal TEXT --judge J",),
+            )
+        found = newest or await self._runs.find(reference)
+        require_workload(found, WORKLOAD, "battle")
+        return found
+
+    async def status(self, reference: str) -> BattleReport:
+        """Return how a battle stands: its messages, decisions, usage and cost, from the store."""
+        return await summarize_battle(self._store, await self.find(reference))
+
+    async def messages(self, reference: str, since_seq: int = 0, limit: int = 50) -> MessagePage:
+        """Return the messages after a number, at most so many."""
+        if since_seq < 0:
+            raise BadArgument(f"must be 0 or more, not {since_seq!r}", argument="since_seq")
+        if not 1 <= limit <= MOST_MESSAGES:
+            raise BadArgument(f"must be from 1 to {MOST_MESSAGES}, not {limit!r}", argument="limit")
+        run = await self.find(reference)
+        found = tuple([one async for one in messages_of(self._store, run.id, since_seq, limit)])
+        return MessagePage(messages=found, next_seq=found[-1].seq if found else since_seq)
+
+    async def decisions(self, reference: str) -> tuple[BattleDecision, ...]:
+        """Return what was decided after each reply, in order."""
+        run = await self.find(reference)
+        return tuple([one async for one in decisions_of(self._store, run.id)])
+
+    async def cancel(self, reference: str) -> Run:
+        """Cancel a battle; what was said stays."""
+        run = await self.find(reference)
+        return await self._runs.cancel(run.id)
+
+    async def report(self, run: Run) -> RunReport[BattleReport]:
+        """Return a battle summed up, to be written in any format."""
+        return await report_of_battle(self._store, run)
+
+    def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
+        """Raise what would keep a stored spec from being played; elsewhere the keys of this process do not count."""
+        self.check(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+
+    def limit_of(self, run: Run) -> int:
+        """Return how many replies the agent under test may give."""
+        return read_spec(run.spec).message_limit
+
+
+def stored_validator(validator: ReplyValidator) -> dict[str, Json]:
+    """Return a validator as JSON."""
+    found = stored(BattleSpec(agent="?", counterpart="?", validators=(validator,)))
+    return dict(found["validators"][0])
+
+
+def _first_requests(spec: BattleSpec) -> list[tuple[str, Request]]:
+    """Return one request to each agent, as the first turn has it."""
+    first = BattleMessage(seq=1, role=Role.USER, content=spec.first_message)
+    said = [first, BattleMessage(seq=2, role=Role.ASSISTANT, content=spec.first_message)]
+    programs = [one.agent for one in spec.validators if one.kind is ValidatorKind.PROGRAM]
+    return [
+        (spec.agent, agent_request(spec, [first], 1)),
+        (spec.counterpart, counterpart_request(spec, said, 1)),
+        *((name, program_request(spec, said, 1)) for name in programs),
+        *((name, judge_question(spec, said, DecisionSource.JUDGE).request) for name in spec.judges),
+    ]

@@ -1,0 +1,248 @@
+"""Councils: put together, started, told something, stopped and summed up. `Muster.councils`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from muster.app.backend import Backend
+from muster.app.costs import NOTHING, Load, Quoter, Quoting
+from muster.app.reports import RunReport, report_of_council
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.runs.runs import Runs
+from muster.councils.baseline import MOST_SAMPLES
+from muster.councils.outcome import CouncilOutcome, CouncilRound
+from muster.councils.phase import STOP
+from muster.councils.policy import NAME, CouncilInspection, read_policy
+from muster.councils.prompts import request_of
+from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec, stored
+from muster.councils.summary import AgentCost, CouncilReport, Injection, summarize_council
+from muster.councils.turns import Council, propose_turn
+from muster.councils.values import CouncilAbstention, CouncilMember, Evaluation
+from muster.councils.workload import INJECT
+from muster.domain.call import says_something
+from muster.domain.canonical import Json
+from muster.domain.entry import Signal
+from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.run import LIVE, Dispatch, Mode, Run
+from muster.engine.drive import Listener
+from muster.text.documents.tree import Unreadable
+from muster.text.files import opened, shown
+
+__all__ = [
+    "AgentCost",
+    "CouncilAbstention",
+    "CouncilInspection",
+    "CouncilMember",
+    "CouncilOutcome",
+    "CouncilPlan",
+    "CouncilReport",
+    "CouncilRound",
+    "CouncilSpec",
+    "Councils",
+    "Evaluation",
+    "Injection",
+]
+
+MOST_FILE = 1_000_000  # bytes of a file that is part of the question
+LONGEST_INJECTION = 100_000  # characters; every member reads it in every phase after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilPlan:
+    """How often each agent would be asked at most, and what its first call can cost at most."""
+
+    loads: tuple[tuple[str, Load], ...]
+    most_calls: int  # in all rounds, repairs left out
+
+
+class Councils:
+    """The councils of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._settings, self._store, self._directory = backend.settings, backend.store, backend.directory
+        self._runs = runs
+
+    def load(self, path: str | Path) -> CouncilSpec:
+        """Read a policy, or that of a folder; its question is still to be put, and more agents may join."""
+        path = Path(path)
+        return read_policy(path / NAME if path.is_dir() else path, alone=False)
+
+    def spec(
+        self,
+        question: str,
+        agents: Iterable[str | CouncilMember] = (),
+        *,
+        policy: CouncilSpec | None = None,
+        files: Iterable[str | Path] = (),
+        rounds: int | None = None,
+        min_rounds: int | None = None,
+        effort: float | None = None,
+        timeout_secs: float | None = None,
+        seed: int | None = None,
+        synthesis: str | None = None,
+        baseline: str | None = None,
+    ) -> CouncilSpec:
+        """Return the spec of a council; what is given counts before what the policy says.
+
+        Agents come after those of the policy. Raises BadArgument with everything that is wrong.
+        """
+        added = tuple(CouncilMember(name=one) if isinstance(one, str) else one for one in agents)
+        base = policy or CouncilSpec(question="", members=())
+        given = {
+            "rounds": rounds,
+            "min_rounds": min_rounds,
+            "effort": effort,
+            "timeout_secs": timeout_secs,
+            "seed": seed,
+            "synthesis": synthesis,
+            "baseline": baseline,
+        }
+        members = (*base.members, *added)
+        chosen = {name: value for name, value in given.items() if value is not None}
+        whole = "\n\n".join([question, *(_quoted(Path(file)) for file in files)])
+        made = replace(base, question=whole if says_something(question) else "", members=members, **chosen)  # type: ignore[arg-type]
+        return self._completed(made)
+
+    def _completed(self, spec: CouncilSpec) -> CouncilSpec:
+        """Return a valid council whose people are marked, and whose author is the moderator unless it is a member."""
+        spec = replace(spec, members=tuple(self._told_apart(member) for member in spec.members))
+        return read_spec(stored(self._moderated(spec)))
+
+    def _moderated(self, spec: CouncilSpec) -> CouncilSpec:
+        is_member = any(member.name == spec.synthesis for member in spec.members)
+        if spec.moderator is None and spec.synthesis is not None and not is_member:
+            spec = replace(spec, moderator=CouncilMember(name=spec.synthesis), synthesis=None)
+        return spec if spec.moderator is None else replace(spec, moderator=self._told_apart(spec.moderator))
+
+    def _told_apart(self, member: CouncilMember) -> CouncilMember:
+        """Return a member that is marked as a person if its agent is one."""
+        return replace(member, person=True) if self._directory.is_person(member.name) else member
+
+    def plan(self, spec: CouncilSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> CouncilPlan:
+        """Return what a council would ask at most; raises for agents that cannot be asked."""
+        self._require_fitting(spec)
+        quoter = Quoter(self._directory, dispatch, quoting)
+        council = Council(question=spec.question, members=spec.members, rounds=spec.rounds, seed=0)
+        request = request_of(propose_turn(council, spec.members[0], ()))
+        loads = []
+        for name in spec.agents:
+            mode = dispatch.mode if self._directory.batching(name) is not None else Mode.LIVE
+            wants = quoter.wants(name)
+            loads.append((name, quoter.load(name, [request], [request], 1, mode) if wants else NOTHING))
+        return CouncilPlan(loads=tuple(loads), most_calls=2 * spec.rounds * len(spec.members))
+
+    def _require_fitting(self, spec: CouncilSpec) -> None:
+        """Raise BadArgument for an agent that cannot do its part."""
+        if spec.baseline is not None and self._directory.is_person(spec.baseline):
+            raise BadArgument(
+                f"the baseline {spec.baseline!r} is a person, and would be asked the same question up to "
+                f"{MOST_SAMPLES} times",
+                suggestions=("name a model or a program with --baseline",),
+            )
+        if spec.author is not None and not self._directory.takes_prompts(spec.author.name):
+            raise BadArgument(
+                f"{spec.author.name!r} cannot write the answer: it is a program of the exec protocol, which only "
+                "proposes and evaluates",
+                suggestions=(f'set mode = "plain" in [agents.{spec.author.name}], or name another agent',),
+            )
+
+    async def start(
+        self,
+        spec: CouncilSpec,
+        options: RunOptions | None = None,
+        *,
+        detach: bool = False,
+        on_delta: Listener | None = None,
+    ) -> RunHandle:
+        """Start a council in this process; raises before anything is stored when an agent cannot be asked.
+
+        With `detach` it is driven only until it waits for its batches.
+        """
+        chosen, spec = options or self._runs.options(), self._completed(spec)
+        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        return await self._runs.start(WORKLOAD, stored(spec), chosen, detach=detach, on_delta=on_delta)
+
+    async def submit(self, spec: CouncilSpec, options: RunOptions | None = None) -> RunHandle:
+        """Store a council for the workers."""
+        chosen, spec = options or self._runs.options(), self._completed(spec)
+        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        return await self._runs.submit(WORKLOAD, stored(spec), chosen)
+
+    async def find(self, reference: str) -> Run:
+        """Return a council by its reference; `last` is the newest council."""
+        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        if reference == "last" and newest is None:
+            raise NotFound(
+                "this store has no council yet", suggestions=("muster council QUESTION --agent A --agent B",)
+            )
+        found = newest or await self._runs.find(reference)
+        if found.workload != WORKLOAD:
+            raise BadArgument(
+                f"run {found.id} is a run of {found.workload!r}, not a council",
+                suggestions=(f"muster runs show {found.id}",),
+            )
+        return found
+
+    async def inject(self, reference: str, text: str, *, client_id: str | None = None) -> Signal:
+        """Tell all members something; they are told in every phase that begins from now on."""
+        if not says_something(text):
+            raise BadArgument("the text is empty; nothing was sent")
+        if len(text) > LONGEST_INJECTION:
+            raise BadArgument(
+                f"the text has {len(text):,} characters, and the maximum is {LONGEST_INJECTION:,}; nothing was sent"
+            )
+        run = await self.find(reference)
+        return await self._runs.send(run.id, INJECT, text, client_id=client_id)
+
+    async def stop(self, reference: str, *, client_id: str | None = None) -> Signal:
+        """End a council with the best proposal so far; calls that are at work are waited for."""
+        run = await self.find(reference)
+        return await self._runs.send(run.id, STOP, True, client_id=client_id)
+
+    async def trace(self, reference: str) -> CouncilReport:
+        """Return what happened in a council round by round, also while it is held."""
+        return await self.trace_of(await self.find(reference))
+
+    async def trace_of(self, run: Run) -> CouncilReport:
+        """Return what happened in a council round by round."""
+        return await summarize_council(self._store, run)
+
+    async def report(self, run: Run) -> RunReport[CouncilReport]:
+        """Return a council summed up, to be written in any format."""
+        return await report_of_council(self._store, run)
+
+    async def result(self, reference: str) -> CouncilOutcome:
+        """Return what a council came to; raises BadArgument for one that has no result."""
+        found = await self.trace(reference)
+        if found.outcome is None:
+            raise BadArgument(
+                f"run {found.run.id} has no result: it is {found.run.state}",
+                suggestions=(f"muster trace {found.run.id}",),
+            )
+        return found.outcome
+
+    def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
+        """Raise what would keep a stored spec from being held; elsewhere the keys of this process do not count."""
+        self.plan(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+
+    def rounds_of(self, run: Run) -> int:
+        """Return how many rounds a council may hold."""
+        return read_spec(run.spec).rounds
+
+
+def _quoted(path: Path) -> str:
+    """Return a file as part of a question; raises BadFile for one that is too large or no text."""
+    if not path.exists():
+        raise NotFound(f"no such file: {path}")
+    try:
+        with opened(path) as file:
+            data = file.read(MOST_FILE + 1)
+    except Unreadable as error:
+        raise BadFile(shown(path), error.message) from None
+    if len(data) > MOST_FILE:
+        raise BadFile(shown(path), f"larger than {MOST_FILE:,} bytes, the maximum for a file of a question")
+    try:
+        return f"# File {path.name}\n{data.decode('utf-8')}"
+    except UnicodeDecodeError:
+        raise BadFile(shown(path), "is not UTF-8 text") from None

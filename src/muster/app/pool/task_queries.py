@@ -1,0 +1,217 @@
+"""Tasks as they stand: found by reference, listed, counted, with what each has come to so far."""
+
+import itertools
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster.app.backend import Backend
+from muster.app.pool.slots import SlotDirectory
+from muster.app.runs.runs import Runs
+from muster.domain.call import Reply
+from muster.domain.entry import Entry
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.ids import RunId
+from muster.domain.money import NOTHING, Microdollars, from_usd
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.pool.permissions import PermissionQuestion, continued_key, question_of
+from muster.pool.scheduling import PoolFunds
+from muster.pool.setup import told_key
+from muster.pool.tasks import (
+    SLOT_KEY,
+    TREE_KEY,
+    WORKLOAD,
+    SlotProfile,
+    TaskSpec,
+    TaskState,
+    read_task,
+    run_states,
+    task_id,
+    task_state,
+)
+from muster.pool.workload import saved_key, work_key
+from muster.store.base import POOL_LEVEL
+from muster.text.words import choice_error
+
+PAGE = 500  # tasks that are read at once
+MOST_UNFINISHED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task as it stands."""
+
+    run: Run  # the newest of its runs
+    spec: TaskSpec
+    slot: SlotProfile | None = None  # that it was given
+    reply: Reply | None = None  # of its last round
+    rejections: int = 0
+    tree: Mapping[str, Any] = field(default_factory=dict)  # the working tree that was made for it
+    saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
+    permission: PermissionQuestion | None = None  # what it waits for a decision on
+    refusal: str = ""  # why the budget of the pool does not pay for it
+    setup: str = ""  # the command that prepares its working tree just now
+
+    @property
+    def id(self) -> str:
+        """The id of the task, whichever run it is now."""
+        return task_id(self.run)
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that holds its work."""
+        return self.saved.get("branch") or self.tree.get("branch")
+
+    @property
+    def state(self) -> TaskState:
+        """Where it stands."""
+        return task_state(self.run)
+
+
+class TaskQueries:
+    """Reads the tasks of the pool, and changes nothing."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._settings, self._store, self._runs = backend.settings, backend.store, runs
+
+    async def get(self, reference: str) -> Task:
+        """Return a task by its id, the beginning of one, its name, or `last`."""
+        return await self.of(await self.find(reference))
+
+    async def of(self, run: Run) -> Task:
+        """Return the task of a run, with what it has come to so far."""
+        spec, slot = read_task(run.spec), await self._store.journal.find(run.id, SLOT_KEY)
+        rounds = await self._rounds(run.id)
+        rejections, waits = max(0, len(rounds) - 1), task_state(run) is TaskState.PENDING_REVIEW
+        return Task(
+            run=run,
+            spec=spec,
+            slot=None if slot is None else _profile(slot),
+            reply=next((entry.reply for entry in reversed(rounds) if entry.reply is not None), None),
+            rejections=rejections,
+            tree=await self._told(run.id, TREE_KEY),
+            saved=await self._told(run.id, saved_key(rejections), f"{saved_key(rejections)}/{run.id}"),
+            permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
+            refusal=(await self._funds()).refusal(self.most(spec)) if task_state(run) is TaskState.PENDING else "",
+            setup="" if slot is None or rounds else await self._setup(run, slot),
+        )
+
+    async def list(
+        self,
+        states: Sequence[TaskState | str] = (),
+        *,
+        tag: str | None = None,
+        slot: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[Task]:
+        """Return the newest tasks: of some states, with a tag, given to a slot."""
+        wanted = [_state(state) for state in states] or list(TaskState)
+        profile = None if slot is None else self.slot(slot)
+        found: list[Task] = []
+        async for run in self.newest():
+            if task_state(run) not in wanted or (tag is not None and tag not in run.tags):
+                continue
+            task = await self.of(run)
+            if profile is None or (task.slot is not None and task.slot.id == profile.id):
+                found.append(task)
+            if len(found) >= limit:
+                break
+        return found
+
+    async def unfinished(self) -> Sequence[Run]:
+        """Return the runs of all tasks that are not over, the oldest first."""
+        return await self._store.pool.tasks([state for state in RunState if state not in TERMINAL], MOST_UNFINISHED)
+
+    async def counts(self) -> Mapping[TaskState, int]:
+        """Return how many tasks are in each state."""
+        numbers = await self._store.pool.count_tasks()
+        return {state: sum(numbers.get(one, 0) for one in run_states(state)) for state in TaskState}
+
+    async def newest(self) -> AsyncIterator[Run]:
+        """Yield the newest run of every task, the newest first."""
+        last: Run | None = None
+        while page := await self._store.pool.newest_tasks(last, PAGE):
+            for run in page:
+                if self._runs.sees(run):
+                    yield run
+            last = page[-1]
+
+    def slot(self, name: str) -> SlotProfile:
+        """Return a slot by its name or id."""
+        return SlotDirectory(self._settings).find(name)
+
+    def most(self, spec: TaskSpec) -> Microdollars:
+        """Return what a task may cost: its own budget, else the default of the pool, else nothing is known."""
+        usual = self._settings.pool.default_task_budget_usd
+        budget = spec.budget_usd if spec.budget_usd is not None else usual
+        return NOTHING if budget is None else from_usd(budget)
+
+    async def find(self, reference: str) -> Run:
+        """Return the newest run of a task."""
+        try:
+            run = await self._runs.find(await self._last() if reference == "last" else reference)
+        except NotFound as error:
+            ways = error.suggestions if reference == "last" else ("muster task list",)
+            raise NotFound(error.message.replace("run ", "task ", 1), suggestions=ways) from None
+        if run.workload != WORKLOAD:
+            raise BadArgument(
+                f"run {run.id} is a run of {run.workload!r}, not a task", suggestions=("muster task list",)
+            )
+        return await self._runs.newest_of_lineage(run)
+
+    async def _last(self) -> str:
+        async for run in self.newest():
+            return run.id
+        raise NotFound("this store has no tasks yet", suggestions=("muster task submit PROMPT --agent AGENT",))
+
+    async def _rounds(self, run: RunId) -> Sequence[Entry]:
+        """Return the last call of every round."""
+        found: list[Entry] = []
+        while (entry := await self._last_call(run, work_key(len(found)))) is not None:
+            found.append(entry)
+        return found
+
+    async def _last_call(self, run: RunId, key: str) -> Entry | None:
+        """Return the call of a round; when that ended with questions, the call that followed the last of them."""
+        last = None
+        for number in itertools.count():
+            entry = await self._store.journal.find(run, continued_key(key, number))
+            if entry is None:
+                return last
+            last = entry
+            if question_of(entry.key, entry.error) is None:
+                return last
+        return last
+
+    async def _setup(self, run: Run, slot: Entry) -> str:
+        """Return the command that prepares the working tree of a task just now; empty when none does."""
+        if run.state is not RunState.RUNNING:
+            return ""
+        for number in range(len(slot.value.get("setup", ())), 0, -1):
+            if (told := await self._store.journal.find(run.id, told_key(number))) is not None:
+                return str(told.value["command"])
+        return ""
+
+    async def _told(self, run: RunId, *keys: str) -> Mapping[str, Any]:
+        """Return the value that is remembered under the first of some keys that has one."""
+        for key in keys:
+            entry = await self._store.journal.find(run, key)
+            if entry is not None and entry.value is not None:
+                found: Mapping[str, Any] = entry.value
+                return found
+        return {}
+
+    async def _funds(self) -> PoolFunds:
+        balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
+        return PoolFunds() if balance is None else PoolFunds(cap=balance.cap, settled=balance.settled)
+
+
+def _profile(entry: Entry) -> SlotProfile:
+    value = entry.value
+    return SlotProfile(id=value["id"], name=value["name"], role=value["role"], agent=value["agent"])
+
+
+def _state(name: TaskState | str) -> TaskState:
+    if name not in list(TaskState):
+        raise BadArgument(choice_error(tuple(TaskState), name), argument="state")
+    return TaskState(name)

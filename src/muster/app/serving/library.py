@@ -1,0 +1,115 @@
+"""What requests may name: agents and models that are declared, and the files of the library. `Muster.library`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+
+from muster.app.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
+from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
+from muster.settings import Settings
+from muster.suites.spec import COUNCIL
+from muster.text.documents.readers import READERS
+
+MOST_FILES = 2_000
+STEMS = frozenset({SUITE_STEM, CHAIN_STEM, COUNCIL_STEM})
+
+
+class LibraryKind(StrEnum):
+    """What a file of the library is."""
+
+    SUITE = "suite"
+    CHAIN = "chain"
+    COUNCIL = "council"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryItem:
+    """A suite, a chain or the policy of a council, by the name that requests use."""
+
+    kind: LibraryKind
+    name: str
+    path: Path
+
+
+class Library:
+    """The agents and files that requests may name; they name nothing else of this machine."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def agents(self) -> Sequence[str]:
+        """The names of agents that requests may name."""
+        return list(dict.fromkeys((*self._settings.agents, *self._settings.serve.models)))
+
+    def require_agents(self, names: Iterable[str | None]) -> None:
+        """Raise BadArgument for an agent that requests may not name; None stands for the usual one."""
+        known = self.agents
+        for name in names:
+            if name is not None and name not in known:
+                raise BadArgument(
+                    f"agent {name[:100]!r} cannot be named in requests: it is neither declared nor in serve.models",
+                    suggestions=did_you_mean(get_close_matches(name, known, n=1)),
+                )
+
+    def items(self) -> Sequence[LibraryItem]:
+        """Return what the library holds; raises BadConfiguration for two files of one kind and name."""
+        found: dict[tuple[LibraryKind, str], LibraryItem] = {}
+        for item in self._found():
+            other = found.setdefault((item.kind, item.name), item)
+            if other.path.resolve() != item.path.resolve():
+                raise BadConfiguration(
+                    f"library.paths: two files are the {item.kind} {item.name!r}: {other.path} and {item.path}",
+                    suggestions=("rename one of them",),
+                )
+        return [found[key] for key in sorted(found)]
+
+    def find(self, kind: LibraryKind, name: str) -> Path:
+        """Return the file of a name; raises BadArgument for a name that the library does not have."""
+        items = {item.name: item.path for item in self.items() if item.kind is kind}
+        if name not in items:
+            near = get_close_matches(name, items, n=1)
+            raise BadArgument(
+                f"the library has no {kind} {name[:100]!r}", suggestions=did_you_mean(near) or ("see /api/library",)
+            )
+        return items[name]
+
+    def judge(self, name: str | None) -> str | None:
+        """Return a judge as a suite takes it: an agent that requests may name, or a council of the library."""
+        if name is None or not name.startswith(COUNCIL):
+            self.require_agents([name])
+            return name
+        return f"{COUNCIL}{self.find(LibraryKind.COUNCIL, name.removeprefix(COUNCIL))}"
+
+    def _found(self) -> Iterator[LibraryItem]:
+        for top in self._settings.library.paths:
+            path = self._settings.folder / top
+            if not path.exists():
+                raise BadConfiguration(f"library.paths: there is no {path}", suggestions=("correct muster.toml",))
+            files = [path] if path.is_file() else sorted(path.rglob("*"))[:MOST_FILES]
+            for file in files:
+                kind = _kind_of(file)
+                if kind is not None:
+                    yield LibraryItem(kind=kind, name=_name_of(file, path), path=file)
+
+
+def _kind_of(file: Path) -> LibraryKind | None:
+    if file.suffix.lower() not in READERS or not file.is_file():
+        return None
+    if is_council(file):
+        return LibraryKind.COUNCIL
+    if is_chain(file):
+        return LibraryKind.CHAIN
+    return LibraryKind.SUITE if is_suite(file) else None
+
+
+def _name_of(file: Path, top: Path) -> str:
+    """Return the name of a file: where it is below its folder, without the ending; of `x/cases.yaml` it is `x`."""
+    if file == top:
+        return file.parent.name if file.stem.lower() in STEMS else file.stem
+    place = file.relative_to(top)
+    if file.stem.lower() in STEMS:
+        return place.parent.as_posix() if place.parent.parts else top.name
+    return place.with_suffix("").as_posix()

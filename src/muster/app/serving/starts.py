@@ -1,0 +1,69 @@
+"""Starts that are requested over a network: known ones are found again, new ones are admitted, counted and logged."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from muster.app.muster import Muster
+from muster.app.serving.limits import StartRate
+from muster.domain.run import Run, User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedRun:
+    """The run of a request, and whether an earlier one under the same key had started it."""
+
+    run: Run
+    known: bool
+
+
+class Starts:
+    """Starts runs for the users of a server; one for a process, since it counts."""
+
+    def __init__(self, muster: Muster) -> None:
+        self._muster = muster
+        self._rate = StartRate(muster.clock, muster.settings.serve.starts_per_minute)
+        self._keys = KeyLocks()
+
+    async def start(self, user: User, begin: Callable[[Muster], Awaitable[Run]]) -> RequestedRun:
+        """Start a run for a user whose `request` says by which request; the same request again gives the same run.
+
+        A known request is found before limits count. Raises Conflict for another request under the same key,
+        LimitReached when there were too many starts.
+        """
+        acting = self._muster.acting_for(user)
+        key = user.request.key if user.request else None
+        async with self._keys.held((user.name or "", key)) if key else _nothing_held():
+            known = await acting.runs.requested()
+            if known is not None:
+                return RequestedRun(run=known, known=True)
+            self._rate.admit(user.request.client if user.request else "")
+            return RequestedRun(run=await begin(acting), known=False)
+
+
+@asynccontextmanager
+async def _nothing_held() -> AsyncIterator[None]:
+    yield
+
+
+class KeyLocks:
+    """One lock for each key that somebody holds or waits for."""
+
+    def __init__(self) -> None:
+        self._locks: dict[tuple[str, str], tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def held(self, key: tuple[str, str]) -> AsyncIterator[None]:
+        """Hold the lock of a key."""
+        lock, users = self._locks.get(key, (asyncio.Lock(), 0))
+        self._locks[key] = (lock, users + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            users = self._locks[key][1] - 1
+            if users:
+                self._locks[key] = (lock, users)
+            else:
+                del self._locks[key]

@@ -1,0 +1,139 @@
+"""What a verification is asked for, and what it came to: with its repair, if one was made."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.app.reports import RunReport
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.verify.plan import VerifyPlan
+from muster.app.verify.repair import Fixed
+from muster.domain.errors import BadArgument
+from muster.domain.money import Microdollars
+from muster.domain.run import Run, RunState
+from muster.verify.files import FileSelection
+from muster.verify.findings.assessment import has_known_form
+from muster.verify.reports.summary import VerifyReport
+from muster.verify.verification import LeftOut, RepairTerms, Verification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyChoice:
+    """Who is to verify, and how."""
+
+    agents_file: Path | None = None
+    model: str | None = None
+    waves: tuple[int, ...] = ()
+    agents: tuple[str, ...] = ()
+    keep_going: bool = False
+    live: bool = False
+    cache: bool = True
+    repair: RepairTerms | None = None  # who repairs what is found; None: nobody
+
+
+EVERY_AGENT = VerifyChoice()  # of verify.yaml, or the shipped ones
+
+
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """A verification that is ready to be started."""
+
+    spec: Verification
+    agents_file: str  # which file says who verifies
+    left_out: tuple[LeftOut, ...] = ()
+    started: bool = False  # by a run, which needs what was staged for it
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to verify: no file for any agent, and no secret in those left out."""
+        return not self.spec.files and not has_known_form(self.spec.unseen_secrets, self.spec.allow_secrets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """What is to be verified, by whom, and how the run is done."""
+
+    folder: str | Path
+    selection: FileSelection
+    choice: VerifyChoice = EVERY_AGENT
+    options: RunOptions
+    detach: bool = False
+    queued: bool = False  # left to the workers
+    batch_option: str = ""  # the name of an option that has no use without batches
+
+    def require_repairable(self) -> None:
+        """Raise BadArgument when files could not be changed after its verification."""
+        other = "--staged" if self.selection.staged else "--detach" if self.detach else ""
+        why = "of staged files" if self.selection.staged else "that is detached"
+        if other:
+            raise BadArgument(
+                f"files cannot be changed after a verification {why}",
+                suggestions=(f"leave one of them out: --fix or {other}",),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedVerification:
+    """What was prepared for a request, and its run; without one there was nothing to verify."""
+
+    prepared: Prepared
+    plan: VerifyPlan | None = None
+    handle: RunHandle | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentWork:
+    """What an agent did to repair what was found."""
+
+    agent: str
+    task: str  # its id
+    cost: Microdollars
+    branch: str | None = None
+    summary: str = ""  # of what the branch holds
+    diff: str = ""  # a patch of bounded size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The changes that were made after a verification, and the verification of these changes."""
+
+    before: Run
+    fixed: Fixed
+    again: StartedVerification | None = None
+    obstacle: str = ""  # why changes are not verified
+    work: AgentWork | None = None  # of an agent that made the changes, on a branch of its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcludedVerification:
+    """A verification that was summed up, and the files that it wrote by itself."""
+
+    report: RunReport[VerifyReport]
+    left: "LeftBehind"
+    repair: Repair | None = None  # after which it was made
+    unverified: tuple[str, ...] = ()  # files changed by the repair that it did not see
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it is a success; a changed file that was not verified is none."""
+        return self.report.ok and not self.unverified
+
+    @property
+    def verdict(self) -> str:
+        """Return its result in a sentence."""
+        if self.unverified:
+            return f"Changed and not verified any more: {', '.join(self.unverified)}."
+        return self.report.summary.verdict
+
+    @property
+    def can_be_repaired(self) -> bool:
+        """Return whether its run completed and did not pass."""
+        return self.report.run.state is RunState.COMPLETED and not self.ok
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftBehind:
+    """The files that a verification wrote by itself: a report for each wave, and the log of the day."""
+
+    reports: tuple[Path, ...]
+    log: Path

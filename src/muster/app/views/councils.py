@@ -1,0 +1,28 @@
+"""Councils as JSON."""
+
+from typing import Any
+
+from muster.app.councils import CouncilInspection, CouncilReport
+from muster.app.views.suites import flaw_view
+from muster.councils.reports.json_report import council_json
+from muster.domain.entry import Signal
+
+
+def council_view(report: CouncilReport) -> dict[str, Any]:
+    """Return all that is known of a council as JSON."""
+    return council_json(report)
+
+
+def signal_view(signal: Signal) -> dict[str, Any]:
+    """Return a signal that was sent as JSON."""
+    return {"channel": signal.channel, "seq": signal.seq, "payload": signal.payload}
+
+
+def council_inspection_view(inspection: CouncilInspection) -> dict[str, Any]:
+    """Return what is wrong in a council.yaml as JSON."""
+    found = inspection.policy
+    return {
+        "file": inspection.file,
+        "agents": [] if found is None else [member.name for member in found.members],
+        "flaws": [flaw_view(flaw) for flaw in inspection.flaws],
+    }

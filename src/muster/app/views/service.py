@@ -1,0 +1,32 @@
+"""What a server tells about itself, its library and its users as JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from muster.app.serving.audit import AuditRecord
+from muster.app.serving.library import LibraryItem
+from muster.app.views.runs import moment
+from muster.settings import Settings
+
+
+def served_view(url: str, settings: Settings) -> dict[str, Any]:
+    """Return where a server listens and which store it serves as JSON."""
+    return {"url": url, "store": str(settings.database), "tokens": [token.name for token in settings.tokens]}
+
+
+def library_view(items: Sequence[LibraryItem]) -> dict[str, Any]:
+    """Return what requests may name as JSON; where the files are is nobody else's business."""
+    return {"items": [{"kind": str(item.kind), "name": item.name} for item in items]}
+
+
+def audit_view(record: AuditRecord) -> dict[str, Any]:
+    """Return what a user did as JSON."""
+    return {
+        "seq": record.seq,
+        "at": moment(record.at),
+        "user": record.user,
+        "client": record.client,
+        "action": record.action,
+        "subject": record.subject,
+        "request_id": record.request_id,
+    }

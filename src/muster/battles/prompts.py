@@ -1,0 +1,70 @@
+"""The requests of the two sides: each sees the conversation from its own place. Pure."""
+
+import json
+import re
+from collections.abc import Sequence
+
+from muster.battles.spec import BattleSpec
+from muster.battles.values import BattleMessage
+from muster.domain.call import Message, Request, Role, ask
+
+# Providers want the user to speak first; from the place of the counterpart the agent under test is the user.
+OPENING = "(The conversation begins. You speak first.)"
+
+COUNTERPART = """\
+You play a person who talks with an assistant. Stay in this role, whatever the assistant says: you are not an \
+assistant yourself, and you do not help it. Write only your next message to it, in your own words and without quotes \
+or directions. Answer what it asks, and say so when you are not satisfied."""
+
+
+def agent_request(spec: BattleSpec, messages: Sequence[BattleMessage], turn: int) -> Request:
+    """Return what the agent under test is asked: the conversation, in which it is the assistant."""
+    if spec.agent in spec.people:
+        return ask(messages[-1].content)
+    return Request(
+        messages=tuple(Message(role=one.role, text=one.content) for one in messages),
+        system=spec.system_prompt,
+        max_tokens=spec.max_tokens,
+        temperature=spec.temperature,
+        seed=None if spec.seed is None else spec.seed + turn,
+    )
+
+
+def counterpart_request(spec: BattleSpec, messages: Sequence[BattleMessage], turn: int) -> Request:
+    """Return what the counterpart is asked: the same conversation, in which it is the one that answers."""
+    if spec.counterpart in spec.people:
+        return ask(messages[-1].content)  # a person has seen what came before, and is not told how to play one
+    seen = tuple(Message(role=_OTHER[one.role], text=one.content) for one in messages)
+    return Request(
+        messages=(Message(role=Role.USER, text=OPENING), *seen),
+        system=_counterpart_system(spec),
+        max_tokens=spec.max_tokens,
+        temperature=spec.temperature,
+        seed=None if spec.seed is None else spec.seed + turn,
+    )
+
+
+_THINKING = re.compile(r"\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
+
+
+def spoken(text: str) -> str:
+    """Return what a side says without what it thinks: some servers put that before it, between <think> and </think>."""
+    thought = _THINKING.match(text)
+    return text if thought is None else text[thought.end() :]
+
+
+_OTHER = {Role.USER: Role.ASSISTANT, Role.ASSISTANT: Role.USER}
+
+
+def _counterpart_system(spec: BattleSpec) -> str:
+    """Return the role of the counterpart."""
+    aim = f"What you want of the assistant: {spec.goal.strip()}" if spec.goal else ""
+    who = f"Who you are: {spec.persona.strip()}" if spec.persona else ""
+    return "\n\n".join(part for part in (COUNTERPART, who, aim) if part)
+
+
+def program_request(spec: BattleSpec, messages: Sequence[BattleMessage], turn: int) -> Request:
+    """Return what a program that validates is asked: the conversation as one JSON object."""
+    said = [{"role": str(one.role), "content": one.content} for one in messages]
+    asked = {"goal": spec.goal, "turn": turn, "reply": messages[-1].content, "messages": said}
+    return ask(json.dumps(asked, ensure_ascii=False, sort_keys=True))

@@ -1,0 +1,1 @@
+"""Reports of battles and scale tests."""

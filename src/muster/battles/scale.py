@@ -1,0 +1,86 @@
+"""The workload of scale tests: many battles as child runs, then a revised prompt, and maybe the same goals with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from muster.battles.revision import PlayedBattle, PromptRevision, revision_question
+from muster.battles.scale_spec import (
+    SCALE,
+    PlannedBattle,
+    ScaleSpec,
+    limit_flaw,
+    plan_battles,
+    plan_revised,
+    read_scale,
+)
+from muster.battles.spec import stored
+from muster.battles.values import WORKLOAD
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed
+from muster.engine.context import Context
+from muster.engine.workload import workload
+from muster.judging.structured import ask_structured
+
+PLAYED = "/played"  # after the key of a battle: the step that remembers what became of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleOutcome:
+    """What a scale test came to; numbers are computed from the conversations."""
+
+    battles: tuple[PlayedBattle, ...]
+    revision: PromptRevision | None = None
+    revised: tuple[PlayedBattle, ...] = ()  # the same goals with the revised prompt
+
+
+@workload(SCALE, check=read_scale)
+async def scale(ctx: Context, spec: Any) -> Json:
+    """Play all battles, propose a better prompt, and try it if that is wanted."""
+    wanted = read_scale(spec)
+    wrong = limit_flaw(wanted, ctx.limits)
+    if wrong:
+        raise BadArgument(wrong, suggestions=("the operator raises limits under [battles] in muster.toml",))
+    planned = plan_battles(wanted)
+    played = await _play_all(ctx, planned, wanted.concurrency)
+    revision = await _revise(ctx, wanted, planned, played)
+    again = plan_revised(wanted, revision.prompt) if wanted.try_revised and revision and revision.prompt else ()
+    revised = await _play_all(ctx, again, wanted.concurrency)
+    return msgspec.to_builtins(ScaleOutcome(battles=played, revision=revision, revised=revised))
+
+
+async def _play_all(ctx: Context, planned: Sequence[PlannedBattle], concurrency: int) -> tuple[PlayedBattle, ...]:
+    async def play(_: int, one: PlannedBattle) -> PlayedBattle:
+        return await _play(ctx, one)
+
+    return tuple([one async for one in ctx.map(play, planned, window=concurrency)])
+
+
+async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
+    """Play one battle; one that does not complete is a result too, and is not played again on resume."""
+
+    async def work() -> Json:
+        try:
+            spec = stored(one.spec)
+            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.timeout_secs)
+        except ChildFailed as error:
+            return {"run": error.run, "ending": "", "closing": []}
+        return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
+
+    found: Mapping[str, Json] = await ctx.step(f"{one.key}{PLAYED}", work)
+    return msgspec.convert({"number": one.number, "key": one.key, **found}, PlayedBattle)
+
+
+async def _revise(
+    ctx: Context, spec: ScaleSpec, planned: Sequence[PlannedBattle], played: Sequence[PlayedBattle]
+) -> PromptRevision | None:
+    """Ask for a better prompt, if somebody is there to be asked; without money for it there is none."""
+    if not spec.reviser:
+        return None
+    try:
+        answer = await ask_structured(ctx, spec.reviser, revision_question(spec, planned, played), "revision")
+    except BudgetExhausted as error:
+        return PromptRevision(agent=spec.reviser, flaw=error.message)
+    return answer.value or PromptRevision(agent=spec.reviser, flaw=answer.flaw)

@@ -1,0 +1,191 @@
+"""The spec of a scale test, and the battles that it plans: every agent and prompt plays the same goals. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from muster.battles.spec import BattleSpec, battle_flaws, lean, stored, unknown_keys
+from muster.domain.call import says_something
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+
+SCALE = "scale"  # the workload
+MOST_RUNS, MOST_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
+RUNS_LIMIT, CONCURRENCY_LIMIT = "battles.runs", "battles.concurrency"  # the names of the operator's limits
+MOST_GOALS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptVariant:
+    """One system prompt that is measured."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BattleGoal:
+    """One goal, and who wants it."""
+
+    goal: str
+    persona: str = ""
+    user_message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleSpec:
+    """Many battles that measure one or several agents or prompts."""
+
+    battle: BattleSpec  # what all battles share
+    runs: int  # battles
+    concurrency: int = MOST_CONCURRENT  # battles at the same time; one that waits in a batch leaves its place
+    agents: tuple[str, ...] = ()  # under test; none: that of the battle
+    prompts: tuple[PromptVariant, ...] = ()  # none: that of the battle
+    goals: tuple[BattleGoal, ...] = ()  # none: that of the battle
+    min_goal_rate: float | None = None  # below it the test fails
+    reviser: str = ""  # who proposes a better prompt; empty: nobody
+    try_revised: bool = False  # play the same goals with it, and compare
+
+    @property
+    def subjects(self) -> tuple[tuple[str, PromptVariant], ...]:
+        """Return what is measured: every agent with every prompt."""
+        prompts = self.prompts or (PromptVariant(name="", text=self.battle.system_prompt),)
+        return tuple((agent, prompt) for prompt in prompts for agent in self.agents or (self.battle.agent,))
+
+    @property
+    def wanted(self) -> tuple[BattleGoal, ...]:
+        """Return the goals that are played."""
+        own = BattleGoal(goal=self.battle.goal, persona=self.battle.persona, user_message=self.battle.user_message)
+        return self.goals or (own,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedBattle:
+    """One battle of a scale test."""
+
+    number: int  # from one
+    key: str
+    agent: str
+    prompt: str  # the name of its variant
+    goal: int  # its place among the goals, from one
+    spec: BattleSpec
+
+
+def plan_battles(spec: ScaleSpec) -> tuple[PlannedBattle, ...]:
+    """Return the battles: subjects take turns, and each plays the goals in the same order, again and again."""
+    return tuple(_planned(spec, number, f"battle/{number:03}") for number in range(1, spec.runs + 1))
+
+
+def plan_revised(spec: ScaleSpec, prompt: str) -> tuple[PlannedBattle, ...]:
+    """Return the battles of the first subject once more, with another prompt; numbers are those of their pairs."""
+    again = (one for one in plan_battles(spec) if (one.number - 1) % len(spec.subjects) == 0)
+    return tuple(
+        replace(
+            one,
+            key=f"revised/{one.number:03}",
+            prompt="revised",
+            spec=replace(one.spec, system_prompt=prompt),
+        )
+        for one in again
+    )
+
+
+def _planned(spec: ScaleSpec, number: int, key: str) -> PlannedBattle:
+    subjects, goals = spec.subjects, spec.wanted
+    repeat, place = divmod(number - 1, len(subjects))
+    agent, prompt = subjects[place]
+    goal = goals[repeat % len(goals)]
+    seed = spec.battle.seed
+    return PlannedBattle(
+        number=number,
+        key=key,
+        agent=agent,
+        prompt=prompt.name,
+        goal=repeat % len(goals) + 1,
+        spec=replace(
+            spec.battle,
+            agent=agent,
+            system_prompt=prompt.text,
+            goal=goal.goal,
+            persona=goal.persona or spec.battle.persona,
+            user_message=goal.user_message or spec.battle.user_message,
+            # Another one for each repeat: with the same one all would be the same battle.
+            seed=None if seed is None else seed + 1000 * repeat,
+        ),
+    )
+
+
+def stored_scale(spec: ScaleSpec) -> dict[str, Json]:
+    """Return a spec as it is stored."""
+    found = lean(spec)
+    found["battle"] = stored(spec.battle)
+    for name in ("prompts", "goals"):
+        if getattr(spec, name):
+            found[name] = [lean(one) for one in getattr(spec, name)]
+    return found
+
+
+def read_scale(spec: Json) -> ScaleSpec:
+    """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
+    flaws = list(_unknown(spec))
+    if not flaws:
+        try:
+            found = msgspec.convert(spec, ScaleSpec)
+        except msgspec.ValidationError as error:
+            flaws = [str(error)]
+        else:
+            flaws = list(scale_flaws(found))
+    if flaws:
+        raise BadArgument(f"not a valid spec of a scale test: {'; '.join(dict.fromkeys(flaws))}")
+    return found
+
+
+def scale_flaws(spec: ScaleSpec) -> Iterator[str]:
+    """Yield what is wrong with a scale test; the operator's limits are checked where they are known."""
+    numbers = [
+        f"{name} must be 1 or more, not {given}"
+        for name, given in (("runs", spec.runs), ("concurrency", spec.concurrency))
+        if given < 1
+    ]
+    yield from numbers
+    yield from _gate_flaws(spec)
+    if len(spec.goals) > MOST_GOALS:
+        yield f"there are {len(spec.goals):,} goals; the maximum is {MOST_GOALS:,}"
+    names = [one.name for one in spec.prompts]
+    if len(set(names)) < len(names):
+        yield "two prompts have the same name"
+    yield from (f"goals[{place}] is empty" for place, one in enumerate(spec.goals) if not says_something(one.goal))
+    if not numbers:
+        once = len(spec.subjects) * len(spec.wanted)  # later battles repeat these
+        for planned in plan_battles(replace(spec, runs=min(spec.runs, once))):
+            yield from battle_flaws(planned.spec)
+
+
+def _gate_flaws(spec: ScaleSpec) -> Iterator[str]:
+    if spec.min_goal_rate is not None and not 0 <= spec.min_goal_rate <= 1:
+        yield f"min_goal_rate must be from 0 to 1, not {spec.min_goal_rate!r}"
+    if spec.min_goal_rate is not None and not spec.battle.decides:
+        yield "min_goal_rate needs a judge or validators, else no goal is ever reached"
+    if spec.try_revised and not spec.reviser:
+        yield "try_revised needs a reviser, who proposes the prompt"
+
+
+def limit_flaw(spec: ScaleSpec, limits: Mapping[str, int]) -> str:
+    """Return which limit of the operator a scale test exceeds; empty when none."""
+    for name, given, key, usual in (
+        ("runs", spec.runs, RUNS_LIMIT, MOST_RUNS),
+        ("concurrency", spec.concurrency, CONCURRENCY_LIMIT, MOST_CONCURRENT),
+    ):
+        most = limits.get(key, usual)
+        if given > most:
+            return f"{name} must be at most {most}, not {given}"
+    return ""
+
+
+def _unknown(given: Any) -> Iterator[str]:
+    yield from unknown_keys(given, ScaleSpec)
+    battle = given.get("battle") if isinstance(given, Mapping) else None
+    if battle is not None:
+        yield from (f"battle: {flaw}" for flaw in unknown_keys(battle, BattleSpec))

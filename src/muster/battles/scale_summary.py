@@ -1,0 +1,253 @@
+"""A scale test summed up: counts, rates, turns, times and costs, recounted from the stored conversations."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from statistics import fmean, median
+
+import msgspec
+
+from muster.battles.revision import PromptRevision
+from muster.battles.scale import PLAYED, ScaleOutcome
+from muster.battles.scale_spec import SCALE, PlannedBattle, ScaleSpec, plan_battles, plan_revised, read_scale
+from muster.battles.summary import BattleReport, BattleUsage, require_workload, summarize_battle
+from muster.battles.values import PLAYED as OWN_ENDS
+from muster.battles.values import BattleEnding
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.statistics.intervals import Interval, percentile, wilson
+from muster.statistics.paired_tests import mcnemar_exact
+from muster.store.base import Store
+from muster.text.thresholds import reaches
+from muster.text.words import count, percent
+
+ALPHA = 0.05
+QUANTILES = (50, 90, 99)
+ENDING_NAMES: Mapping[BattleEnding, str] = {  # as counts name them
+    BattleEnding.GOAL: "goal",
+    BattleEnding.LIMIT: "limit",
+    BattleEnding.ERROR: "error",
+    BattleEnding.MANUAL: "canceled",
+    BattleEnding.TIMEOUT: "timeout",
+    BattleEnding.BUDGET: "budget",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledBattle:
+    """One battle of a scale test, and what became of it; without a report it has not begun."""
+
+    plan: PlannedBattle
+    report: BattleReport | None = None
+
+    @property
+    def ending(self) -> BattleEnding | None:
+        """Return why it ended; None when it has not."""
+        return None if self.report is None else self.report.ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFigures:
+    """How many replies of the agent under test the battles had."""
+
+    mean: float
+    median: float
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRate:
+    """How often one agent with one prompt reached its goals."""
+
+    agent: str
+    prompt: str
+    reached: int
+    battles: int
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedComparison:
+    """The revised prompt against the one before, on the same goals."""
+
+    pairs: int
+    before: int  # goals reached with the prompt as it was
+    after: int
+    gained: int  # reached only with the revised prompt
+    lost: int  # reached only before
+    p: float
+
+    @property
+    def word(self) -> str:
+        """Return what is shown: better, worse, or nothing."""
+        if self.p > ALPHA or self.gained == self.lost:
+            return "no difference is shown"
+        return "better" if self.gained > self.lost else "worse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleReport:
+    """Everything that is known of a scale test."""
+
+    run: Run
+    spec: ScaleSpec
+    battles: tuple[ScaledBattle, ...]
+    revised: tuple[ScaledBattle, ...] = ()
+    revision: PromptRevision | None = None
+
+    @property
+    def reports(self) -> tuple[BattleReport, ...]:
+        """Return the battles that have begun, without those of a revised prompt."""
+        return tuple(one.report for one in self.battles if one.report is not None)
+
+    @property
+    def ended(self) -> tuple[BattleReport, ...]:
+        """Return the battles that are over."""
+        return tuple(one for one in self.reports if one.ending is not None)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Return how many battles ended in each way."""
+        found = Counter(ENDING_NAMES[one.ending] for one in self.ended if one.ending is not None)
+        return {name: found[name] for name in ENDING_NAMES.values()}
+
+    @property
+    def intervals(self) -> Mapping[str, Interval]:
+        """Return the Wilson interval of the share of each ending among the battles that are over."""
+        return {name: wilson(number, len(self.ended)) for name, number in self.counts.items()}
+
+    @property
+    def goal_rate(self) -> float | None:
+        """Return the share of battles that reached their goal; None when none is over."""
+        return self.counts["goal"] / len(self.ended) if self.ended else None
+
+    @property
+    def turns(self) -> TurnFigures | None:
+        """Return how long the battles were that are over."""
+        found = [one.turns for one in self.ended]
+        if not found:
+            return None
+        return TurnFigures(mean=fmean(found), median=median(found), least=min(found), most=max(found))
+
+    @property
+    def latency(self) -> Mapping[int, float | None]:
+        """Return percentiles of the time of a reply of the agents under test, in milliseconds."""
+        times = [one.latency_ms for report in self.reports for one in report.replies]
+        return {q: percentile(times, q) for q in QUANTILES}
+
+    @property
+    def usage(self) -> BattleUsage:
+        """Return the tokens of all conversations, also of those with a revised prompt."""
+        everything = (one.report.usage for one in (*self.battles, *self.revised) if one.report is not None)
+        return reduce(BattleUsage.plus, everything, BattleUsage())
+
+    @property
+    def cost(self) -> Microdollars:
+        """Return what was booked for it, in all lanes."""
+        return self.run.spent.settled
+
+    @property
+    def rates(self) -> tuple[SubjectRate, ...]:
+        """Return how often each agent with each prompt reached its goals."""
+        return tuple(_rate(agent, prompt.name, self.battles) for agent, prompt in self.spec.subjects)
+
+    @property
+    def comparison(self) -> PairedComparison | None:
+        """Return the revised prompt against the one before; None when it was not played."""
+        before = {one.plan.number: one.ending for one in self.battles}
+        pairs = [(before[one.plan.number], one.ending) for one in self.revised]
+        over = [(was, now) for was, now in pairs if was is not None and now is not None]
+        return _compared(over) if over else None
+
+    @property
+    def samples(self) -> tuple[BattleReport, ...]:
+        """Return one conversation of each ending, the first that ended so."""
+        found: dict[BattleEnding, BattleReport] = {}
+        for one in self.ended:
+            if one.ending is not None:
+                found.setdefault(one.ending, one)
+        return tuple(found.values())
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it is a success; nothing played is none.
+
+        With a gate the share of goals decides. Without one every battle must have come to an end by its own rules.
+        """
+        if self.run.state is not RunState.COMPLETED or len(self.ended) < len(self.battles) or not self.ended:
+            return False
+        if self.spec.min_goal_rate is not None:
+            return self.goal_rate is not None and reaches(self.goal_rate, self.spec.min_goal_rate)
+        return all(one.ending in OWN_ENDS for one in self.ended)
+
+    @property
+    def verdict(self) -> str:
+        """Return on one line what it came to."""
+        ended, total = len(self.ended), len(self.battles)
+        if self.run.state not in TERMINAL:
+            return f"the scale test is {self.run.state}: {ended} of {total} battles are over"
+        if not ended:
+            return "no battle was played"
+        low, high = self.intervals["goal"].low, self.intervals["goal"].high
+        words = f"{self.counts['goal']} of {count(ended, 'battle')} reached the goal"
+        words += f" ({percent(self.goal_rate)}, 95 % interval {percent(low)} to {percent(high)})"
+        others = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number and name != "goal")
+        words += f"; {others}" if others else ""
+        if ended < total:
+            words += f"; {total - ended} not played"
+        if self.spec.min_goal_rate is not None:
+            words += f"; {percent(self.spec.min_goal_rate)} {'is met' if self.ok else 'is asked for'}"
+        return words
+
+
+def _rate(agent: str, prompt: str, battles: Iterable[ScaledBattle]) -> SubjectRate:
+    own = [one for one in battles if (one.plan.agent, one.plan.prompt) == (agent, prompt) and one.ending is not None]
+    reached = sum(one.ending is BattleEnding.GOAL for one in own)
+    return SubjectRate(
+        agent=agent, prompt=prompt, reached=reached, battles=len(own), interval=wilson(reached, len(own))
+    )
+
+
+def _compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedComparison:
+    reached = [(was is BattleEnding.GOAL, now is BattleEnding.GOAL) for was, now in pairs]
+    gained = sum(now and not was for was, now in reached)
+    lost = sum(was and not now for was, now in reached)
+    return PairedComparison(
+        pairs=len(pairs),
+        before=sum(was for was, _ in reached),
+        after=sum(now for _, now in reached),
+        gained=gained,
+        lost=lost,
+        p=mcnemar_exact(gained, lost),
+    )
+
+
+async def summarize_scale(store: Store, run: Run) -> ScaleReport:
+    """Sum a scale test up; raises BadArgument for a run of another workload."""
+    require_workload(run, SCALE, "scale test")
+    spec = read_scale(run.spec)
+    outcome = msgspec.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
+    revision = None if outcome is None else outcome.revision
+    again: tuple[PlannedBattle, ...] = ()
+    if spec.try_revised and revision is not None and revision.prompt:
+        again = plan_revised(spec, revision.prompt)
+    return ScaleReport(
+        run=run,
+        spec=spec,
+        battles=tuple([await _scaled(store, run, one) for one in plan_battles(spec)]),
+        revised=tuple([await _scaled(store, run, one) for one in again]),
+        revision=revision,
+    )
+
+
+async def _scaled(store: Store, run: Run, plan: PlannedBattle) -> ScaledBattle:
+    """Find the conversation of a battle: the one that was noted at its end, else the one that is being played."""
+    entry = await store.journal.find(run.id, f"{plan.key}{PLAYED}")
+    noted = entry.value if entry is not None and isinstance(entry.value, Mapping) else None
+    child = (
+        await store.runs.get(RunId(str(noted["run"]))) if noted else await store.reuser.newest_child(run.id, plan.key)
+    )
+    return ScaledBattle(plan=plan, report=None if child is None else await summarize_battle(store, child))

@@ -1,0 +1,152 @@
+"""The spec of a battle as it is stored, and back: strict, since requests and programs of users write them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, ValidatorKind, validator_flaws
+from muster.domain.call import says_something
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+
+MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the spec, in the workload
+DEFAULT_TOKENS = 512
+DEFAULT_SECONDS = 600.0
+BEGIN = "Begin."
+_LONGEST = 100_000  # characters of a prompt, a goal or a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BattleSpec:
+    """One battle: who talks to whom, about what, and when it ends."""
+
+    agent: str  # under test
+    counterpart: str
+    system_prompt: str = ""  # of the agent under test; empty: that of the agent
+    persona: str = ""  # of the counterpart
+    goal: str = ""  # empty: it goes on to its limit, unless a validator says yes
+    user_message: str = ""  # the first message; empty: the goal, or "Begin."
+    message_limit: int = MOST_REPLIES
+    validators: tuple[ReplyValidator, ...] = ()
+    judge: str = ""  # asked after each reply when there is a goal; empty: only validators decide
+    confirm_judge: str = ""  # asked when the judge says yes; empty: the judge, more strictly
+    plateau_turns: int | None = None
+    max_tokens: int = DEFAULT_TOKENS
+    temperature: float | None = None
+    seed: int | None = None
+    timeout_secs: float = DEFAULT_SECONDS
+    people: tuple[str, ...] = ()  # which of the sides are persons
+
+    @property
+    def first_message(self) -> str:
+        """Return what the counterpart says first."""
+        return self.user_message or self.goal or BEGIN
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Return the judges that may be asked, each once."""
+        if not self.goal or not self.judge:
+            return ()
+        return tuple(dict.fromkeys((self.judge, self.confirm_judge or self.judge)))
+
+    @property
+    def decides(self) -> bool:
+        """Return whether anything can decide that the goal is reached."""
+        return bool(self.judges or self.validators)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Return everybody who may be asked, each once."""
+        programs = (one.agent for one in self.validators if one.kind is ValidatorKind.PROGRAM)
+        return tuple(dict.fromkeys((self.agent, self.counterpart, *programs, *self.judges)))
+
+
+def stored(spec: BattleSpec) -> dict[str, Json]:
+    """Return a spec as it is stored: what is as usual is left out."""
+    found = lean(spec)
+    if spec.validators:
+        found["validators"] = [lean(one) for one in spec.validators]
+    return found
+
+
+def read_spec(spec: Json) -> BattleSpec:
+    """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
+    flaws = list(unknown_keys(spec, BattleSpec))
+    if not flaws:
+        flaws = [*_unknown_in_validators(spec)]
+    if not flaws:
+        try:
+            found = msgspec.convert(spec, BattleSpec)
+        except msgspec.ValidationError as error:
+            flaws = [str(error)]
+        else:
+            flaws = list(battle_flaws(found))
+    if flaws:
+        raise BadArgument(f"not a valid spec of a battle: {'; '.join(flaws)}")
+    return found
+
+
+def battle_flaws(spec: BattleSpec) -> Iterator[str]:
+    """Yield what is wrong with a battle."""
+    for name in ("agent", "counterpart"):
+        given = getattr(spec, name)
+        if not given.strip() or not given.isprintable():
+            yield f"{name}: {given!r} is not the name of an agent"
+    for name in ("system_prompt", "persona", "goal", "user_message"):
+        given = getattr(spec, name)
+        if len(given) > _LONGEST:
+            yield f"{name} has {len(given):,} characters; the maximum is {_LONGEST:,}"
+        elif given and not says_something(given):
+            yield f"{name} is empty"
+    if spec.goal and not spec.decides:
+        yield "a goal needs a judge or validators, else nothing can say that it is reached"
+    yield from _number_flaws(spec)
+    if len(spec.validators) > MOST_VALIDATORS:
+        yield f"there are {len(spec.validators)} validators; the maximum is {MOST_VALIDATORS}"
+    for place, validator in enumerate(spec.validators):
+        yield from (f"validators[{place}]: {flaw}" for flaw in validator_flaws(validator))
+
+
+def _number_flaws(spec: BattleSpec) -> Iterator[str]:
+    if not 1 <= spec.message_limit <= MOST_REPLIES:
+        yield f"message_limit must be from 1 to {MOST_REPLIES}, not {spec.message_limit}"
+    if spec.plateau_turns is not None and not 1 <= spec.plateau_turns <= MOST_REPLIES:
+        yield f"plateau_turns must be from 1 to {MOST_REPLIES}, not {spec.plateau_turns}"
+    if spec.plateau_turns is not None and not spec.judges:
+        yield "plateau_turns needs a goal and a judge, whose confidence it is about"
+    if spec.max_tokens < 1:
+        yield f"max_tokens must be 1 or more, not {spec.max_tokens}"
+    if spec.temperature is not None and not (spec.temperature >= 0 and isfinite(spec.temperature)):
+        yield f"temperature must be 0 or more, not {spec.temperature!r}"
+    if not (spec.timeout_secs > 0 and isfinite(spec.timeout_secs)):
+        yield f"timeout_secs must be more than 0 seconds, not {spec.timeout_secs!r}"
+
+
+def unknown_keys(given: Any, kind: Any) -> Iterator[str]:
+    """Yield the keys that a spec of a kind does not have."""
+    if not isinstance(given, Mapping):
+        yield "must be an object"
+        return
+    known = {field.name for field in fields(kind)}
+    yield from (f"unknown key {str(key)[:100]!r}" for key in given if key not in known)
+
+
+def _unknown_in_validators(given: Mapping[str, Json]) -> Iterator[str]:
+    listed = given.get("validators")
+    for place, one in enumerate(listed if isinstance(listed, list | tuple) else ()):
+        if isinstance(one, Mapping):
+            yield from (f"validators[{place}]: {flaw}" for flaw in unknown_keys(one, ReplyValidator))
+
+
+def lean(value: Any) -> dict[str, Json]:
+    """Return a value as JSON without what is as usual."""
+    found: dict[str, Json] = {}
+    for field in fields(value):
+        given = getattr(value, field.name)
+        usual = field.default_factory() if field.default_factory is not MISSING else field.default
+        if usual is MISSING or given != usual:
+            found[field.name] = msgspec.to_builtins(given)
+    return found

@@ -1,0 +1,26 @@
+"""`muster audit`: what users did through `muster serve`."""
+
+from muster.app import Muster
+from muster.app.serving.audit import AuditRecord
+from muster.app.views.service import audit_view
+from muster.cli.options import LimitOption
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.times import local
+
+
+def audit(common: CommonOptions, limit: LimitOption = 20) -> None:
+    """List what users of the server started, reviewed and canceled, the newest first."""
+
+    async def work(muster: Muster) -> list[AuditRecord]:
+        return list(await muster.audit.list(limit=limit))
+
+    found = with_muster(common, work)
+    if not found:
+        note(common, "no user has done anything through muster serve yet")
+    lines = "\n".join(_line(one) for one in found)
+    answer(common, [audit_view(one) for one in found], lambda console: console.print(lines, soft_wrap=True))
+
+
+def _line(record: AuditRecord) -> str:
+    return clean(f"{local(record.at)}  {record.user or 'local'}  {record.client}  {record.action}  {record.subject}")

@@ -1,0 +1,1 @@
+"""Commands of battles and scale tests."""

@@ -1,0 +1,169 @@
+"""`muster battle` and `muster scale`, and what is known of battles while they are played."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from muster.app import Muster
+from muster.app.battles.battles import BattleSpec
+from muster.app.battles.files import read_prompt, read_validators
+from muster.app.battles.scales import ScaleSpec
+from muster.app.runs.options import require_name
+from muster.app.views.battles import (
+    battle_status_view,
+    decisions_view,
+    messages_view,
+    scale_status_view,
+)
+from muster.cli.battles.options import BattleArguments, BattleChoice, BattleTerms, ScaleArguments, ScaleChoice
+from muster.cli.battles.order import BattleEndings, ScaleEndings
+from muster.cli.battles.table import decision_line, message_line
+from muster.cli.line import Argument, Option
+from muster.cli.options import refuse_useless
+from muster.cli.outcome import BATTLE_FORMATS, drive_and_conclude, wanted_reports
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.domain.errors import BadArgument
+from muster.settings import parse_budget
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BattleArgument = Annotated[
+    str,
+    Argument(
+        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last battle."
+    ),
+]
+ScaleArgument = Annotated[
+    str,
+    Argument(
+        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last scale test."
+    ),
+]
+
+
+def battle(common: CommonOptions, arguments: BattleArguments) -> int:
+    """Let two sides talk until a goal is reached."""
+    terms, sending, patience = arguments.terms, arguments.sending, arguments.patience
+    _require_terms(terms)
+    refuse_useless(patience, batch=sending.batch)
+    wanted = wanted_reports(terms.reports, BATTLE_FORMATS, common)
+
+    async def work(muster: Muster) -> int:
+        spec = battle_spec_of(muster, arguments.agent, arguments.choice)
+        options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
+        handle = await muster.battles.start(spec, options, detach=sending.detach)
+        note(common, f"started run {handle.id}; cancel it with: muster runs cancel {handle.id}")
+        return await drive_and_conclude(muster, handle, BattleEndings(), wanted, common)
+
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+
+
+def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
+    """Play many battles and sum them up."""
+    terms, sending, patience = arguments.terms, arguments.sending, arguments.patience
+    _require_terms(terms)
+    refuse_useless(patience, batch=sending.batch)
+    wanted = wanted_reports(terms.reports, BATTLE_FORMATS, common)
+
+    async def work(muster: Muster) -> int:
+        spec = scale_spec_of(muster, arguments.scale, arguments.choice)
+        options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
+        handle = await muster.battles.scales.start(spec, options, detach=sending.detach)
+        note(common, f"started run {handle.id}: {spec.runs} battles, {spec.concurrency} at a time")
+        return await drive_and_conclude(muster, handle, ScaleEndings(), wanted, common)
+
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+
+
+def _require_terms(terms: BattleTerms) -> None:
+    require_name(terms.name)
+    parse_budget(terms.budget)
+
+
+def battle_spec_of(muster: Muster, agent: str, choice: BattleChoice) -> BattleSpec:
+    """Return the battle that is meant."""
+    return muster.battles.spec(
+        agent,
+        choice.counterpart,
+        goal=choice.goal,
+        judge=choice.judge,
+        confirm_judge=choice.confirm_judge,
+        validators=read_validators(choice.validators, choice.validators_file),
+        system_prompt=choice.system,
+        persona=choice.persona,
+        user_message=choice.user_message,
+        message_limit=choice.message_limit,
+        plateau_turns=choice.plateau_turns,
+        max_tokens=choice.max_tokens,
+        temperature=choice.temperature,
+        seed=choice.seed,
+        timeout_secs=choice.timeout,
+    )
+
+
+def scale_spec_of(muster: Muster, scale: ScaleChoice, choice: BattleChoice) -> ScaleSpec:
+    """Return the scale test that is meant."""
+    scales = muster.battles.scales
+    if scale.goals is not None and choice.goal:
+        raise BadArgument("--goals and --goal cannot be used together", suggestions=("leave out --goal",))
+    if scale.prompts and choice.system is not None:
+        raise BadArgument("--prompt and --system cannot be used together", suggestions=("leave out --system",))
+    if not scale.revises and (scale.reviser or scale.try_revised):
+        raise BadArgument("--no-revision leaves nothing to try or to revise", suggestions=("leave it out",))
+    goals = () if scale.goals is None else scales.goals(scale.goals)
+    whole = replace(choice, goal=goals[0].goal) if goals else choice
+    return scales.spec(
+        battle_spec_of(muster, scale.agents[0], whole),
+        runs=scale.runs,
+        concurrency=scale.concurrency,
+        agents=scale.agents,
+        prompts=[read_prompt(path) for path in scale.prompts],
+        goals=goals,
+        min_goal_rate=scale.min_goal_rate,
+        reviser=scale.reviser if scale.revises else "",
+        try_revised=scale.try_revised,
+    )
+
+
+def battle_status(common: CommonOptions, run: BattleArgument) -> None:
+    """Show how a battle stands."""
+    found = with_muster(common, lambda muster: muster.battles.status(run))
+    answer(common, battle_status_view(found), lambda console: _say(console, f"{found.run.id}: {found.verdict}"))
+
+
+def battle_messages(
+    common: CommonOptions,
+    run: BattleArgument,
+    since_seq: Annotated[int, Option("--since-seq", metavar="N", min=0, help="Only messages after this number.")] = 0,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, max=500, help="How many messages.")] = 50,
+) -> None:
+    """Print the messages of a battle, also while it is played."""
+    page = with_muster(common, lambda muster: muster.battles.messages(run, since_seq, limit))
+
+    def tell(console: "Console") -> None:
+        for message in page.messages:
+            _say(console, message_line(message, None))
+
+    answer(common, messages_view(page), tell)
+
+
+def battle_decisions(common: CommonOptions, run: BattleArgument) -> None:
+    """Print what validators and judges decided after each reply."""
+    found = with_muster(common, lambda muster: muster.battles.decisions(run))
+
+    def tell(console: "Console") -> None:
+        for decision in found:
+            _say(console, decision_line(decision))
+
+    answer(common, decisions_view(found), tell)
+
+
+def scale_status(common: CommonOptions, run: ScaleArgument) -> None:
+    """Show how a scale test stands."""
+    found = with_muster(common, lambda muster: muster.battles.scales.status(run))
+    answer(common, scale_status_view(found), lambda console: _say(console, f"{found.run.id}: {found.verdict}"))
+
+
+def _say(console: "Console", text: str) -> None:
+    console.print(clean(text), soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Councils on the command line."""

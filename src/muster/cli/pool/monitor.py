@@ -1,0 +1,142 @@
+"""`muster task logs` and `muster task watch`: what happens to a task, and to all of them, while it happens."""
+
+import json
+import sys
+from contextlib import aclosing
+from datetime import datetime
+from typing import Annotated
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from muster.app import Muster
+from muster.app.pool.monitor import LogRecord, PoolSnapshot
+from muster.app.pool.values import TaskState
+from muster.app.views.pool import log_view, snapshot_view
+from muster.cli.line import Option
+from muster.cli.options import TaskArgument
+from muster.cli.pool.tables import slots_table, status_lines, tasks_table
+from muster.cli.runs.words import event_line
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, clean, console, note, say
+from muster.domain.errors import AwaitsSignal
+
+HIDDEN = frozenset({"run.created", "call.done", "call.reused"})  # the output says as much
+
+
+def logs(
+    common: CommonOptions,
+    task: TaskArgument,
+    follow: Annotated[bool, Option("-f", "--follow", help="Go on until the task is over.")] = False,
+) -> None:
+    """Print what happened to a task and what its agent wrote."""
+
+    async def work(muster: Muster) -> None:
+        written = False  # the last thing that was printed is output, perhaps in the middle of a line
+        async with aclosing(muster.pool.monitor.logs(task, follow=follow)) as records:
+            async for record in records:
+                if common.json:
+                    say(json.dumps(log_view(record), ensure_ascii=False))
+                elif record.event is None:
+                    sys.stdout.write(clean(record.text))
+                    sys.stdout.flush()
+                    written = bool(record.text) and not record.text.endswith("\n")
+                elif record.event.kind not in HIDDEN:
+                    say(("\n" if written else "") + log_line(record))
+                    written = False
+        if written:
+            say("")
+
+    with_muster(common, work)
+
+
+def log_line(record: LogRecord) -> str:
+    """Return an event of a task as a line; what a review or a program said follows in lines of its own."""
+    event = record.event
+    if event is None:
+        return clean(record.text)
+    time, data = f"{datetime.fromtimestamp(event.at).astimezone():%H:%M:%S}", event.data
+    match event.kind:
+        case "task.tree":
+            return clean(f"{time}  worktree {data.get('path', '')}, branch {data.get('branch', '')}")
+        case "signal.received":
+            return clean(f"{time}  {record.text or 'received: ' + str(data.get('channel', ''))}")
+        case "run.waiting" if data.get("reason") == AwaitsSignal.code:
+            return f"{time}  waiting for a person"
+        case "call.failed":
+            log = (f"          {line}" for line in record.text.splitlines()[1:])
+            return clean("\n".join([event_line(event), *log]))
+    return clean(event_line(event))
+
+
+def watch(common: CommonOptions) -> None:
+    """Show slots and tasks until no task is pending or running; Ctrl-C ends it earlier, and stops no task."""
+
+    async def work(muster: Muster) -> None:
+        async with aclosing(muster.pool.monitor.watch()) as snapshots:
+            with _screen(common) as screen:
+                async for snapshot in snapshots:
+                    screen.show(snapshot)
+                    if snapshot.at_rest:
+                        return
+
+    try:
+        with_muster(common, work)
+    except KeyboardInterrupt:
+        note(common, "stopped watching; tasks go on")
+
+
+class LiveScreen:
+    """A table in the terminal that is drawn again whenever something changed."""
+
+    def __init__(self) -> None:
+        self._live = Live(console=console(), auto_refresh=False, vertical_overflow="ellipsis")
+
+    def __enter__(self) -> "LiveScreen":
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def show(self, snapshot: PoolSnapshot) -> None:
+        """Draw the pool as it is."""
+        self._live.update(drawn(snapshot), refresh=True)
+
+
+class StateLines:
+    """A line for every task whose state changed, where there is no terminal; a JSON line of all with `--json`."""
+
+    def __init__(self, common: CommonOptions) -> None:
+        self._common = common
+        self._told: dict[str, TaskState] = {}
+
+    def __enter__(self) -> "StateLines":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def show(self, snapshot: PoolSnapshot) -> None:
+        """Print what changed."""
+        if self._common.json:
+            say(json.dumps(snapshot_view(snapshot), ensure_ascii=False))
+            return
+        if not self._told:
+            say(clean("\n".join(status_lines(snapshot.status))))
+        for task in reversed(snapshot.tasks):
+            if self._told.get(task.id) is not task.state:
+                self._told[task.id] = task.state
+                slot = f" in {task.slot.name}" if task.slot is not None else ""
+                say(clean(f"task {task.id} is {task.state}{slot}"))
+
+
+def drawn(snapshot: PoolSnapshot) -> RenderableType:
+    """Return the pool as it is drawn in a terminal."""
+    head = Text("\n".join(status_lines(snapshot.status)))
+    return Group(head, slots_table(snapshot.status.slots), tasks_table(snapshot.tasks, snapshot.writing))
+
+
+def _screen(common: CommonOptions) -> LiveScreen | StateLines:
+    return StateLines(common) if common.json or not sys.stdout.isatty() else LiveScreen()

@@ -1,0 +1,91 @@
+"""`muster serve`: the HTTP server, which also drives what is submitted to it."""
+
+import asyncio
+import sys
+from ipaddress import ip_address
+from typing import Annotated
+
+from muster.api.app import create_app
+from muster.api.guards import Lifetime
+from muster.api.server import allow_connections, listen, make_server, url_of
+from muster.app import Muster
+from muster.app.serving.service import Service
+from muster.app.views.service import served_view
+from muster.cli.drive import SignalHandler
+from muster.cli.line import Option
+from muster.cli.log_options import LoggingOptions
+from muster.cli.options import UnpricedOption
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, note, print_json, say, warn
+from muster.domain.errors import BadConfiguration, MusterError
+from muster.domain.ids import RunId
+
+LOCAL = "localhost"
+
+
+def serve(
+    common: CommonOptions,
+    log: LoggingOptions,
+    host: Annotated[
+        str, Option("--host", metavar="ADDRESS", help="The address to listen on; any but loopback needs [[tokens]].")
+    ] = "127.0.0.1",
+    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")] = 7420,
+    allow_unpriced: UnpricedOption = False,
+) -> int:
+    """Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable."""
+
+    async def work(muster: Muster) -> None:
+        _require_token(muster, host)
+        await _serve(muster, common, host, port)
+
+    with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
+    return 0
+
+
+def _require_token(muster: Muster, host: str) -> None:
+    """Refuse to be reached by others when everybody could use it."""
+    try:
+        local = host == LOCAL or ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if not local and not muster.settings.tokens:
+        raise BadConfiguration(
+            f"--host {host} can be reached by others, and no token is declared",
+            suggestions=('declare one in muster.toml: [[tokens]] name = "ci", secret_env = "MUSTER_TOKEN_CI"',),
+        )
+
+
+async def _serve(muster: Muster, common: CommonOptions, host: str, port: int) -> None:
+    lifetime = Lifetime()
+    app = create_app(muster, muster.settings, host=host, lifetime=lifetime)
+
+    def on_error(run: RunId, error: MusterError) -> None:
+        warn(f"run {run} could not be driven: {error.message}")
+
+    service = Service(muster, on_error=on_error, on_note=warn)
+    allow_connections()
+    listener = listen(host, port)
+
+    def on_start() -> None:
+        if common.json:
+            print_json(served_view(url_of(listener), muster.settings))
+        else:
+            say(f"serving {muster.settings.database} at {url_of(listener)}")
+            note(common, "stop it with Ctrl-C; runs go on when it is started again")
+
+    server = make_server(app, on_start)
+
+    def on_first() -> None:
+        lifetime.stopping.set()
+        service.close()
+
+    SignalHandler(muster, warn, on_first=on_first).install()
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        await service.drive()
+    finally:
+        lifetime.stopping.set()
+        await muster.runs.close_watchers()  # the last events are out, so clients connect again elsewhere
+        server.stop()
+        await serving
+        sys.stdout.flush()

@@ -1,0 +1,212 @@
+"""council.yaml and council.toml: who sits in a council and when it ends; everything wrong is told with its line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from muster.councils.deadlines import DEFAULT_QUORUM
+from muster.councils.spec import MOST_COUNCIL_ROUNDS, CouncilSpec, spec_flaws
+from muster.councils.stopping import DEFAULT_EFFORT
+from muster.councils.values import CouncilMember, ScoreScale
+from muster.domain.errors import BadFile, NotFound
+from muster.text import forms as v
+from muster.text.diagnostics import Diagnostics
+from muster.text.documents.readers import READERS
+from muster.text.documents.toml_reader import TomlFile
+from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Place, Unreadable
+from muster.text.documents.yaml_reader import YamlFile
+from muster.text.files import opened, shown
+from muster.text.forms import Form
+
+NAME = "council.yaml"
+MOST_BYTES = 1_000_000
+_PRIVATE = "x-"
+_PLACEHOLDER = "?"  # a policy has no question yet
+MODERATOR = "moderator"  # the role of an agent that neither proposes nor evaluates
+
+Share = Annotated[v.Number, Field(ge=0, le=1)]
+Rounds = Annotated[v.Count, Field(le=MOST_COUNCIL_ROUNDS)]
+
+
+class MemberForm(Form):
+    """One member, or with the role `moderator` the agent that only writes the answer."""
+
+    agent: v.String
+    role: v.Text | None = None
+    persona: v.Text | None = None
+    budget_usd: Annotated[v.Number, Field(gt=0, le=1_000_000)] | None = None
+    scale: ScoreScale = ScoreScale.UNIT
+
+
+class PolicyForm(Form):
+    """Everything in the file."""
+
+    version: v.Version = 1
+    agents: list[MemberForm] = Field(min_length=1)
+    rounds: Rounds = 3
+    min_rounds: Rounds = 1
+    effort: Share = DEFAULT_EFFORT
+    quorum: Annotated[v.Number, Field(gt=0, le=1)] = DEFAULT_QUORUM
+    timeout_secs: v.Seconds | None = None
+    synthesis: v.String | None = None
+    baseline: v.String | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilInspection:
+    """What is in a policy, and everything that is wrong with it."""
+
+    file: str
+    policy: CouncilSpec | None  # with no question; None when something is wrong
+    flaws: tuple[Flaw, ...] = ()
+
+
+def read_policy(path: Path, *, alone: bool = True) -> CouncilSpec:
+    """Read a policy as a spec whose question is still open; raises NotFound, or BadFile with all that is wrong.
+
+    A policy that is not alone may have too few members, since others come after them.
+    """
+    found = inspect_policy(path, alone=alone)
+    if found.policy is None:
+        first, *rest = found.flaws
+        raise BadFile(first.file, "\n".join([first.message, *map(str, rest)]), line=first.line, column=first.column)
+    return found.policy
+
+
+def inspect_policy(path: Path, *, alone: bool = True) -> CouncilInspection:
+    """Look through a policy, and return everything that is wrong with it, up to a bound; see `read_policy`."""
+    if not path.exists():
+        raise NotFound(f"no such file: {path}", suggestions=("create one with muster init NAME --kind council",))
+    file = shown(path)
+    try:
+        tree = _tree(path)
+    except Unreadable as error:
+        flaw = Flaw(file=file, line=error.line, column=error.column, message=error.message)
+        return CouncilInspection(file=file, policy=None, flaws=(flaw,))
+    diagnostics = Diagnostics(file, tree, tree.line)
+    policy = _policy(tree, diagnostics, alone=alone)
+    flaws = sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MOST_FLAWS]
+    return CouncilInspection(file=file, policy=None if flaws else policy, flaws=tuple(flaws))
+
+
+def _tree(path: Path) -> Map:
+    kind = READERS.get(path.suffix.lower())
+    if kind is None:
+        raise Unreadable(f"a policy must be one of {', '.join(READERS)}")
+    with opened(path) as file:
+        if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
+            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
+    return YamlFile(path).head() if kind is YamlFile else _toml_tree(TomlFile(path, "agents"))
+
+
+def _toml_tree(source: TomlFile) -> Map:
+    tree = source.head()
+    if "agents" in tree:
+        agents = Items(tree.lines["agents"])
+        for agent, line in source.cases():
+            agents.add(agent, line)
+        tree.put("agents", agents, agents.line)
+    return tree
+
+
+def _policy(tree: Map, diagnostics: Diagnostics, *, alone: bool) -> CouncilSpec | None:
+    for place, message in _unknown(tree):
+        diagnostics.say(place, message)
+    try:
+        form = PolicyForm.model_validate(tree)
+    except ValidationError as error:
+        diagnostics.take(error)
+        return None
+    numbered = list(enumerate(form.agents))
+    places = [place for place, one in numbered if not _is_moderator(one)]
+    moderators = [(place, one) for place, one in numbered if _is_moderator(one)]
+    for place, message in _moderator_flaws(moderators):
+        diagnostics.say(place, message)
+    members = tuple(_member(form.agents[place]) for place in places)
+    spec = CouncilSpec(
+        question=_PLACEHOLDER,
+        members=members,
+        moderator=_member(moderators[0][1]) if moderators else None,
+        rounds=form.rounds,
+        min_rounds=form.min_rounds,
+        effort=form.effort,
+        quorum=form.quorum,
+        timeout_secs=form.timeout_secs,
+        synthesis=form.synthesis,
+        baseline=form.baseline,
+    )
+    for place, message in spec_flaws(spec, alone=alone):
+        diagnostics.say(_in_file(place, places), message)
+    return spec
+
+
+def _is_moderator(form: MemberForm) -> bool:
+    return (form.role or "").strip().casefold() == MODERATOR
+
+
+def _moderator_flaws(moderators: Sequence[tuple[int, MemberForm]]) -> Iterator[tuple[Place, str]]:
+    for place, one in moderators:
+        if one.scale is not ScoreScale.UNIT:
+            yield ("agents", place, "scale"), "a moderator gives no scores; leave out scale"
+    for place, one in moderators[1:]:
+        yield ("agents", place, "role"), f"{one.agent!r} is a second moderator; a council has at most one"
+
+
+def _in_file(place: Place, places: Sequence[int]) -> Place:
+    """Return where a member stands in the file, in which the moderator stands among the members."""
+    match place:
+        case ("agents", int(index), *rest):
+            return ("agents", places[index], *rest)
+    return place
+
+
+def _member(form: MemberForm) -> CouncilMember:
+    return CouncilMember(
+        name=form.agent,
+        role=form.role or "",
+        persona=form.persona or "",
+        scale=form.scale,
+        budget_usd=form.budget_usd,
+    )
+
+
+def _unknown(tree: Any) -> Iterator[tuple[Place, str]]:
+    yield from (((key,), message) for key, message in _unknown_in(tree, tuple(PolicyForm.model_fields)))
+    agents = tree.get("agents")
+    for place, one in enumerate(agents if isinstance(agents, list) else ()):
+        for key, message in _unknown_in(one, tuple(MemberForm.model_fields)):
+            yield ("agents", place, key), message
+
+
+def _unknown_in(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for name in tree if isinstance(tree, Mapping) else ():
+        if name not in known and not name.startswith(_PRIVATE):
+            near = get_close_matches(name, known, n=1)
+            yield name, "unknown key; " + (f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}")
+
+
+STARTER = """\
+# A council: agents that propose, weigh each other's proposals in rounds, and stop when they are convinced.
+#   muster council "Should the cache be shared?" --policy {name}/council.yaml
+agents:
+  - {{ agent: anthropic/claude-sonnet-5-5, role: architect }}
+  - {{ agent: openai/gpt-5, role: skeptic, persona: "You doubt numbers that nobody measured." }}
+  - {{ agent: anthropic/claude-haiku-5-5, budget_usd: 0.20 }}
+  # - {{ agent: openai/gpt-5-mini, role: moderator }}  # only writes the answer; it must keep the dissent
+rounds: 3                  # at most
+min_rounds: 1
+effort: 0.6                # from 0 to 1: how much evidence is asked for before it stops
+quorum: 0.67               # of the members, in each phase
+# timeout_secs: 600        # for all rounds
+# synthesis: openai/gpt-5  # instead of a moderator: a member that writes the answer too
+# baseline: openai/gpt-5   # is asked alone with the same money, to compare
+"""
+
+
+def starter(name: str) -> Mapping[str, str]:
+    """Return the files of a folder to begin with, by their paths."""
+    return {NAME: STARTER.format(name=name)}

@@ -1,0 +1,1 @@
+"""Reports of councils: JSON, Markdown and one HTML file."""

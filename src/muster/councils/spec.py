@@ -1,0 +1,174 @@
+"""The spec of a council as it is stored, and back: strict, since a program of the user's may write one too."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from muster.councils.deadlines import DEFAULT_QUORUM
+from muster.councils.stopping import DEFAULT_EFFORT, LEAST_MEMBERS, StopRule
+from muster.councils.values import CouncilMember
+from muster.domain.call import says_something
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+from muster.domain.money import MOST_DOLLARS
+from muster.text.documents.tree import Place
+from muster.text.json_schema import schema_flaw
+
+WORKLOAD = "deliberation"
+REPAIR = "/repair"  # after the key of a call: the call that asks for a better answer
+MOST_MEMBERS = 50
+MOST_COUNCIL_ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilSpec:
+    """One council: a question, who answers it, and when it ends."""
+
+    question: str
+    members: tuple[CouncilMember, ...]
+    rounds: int = 3  # at most
+    min_rounds: int = 1
+    effort: float = DEFAULT_EFFORT
+    quorum: float = DEFAULT_QUORUM
+    timeout_secs: float | None = None  # of the rounds; what is waited for does not count
+    seed: int | None = None  # of labels, orders and draws; None: that of the run
+    moderator: CouncilMember | None = None  # only writes the answer; neither proposes nor evaluates
+    synthesis: str | None = None  # the agent that writes the answer, when that is a member
+    baseline: str | None = None  # the agent that is asked alone, to compare
+    proposal_schema: dict[str, Any] | None = None  # of proposals whose text is one JSON object; None: any text
+
+    @property
+    def rule(self) -> StopRule:
+        """When it has argued enough."""
+        return StopRule(max_rounds=self.rounds, min_rounds=self.min_rounds, effort=self.effort)
+
+    @property
+    def author(self) -> CouncilMember | None:
+        """Who writes the answer of the council: the moderator, or the agent that is named for it."""
+        if self.moderator is not None or self.synthesis is None:
+            return self.moderator
+        named = (member for member in self.members if member.name == self.synthesis)
+        member = next(named, CouncilMember(name=self.synthesis))
+        return replace(member, role="", persona="")  # these are for what it proposes itself
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Everybody who may be asked, each once."""
+        author = () if self.author is None else (self.author.name,)
+        others = (*author, *filter(None, (self.baseline,)))
+        return tuple(dict.fromkeys((*(member.name for member in self.members), *others)))
+
+
+def stored(spec: CouncilSpec) -> Json:
+    """Return a spec as it is stored: what is as usual is left out."""
+    found = _lean(spec)
+    found["members"] = [_lean(member) for member in spec.members]
+    if spec.moderator is not None:
+        found["moderator"] = _lean(spec.moderator)
+    return found
+
+
+def read_spec(spec: Json) -> CouncilSpec:
+    """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
+    flaws = list(_unknown(spec))
+    if not flaws:
+        try:
+            found = msgspec.convert(spec, CouncilSpec)
+        except msgspec.ValidationError as error:
+            flaws = [str(error)]
+        else:
+            flaws = [message for _, message in spec_flaws(found)]
+    if flaws:
+        raise BadArgument(f"not a valid spec of a council: {'; '.join(flaws)}")
+    return found
+
+
+def spec_flaws(spec: CouncilSpec, *, alone: bool = True) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with a council, each with the place of it; one that is not alone gets more members."""
+    if not says_something(spec.question):
+        yield ("question",), "the question is empty"
+    yield from _member_flaws(spec.members, LEAST_MEMBERS if alone else 0)
+    yield from _moderator_flaws(spec)
+    for name, value, most in (
+        ("rounds", spec.rounds, MOST_COUNCIL_ROUNDS),
+        ("min_rounds", spec.min_rounds, spec.rounds),
+    ):
+        if not 1 <= value <= most:
+            yield (name,), f"{name} must be from 1 to {most}, not {value}"
+    if not 0 <= spec.effort <= 1:
+        yield ("effort",), f"effort must be from 0 to 1, not {spec.effort!r}"
+    if not 0 < spec.quorum <= 1:
+        yield ("quorum",), f"quorum must be above 0 and at most 1, not {spec.quorum!r}"
+    if spec.proposal_schema is not None and (wrong := schema_flaw(spec.proposal_schema)):
+        yield ("proposal_schema",), f"proposal_schema is not a JSON Schema: {wrong}"
+    if spec.timeout_secs is not None and not (spec.timeout_secs > 0 and isfinite(spec.timeout_secs)):
+        yield ("timeout_secs",), f"timeout_secs must be more than 0 seconds, not {spec.timeout_secs!r}"
+
+
+def _member_flaws(members: tuple[CouncilMember, ...], least: int) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with the members: too few, too many, doubles, names and budgets that are none."""
+    if not least <= len(members) <= MOST_MEMBERS:
+        lacking = f": it needs {least - len(members)} more" if len(members) < least else ""
+        number = f"a council has from {LEAST_MEMBERS} to {MOST_MEMBERS} members, not {len(members)}"
+        yield ("agents",), number + lacking
+    counted = Counter(member.name for member in members)
+    for place, member in enumerate(members):
+        if not member.name.strip() or not member.name.isprintable():
+            yield ("agents", place, "agent"), f"{member.name!r} is not the name of an agent"
+        elif member.name.endswith(REPAIR):
+            yield (
+                ("agents", place, "agent"),
+                f"the name {member.name!r} ends in {REPAIR}, which has a meaning of its own",
+            )
+        elif counted.pop(member.name, 1) > 1:
+            yield (
+                ("agents", place, "agent"),
+                f"agent {member.name!r} is a member more than once; declare it under two names",
+            )
+        if member.budget_usd is not None and not 0 < member.budget_usd <= MOST_DOLLARS:
+            yield ("agents", place, "budget_usd"), f"budget_usd must be more than 0 dollars, not {member.budget_usd!r}"
+
+
+def _moderator_flaws(spec: CouncilSpec) -> Iterator[tuple[Place, str]]:
+    moderator = spec.moderator
+    if moderator is None:
+        return
+    name = moderator.name
+    if any(member.name == name for member in spec.members):
+        yield ("agents",), f"agent {name!r} is a member and the moderator, who only writes the answer"
+    if spec.synthesis not in (None, name):
+        yield (
+            ("synthesis",),
+            f"the answer is written by the moderator {name!r}, not by {spec.synthesis!r}; leave one of them out",
+        )
+    if moderator.budget_usd is not None and not 0 < moderator.budget_usd <= MOST_DOLLARS:
+        yield ("moderator", "budget_usd"), f"budget_usd must be more than 0 dollars, not {moderator.budget_usd!r}"
+
+
+def _unknown(given: Any) -> Iterator[str]:
+    if not isinstance(given, Mapping):
+        yield "must be an object"
+        return
+    yield from (f"unknown key {str(key)[:100]!r}" for key in given if key not in _names(CouncilSpec))
+    members, known = given.get("members"), _names(CouncilMember)
+    listed = [("members", one) for one in members] if isinstance(members, list | tuple) else []
+    for place, member in (*listed, ("moderator", given.get("moderator"))):
+        wrong = [key for key in member if key not in known] if isinstance(member, Mapping) else []
+        yield from (f"unknown key {place}.{str(key)[:100]!r}" for key in wrong)
+
+
+def _names(kind: Any) -> set[str]:
+    return {field.name for field in fields(kind)}
+
+
+def _lean(value: Any) -> dict[str, Json]:
+    kept = ((field, getattr(value, field.name)) for field in fields(value))
+    return {
+        field.name: msgspec.to_builtins(found)
+        for field, found in kept
+        if field.default is MISSING or found != field.default
+    }

@@ -1,0 +1,106 @@
+"""Councils that judged, in an archive: their runs with all replies, from which their judgements are read again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muster.domain.call import Reply
+from muster.domain.canonical import Json
+from muster.domain.entry import Entry, EntryKind
+from muster.domain.errors import MusterError
+from muster.domain.ids import RunId
+from muster.domain.run import Run, RunState
+from muster.store.base import Store
+from muster.suites.case import Case
+from muster.suites.evidence.archive import read_as
+from muster.suites.evidence.layout import CHILDREN, EvidenceFault
+from muster.suites.judge.council import council_of, judgement_of, without_verdict
+from muster.suites.judge.question import pose
+from muster.suites.judge.rubric import missing
+from muster.suites.spec import SuiteSpec
+from muster.suites.verdict import Judgement, Observation
+
+_PAGE = 20  # entries that are held at a time
+
+
+async def calls_of_child(store: Store, run: Run) -> list[Entry]:
+    """Return the calls of a child run, also those that it has from the run it continues, in the order of their keys."""
+    found: dict[str, Entry] = {}
+    seen: set[RunId] = set()
+    current: Run | None = run
+    while current is not None and current.id not in seen:
+        seen.add(current.id)
+        async for entry in store.archive.entries(current.id, page=_PAGE):
+            if entry.kind is EntryKind.CALL and (entry.key not in found or found[entry.key].reply is None):
+                found[entry.key] = entry
+        current = None if current.origin is None else await store.runs.get(current.origin.run)
+    return [found[key] for key in sorted(found)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCouncil:
+    """The run of a council that judged, as the archive holds it."""
+
+    key: str
+    spec: Mapping[str, Json]
+    state: str
+    cause: str  # why it did not complete
+    outcome: Json
+    replies: Mapping[str, Reply]
+
+    @staticmethod
+    def of(child: Mapping[str, Any]) -> "RecordedCouncil":
+        """Read a line of children.jsonl."""
+        try:
+            run, calls = child["run"], child["calls"]
+            return RecordedCouncil(
+                key=str(child["key"]),
+                spec=dict(run["spec"]),
+                state=str(run["state"]),
+                cause=str((run["error"] or {}).get("message", run["ended_reason"])),
+                outcome=run["result"],
+                replies={
+                    str(call["key"]): read_as(Reply, call["reply"], CHILDREN)
+                    for call in calls
+                    if call["reply"] is not None
+                },
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EvidenceFault(CHILDREN, "a line is not a valid child run") from error
+
+
+# Reads the replies of a council again: takes its spec, its recorded outcome and its replies, returns the outcome that
+# they bear out. Councils are another feature, so whoever puts the two together brings it.
+RetellCouncil = Callable[[Json, Json, Mapping[str, Reply]], Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilRetelling:
+    """The council that judged one answer, and what reads it again."""
+
+    children: tuple[Mapping[str, Any], ...]
+    retell: RetellCouncil | None
+
+    def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str) -> Judgement:
+        """Return the judgement that the replies of the council come to."""
+        judge = council_of(spec)
+        if why := missing(case, seen):
+            return judge.failed(why)
+        key = judge.key(unit)
+        found = next((one for child in self.children if (one := RecordedCouncil.of(child)).key == key), None)
+        if found is None or self.retell is None:
+            return judge.failed("its run is not recorded" if found is None else "nobody can read councils again", key)
+        if found.state != RunState.COMPLETED:
+            return without_verdict(judge, key, found.cause)
+        question = pose(case, seen)
+        if _without_question(found.spec) != _without_question(judge.spec(question, key)):
+            return judge.failed("the council that is recorded is not the one of the policy", key)
+        try:
+            outcome = self.retell(found.spec, found.outcome, found.replies)
+        except MusterError as error:
+            return judge.failed(f"the recorded council cannot be read: {error.message}", key)
+        return judgement_of(judge, case, question, outcome, key)
+
+
+def _without_question(spec: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in spec.items() if name != "question"}

@@ -1,0 +1,229 @@
+"""The council as a judge: a child run in which members propose verdicts; the winning one is the judgement.
+
+The workload is started by its name. What its outcome comes to is told by one function, when it is heard and whenever it
+is read again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from muster.domain.canonical import Json, digest
+from muster.domain.errors import AuthRefused, BadArgument, BudgetExhausted, ChildFailed
+from muster.domain.money import NOTHING, Microdollars
+from muster.engine.context import Context
+from muster.suites.case import Case
+from muster.suites.checks.opinions import weighted_mean
+from muster.suites.judge.question import JudgeQuestion, pose, read_verdict, verdict_schema
+from muster.suites.judge.rubric import Sample, agreement_of, items_of, missing
+from muster.suites.spec import SuiteSpec
+from muster.suites.verdict import ItemScore, Judgement, MemberVerdict, Observation
+from muster.text.thresholds import reaches
+
+WORKLOAD = "deliberation"
+VERSION = "council/1"  # changed with every change of what a council is asked
+_SEED_DIGITS = 7  # hexadecimal
+_STOPS = {kind.code: kind for kind in (BudgetExhausted, AuthRefused)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilJudge:
+    """A council that judges, and where the threshold lies that its members are compared at."""
+
+    name: str  # "council:" and the file
+    policy: Mapping[str, Json]
+    threshold: float  # where a case names none
+
+    def key(self, unit: str) -> str:
+        """Return the key of the child run about the answer of a unit."""
+        return f"{unit}/judge/{self.name}/1"
+
+    def spec(self, question: JudgeQuestion, key: str) -> dict[str, Json]:
+        """Return the spec of the child run; the seed follows from the key, so that a replay draws the same labels."""
+        return {
+            **self.policy,
+            "question": question.for_council,
+            "seed": int(digest(key)[:_SEED_DIGITS], 16),
+            "proposal_schema": verdict_schema(question.rubric),
+        }
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of the members."""
+        return tuple(str(member["name"]) for member in self.policy.get("members", ()))
+
+    def failed(self, why: str, *keys: str) -> Judgement:
+        """Return the judgement of a council that said nothing that counts."""
+        return Judgement(by=self.name, version=VERSION, model=", ".join(self.members), failures=(why,), keys=keys)
+
+
+def council_of(spec: SuiteSpec) -> CouncilJudge:
+    """Return the council that judges in a run; raises BadArgument when its policy was never read."""
+    if spec.judge is None or spec.council is None:
+        raise BadArgument(
+            f"the policy of the judge {spec.judge} is not part of the run",
+            suggestions=("start the run with muster run, or with m.suites.start, which reads the file",),
+        )
+    return CouncilJudge(name=spec.judge, policy=spec.council, threshold=spec.threshold)
+
+
+async def judge_by_council(
+    ctx: Context, case: Case, observation: Observation, judge: CouncilJudge, *, unit: str, dispatch: str | None = None
+) -> Judgement:
+    """Have an answer judged by a council; its failure is a value, what stops the run passes through."""
+    if why := missing(case, observation):
+        return judge.failed(why)
+    question, key = pose(case, observation), judge.key(unit)
+    try:
+        outcome = await ctx.child(key, WORKLOAD, judge.spec(question, key), dispatch=dispatch)
+    except ChildFailed as error:
+        if error.reason in _STOPS:  # as it would be with a single judge
+            raise _STOPS[error.reason](error.message) from error
+        return without_verdict(judge, key, error.cause)
+    return judgement_of(judge, case, question, outcome, key)
+
+
+def without_verdict(judge: CouncilJudge, key: str, cause: str) -> Judgement:
+    """Return the judgement of a council whose run did not complete."""
+    return judge.failed(f"the council gave no verdict: {cause}", key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedVerdict:
+    """A proposal of a council, as far as a judgement needs it."""
+
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictStanding:
+    """Where a verdict stands in a round."""
+
+    support: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictScore:
+    """Who won a round, and with whom it was tied."""
+
+    winner: str | None
+    standings: tuple[VerdictStanding, ...] = ()  # best first
+    contributions: tuple[Mapping[str, Json], ...] = ()
+    tied: tuple[str, ...] = ()
+    tie_break: str | None = None
+
+    @property
+    def undecided(self) -> str:
+        """Why there is no winner."""
+        if not self.contributions or not self.standings:
+            return "no evaluation counted"
+        return f"no verdict is supported: the best has {self.standings[0].support:.3f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRound:
+    """One round of a council."""
+
+    proposals: tuple[ProposedVerdict, ...]
+    score: VerdictScore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRounds:
+    """All complete rounds of a council."""
+
+    rounds: tuple[VerdictRound, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilVerdicts:
+    """The outcome of a council, as far as a judgement needs it; its other fields are not read."""
+
+    result: VerdictRounds
+    spent: Microdollars = NOTHING
+
+
+def judgement_of(judge: CouncilJudge, case: Case, question: JudgeQuestion, outcome: Json, key: str) -> Judgement:
+    """Return what the outcome of a council comes to as a judgement: the verdict of its winner, and each member's."""
+    try:
+        found = msgspec.convert(outcome, CouncilVerdicts)
+    except msgspec.ValidationError as error:
+        return judge.failed(f"the result of the council cannot be read: {error}", key)
+    deciding = next((one for one in reversed(found.result.rounds) if one.score.winner is not None), None)
+    if deciding is None:
+        why = found.result.rounds[-1].score.undecided if found.result.rounds else "no round is complete"
+        return replace(judge.failed(f"the council has no winning verdict: {why}", key), cost=found.spent)
+    threshold = judge.threshold if case.threshold is None else case.threshold
+    samples = {one.agent: _sample(one, question) for one in deciding.proposals}
+    members = tuple(_member(name, samples.get(name), question, threshold, deciding) for name in judge.members)
+    good = [samples[name] for name in judge.members if name in samples and samples[name].verdicts]
+    winner = samples.get(deciding.score.winner or "", Sample(failure="it is not among the proposals"))
+    tied = {name: _passes(samples.get(name), question, threshold) for name in deciding.score.tied}
+    flaw = _flaw(deciding.score.winner, winner, tied)
+    return Judgement(
+        by=judge.name,
+        version=VERSION,
+        model=", ".join(judge.members),
+        items=() if flaw else _items(question, winner, good),
+        failures=(flaw,) if flaw else (),
+        agreement=agreement_of(question.rubric, good, threshold),
+        cost=found.spent,
+        keys=(key,),
+        members=members,
+        tie=f"tie, decided by {deciding.score.tie_break}" if deciding.score.tied and not flaw else "",
+    )
+
+
+def _flaw(name: str | None, winner: Sample, tied: Mapping[str, bool | None]) -> str:
+    """Return why the winning verdict is not a judgement: it cannot be used, or a tied one says the opposite."""
+    if not winner.verdicts:
+        return f"the winning verdict, of {name}, cannot be used: {winner.failure}"
+    if len(set(tied.values())) < 2:
+        return ""
+    said = ", ".join(f"{member} {_PASSING[passes]}" for member, passes in tied.items())
+    return f"the council is split: verdicts with the same support differ ({said})"
+
+
+def _passes(sample: Sample | None, question: JudgeQuestion, threshold: float) -> bool | None:
+    """Return whether an answer passes by one verdict alone, its critical items too; None without a verdict."""
+    if sample is None or not sample.verdicts:
+        return None
+    items = items_of(question.rubric, [sample])
+    score = weighted_mean(items)
+    critical = [item.score for item in items if item.critical and item.score is not None]
+    return score is not None and all(reaches(one, threshold) for one in (score, *critical))
+
+
+_PASSING = {True: "passes it", False: "fails it", None: "gives no verdict that can be used"}
+
+
+def _sample(proposed: ProposedVerdict, question: JudgeQuestion) -> Sample:
+    """Read the verdict of a member: evidence that does not stand in the answer is kept with its mark, as of a judge."""
+    reading = read_verdict(proposed.text, question)
+    return Sample(verdicts=reading.verdicts, failure="" if reading.verdicts else reading.flaw)
+
+
+def _items(question: JudgeQuestion, winner: Sample, good: Sequence[Sample]) -> tuple[ItemScore, ...]:
+    """Return the scores of the winner, each with those of all members beside it."""
+    alone = items_of(question.rubric, [winner])
+    return tuple(
+        replace(item, samples=tuple(sample.verdicts[place].score for sample in good))
+        for place, item in enumerate(alone)
+    )
+
+
+def _member(
+    name: str, sample: Sample | None, question: JudgeQuestion, threshold: float, deciding: VerdictRound
+) -> MemberVerdict:
+    if sample is None or not sample.verdicts:
+        flaw = "it proposed nothing in the deciding round" if sample is None else sample.failure
+        return MemberVerdict(member=name, won=name == deciding.score.winner, flaw=flaw)
+    score = weighted_mean(items_of(question.rubric, [sample]))
+    return MemberVerdict(
+        member=name,
+        score=score,
+        passed=score is not None and reaches(score, threshold),
+        won=name == deciding.score.winner,
+    )

@@ -1,0 +1,89 @@
+"""One mapping of the error tree to statuses, and bodies of one form."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from muster.api.errors import status_of
+from muster.domain import errors
+from muster.domain.errors import MusterError
+
+from .server import Server
+
+# Where a class has no row, the nearest class above it in the tree counts.
+STATUSES = {
+    errors.MusterError: 500,
+    errors.TryLater: 502,
+    errors.OutOfTime: 504,
+    errors.CallFailed: 502,
+    errors.TimedOut: 504,
+    errors.StopRun: 500,
+    errors.AuthRefused: 502,
+    errors.BudgetExhausted: 409,
+    errors.RunTimedOut: 504,
+    errors.Interrupted: 503,
+    errors.StoreFailed: 503,
+    errors.FixSpec: 400,
+    errors.RunFailed: 409,
+    errors.Conflict: 409,
+    errors.KeyTaken: 409,
+    errors.NotFound: 404,
+    errors.AccessDenied: 403,
+    errors.LimitReached: 429,
+}
+
+
+def tree(root: type[MusterError]) -> Iterator[type[MusterError]]:
+    yield root
+    for kind in root.__subclasses__():
+        if kind.__module__ == errors.__name__:
+            yield from tree(kind)
+
+
+KINDS: list[type[MusterError]] = sorted(set(tree(MusterError)), key=lambda one: one.__name__)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
+def test_every_error_has_its_status(kind: type[MusterError]) -> None:
+    expected = next(STATUSES[above] for above in kind.__mro__ if above in STATUSES)
+    assert status_of(kind.__new__(kind)) == expected
+
+
+def test_a_request_that_is_not_valid_is_400_with_its_place(server: Server) -> None:
+    answer = server.post("/api/ask", {"agent": "sim/echo", "prompt": 3, "extra": True})
+    assert answer.status == 400
+    assert "body prompt: input should be a valid string" in answer.error["message"]
+    assert "body extra: extra inputs are not permitted" in answer.error["message"]
+    assert server.request("POST", "/api/ask", raw=b"{", headers={"content-type": "application/json"}).status == 400
+    assert server.get("/api/runs?limit=0").status == 400
+    assert server.get("/api/runs?limit=100000").status == 400
+    assert server.get("/api/runs?state=nowhere").status == 400
+
+
+def test_what_is_wrong_with_a_body_is_told_without_what_was_sent(server: Server) -> None:
+    answer = server.post("/api/ask", {"agent": "sim/echo", "prompt": ["hunter2"]})
+    assert b"hunter2" not in answer.body
+
+
+def test_unknown_paths_and_methods(server: Server) -> None:
+    missing = server.get("/api/nothing")
+    assert (missing.status, missing.error["code"]) == (404, "not_found")
+    wrong = server.post("/api/agents")
+    assert (wrong.status, wrong.error["code"]) == (405, "method_not_allowed")
+    assert wrong.headers["allow"] == "GET"
+
+
+def test_a_request_id_is_the_clients_own_if_it_is_a_proper_one(server: Server) -> None:
+    assert server.get("/healthz", **{"x-request-id": "abc-1"}).headers["x-request-id"] == "abc-1"
+    assert server.get("/healthz", **{"x-request-id": "a b\tc"}).headers["x-request-id"] != "a b\tc"
+    assert len(server.get("/healthz").headers["x-request-id"]) == 32
+    assert server.get("/api/nothing", **{"x-request-id": "mine"}).error["request_id"] == "mine"
+
+
+def test_states_that_do_not_allow_it_are_409(server: Server) -> None:
+    run = server.ask()
+    server.until(run, "completed")
+    answer = server.post(f"/api/runs/{run}/resume")
+    assert (answer.status, answer.error["code"]) == (409, "conflict")
+    assert server.post(f"/api/runs/{run}/cancel").status == 409
+    assert server.post(f"/api/runs/{run}/answer", {"text": "x"}).status == 409

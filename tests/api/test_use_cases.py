@@ -1,0 +1,273 @@
+"""What one edge can do the other can: a use case has a route and a command, or its exception is written down here."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import muster.api.routes
+import muster.cli
+from muster.api.app import ROUTERS
+from muster.app.batches import Batches
+from muster.app.battles.battles import Battles
+from muster.app.battles.scales import Scales
+from muster.app.chains import Chains
+from muster.app.councils import Councils
+from muster.app.muster import Muster
+from muster.app.pool.monitor import PoolMonitor
+from muster.app.pool.pool import Pool
+from muster.app.pool.tasks import Tasks
+from muster.app.pool.trees import TaskTrees
+from muster.app.runs.runs import Runs
+from muster.app.serving.audit import UserActions
+from muster.app.serving.library import Library
+from muster.app.suites.reviews import Baselines
+from muster.app.suites.suites import Suites
+from muster.app.verify.verifications import Verifications
+
+PARTS: dict[str, type] = {
+    "": Muster,
+    "runs": Runs,
+    "suites": Suites,
+    "suites.baselines": Baselines,
+    "verify": Verifications,
+    "pool": Pool,
+    "pool.tasks": Tasks,
+    "pool.trees": TaskTrees,
+    "pool.monitor": PoolMonitor,
+    "chains": Chains,
+    "councils": Councils,
+    "battles": Battles,
+    "battles.scales": Scales,
+    "batches": Batches,
+    "library": Library,
+    "audit": UserActions,
+}
+
+# What a server does in another way, or must not do.
+NO_ROUTE = {
+    "runs": {
+        "newest": "a part of other use cases",
+        "list": "page does it",
+        "get": "a part of other use cases",
+        "entry": "a part of call",
+        "unknown": "of the process itself",
+        "start": "a server submits",
+        "start_checked": "a server submits",
+        "create": "a part of other use cases",
+        "submit": "workloads of the user's own take any spec, which may name files",
+        "resume": "prepare_resume and queue do it",
+        "prepare_resume": "of Muster",
+        "require_batches": "a part of other use cases",
+        "replay": "it spends nothing and shows nothing new",
+        "drive": "the server drives by itself",
+        "watch": "events do it",
+        "send": "inject, stop and reviews do it",
+        "sees": "a part of other use cases",
+        "requested": "a part of starts",
+        "forget_ended": "the server does it by itself",
+        "export": "it writes a file of the machine",
+        "import_": "it reads a file of the machine",
+        "stop": "of the process itself",
+        "close": "of the process itself",
+        "close_watchers": "of the process itself",
+        "batches_under_way": "a part of other use cases",
+    },
+    "": {
+        "ask": "submit_question does it",
+        "start_question": "submit_question does it",
+        "outcome_of_question": "the run has it",
+        "answer_of": "the call has it",
+        "start": "a server submits",
+        "submit": "workloads of the user's own take any spec, which may name files",
+        "resume": "prepare_resume and queue do it",
+        "report_of": "report does it",
+        "succeeded": "the report has it",
+        "error_of": "the report has it",
+        "may_use_batches": "a part of other use cases",
+        "worker": "the server is one",
+        "stop": "of the process itself",
+        "close": "of the process itself",
+    },
+    "suites": {
+        "plan": "a run is refused before it is stored when it cannot be done; plans read many files",
+        "require": "a part of other use cases",
+        "source": "replays and reuse name files",
+        "stored": "a part of other use cases",
+        "start": "a server submits",
+        "start_stored": "a server submits",
+        "rejudge": "not offered yet: fork the run",
+        "find": "it reads files",
+        "judges_in_batches": "a part of other use cases",
+        "open": "a part of other use cases",
+        "whole_report": "of Muster",
+        "report": "of Muster",
+        "export_evidence": "it writes a signed file with a key of the machine",
+        "generate": "it writes files of the project",
+        "error_of_generation": "a part of other use cases",
+        "conclude_generation": "a part of other use cases",
+    },
+    "suites.baselines": {"set": "a choice of the operator", "remove": "a choice of the operator"},
+    "verify": {
+        "prepare": "begin does it",
+        "plan": "begin does it",
+        "require_folders": "a part of other use cases",
+        "start": "a server submits",
+        "submit": "begin does it",
+        "uses_batches": "a part of other use cases",
+        "require_batches": "a part of other use cases",
+        "find": "of runs",
+        "report": "of Muster",
+        "conclude": "the server does it by itself",
+        "leave_behind": "a part of conclude",
+        "tidy": "a part of conclude",
+        "fix": "it changes files of the project",
+        "repair": "it changes files of the project",
+    },
+    "pool": {
+        "driver": "the server drives by itself",
+        "run": "submit, and the result later",
+        "wait": "submit, and the result later",
+        "fan_out": "submit one task for each prompt",
+        "living_driver": "status has it",
+        "set_budget": "a choice of the operator",
+    },
+    "pool.tasks": {
+        "cancel": "of the pool, which keeps what was in the tree",
+        "require": "a part of submit",
+        "require_room": "a part of submit",
+        "call_limit": "a part of other use cases",
+        "unfinished": "a part of other use cases",
+        "counts": "the status of the pool has it",
+        "newest": "a part of other use cases",
+        "slot": "a part of other use cases",
+        "most": "a part of other use cases",
+        "find": "a part of other use cases",
+    },
+    "pool.trees": {
+        "isolation_of": "a part of other use cases",
+        "place": "a part of other use cases",
+        "saved": "the task has it",
+        "keep": "a part of other use cases",
+        "commit_files": "a part of other use cases",
+        "merge": "it changes the repository of the project, and runs a command",
+        "collect": "it deletes files of the machine",
+    },
+    "pool.monitor": {"watch": "poll the status"},
+    "chains": {
+        "plan": "a chain is refused before it is stored when it cannot be done",
+        "start": "a server submits",
+        "isolation_of": "a part of other use cases",
+        "folder_note": "for people at a terminal",
+        "save": "the server does it by itself",
+        "resume": "prepare_resume and queue do it",
+        "drive": "the server drives by itself",
+        "size": "progress has it",
+        "progress_of": "progress does it",
+    },
+    "councils": {
+        "plan": "a council is refused before it is stored when it cannot be held",
+        "start": "a server submits",
+        "trace_of": "trace does it",
+        "report": "of Muster",
+        "result": "the run has it",
+        "require": "a part of other use cases",
+        "rounds_of": "trace has it",
+    },
+    "battles": {
+        "check": "a part of submit",
+        "start": "a server submits",
+        "find": "a part of other use cases",
+        "report": "of Muster",
+        "require": "a part of other use cases",
+        "limit_of": "a part of other use cases",
+    },
+    "battles.scales": {
+        "goals": "it reads a file; requests hold goals",
+        "check": "a part of submit",
+        "start": "a server submits",
+        "find": "a part of other use cases",
+        "conversations": "the status has their ids",
+        "report": "of Muster",
+        "require": "a part of other use cases",
+    },
+    "batches": {
+        "get": "a part of other use cases",
+        "fetch": "the server does it by itself",
+        "watch": "poll it",
+        "lines": "the provider's own lines, for people at a terminal",
+        "reconcile": "it may resubmit, which is a choice of the operator",
+        "awaited_here": "of the process itself",
+        "resumable": "the server resumes by itself",
+        "unclear": "a part of reconcile",
+        "under_way": "a part of other use cases",
+    },
+    "audit": {},
+    "library": {},
+}
+
+
+# What commands do in another way: they start runs in their own process, and show by other use cases.
+NO_COMMAND = {
+    "battles.cancel": "muster runs cancel",
+    "battles.scales.cancel": "muster runs cancel",
+    "battles.scales.result": "muster report",
+    "battles.scales.spec": "muster scale makes it from its options",
+    "battles.scales.submit": "muster scale starts it",
+    "battles.submit": "muster battle starts it",
+    "councils.find": "a part of other use cases",
+    "councils.submit": "muster council starts it",
+    "councils.trace": "muster trace, of any run",
+    "library.find": "commands name files",
+    "library.items": "commands name files",
+    "library.judge": "commands name any file",
+    "library.require_agents": "commands name any agent",
+    "pool.tasks.of": "a part of other use cases",
+    "runs.calls": "muster runs show --calls",
+    "runs.newest_of_lineage": "a part of other use cases",
+    "runs.page": "muster runs list",
+    "submit_question": "muster ask starts it",
+    "suites.submit": "muster run starts it",
+    "verify.begin": "muster verify, through repairs",
+}
+
+
+def names_used(package: object) -> set[str]:
+    """Return every attribute of a Muster that the modules of a package name, such as `pool.tasks.submit`."""
+    folder = Path(inspect.getfile(package)).parent  # type: ignore[arg-type]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob("*.py")]
+    chains = {ast.unparse(node) for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return {found[1] for chain in chains if (found := re.search(r"\b_?muster\.([\w.]+)$", chain))}
+
+
+def use_cases(part: str, kind: type) -> Iterator[str]:
+    for name, value in inspect.getmembers(kind):
+        if not name.startswith("_") and inspect.isfunction(value):
+            yield f"{part}.{name}" if part else name
+
+
+def test_every_use_case_has_a_route_or_a_reason() -> None:
+    used = names_used(muster.api)
+    for part, kind in PARTS.items():
+        reasons = NO_ROUTE.get(part, {})
+        missing = {name.rpartition(".")[2] for name in use_cases(part, kind) if name not in used}
+        assert missing == set(reasons), f"m.{part}: add a route, or say in NO_ROUTE why there is none"
+
+
+def test_every_use_case_of_a_route_has_a_command_or_is_for_servers_alone() -> None:
+    commands, routes = names_used(muster.cli), names_used(muster.api.routes)
+    offered = {name for part, kind in PARTS.items() for name in use_cases(part, kind) if name in routes}
+    assert offered - commands == set(NO_COMMAND), "add a command, or say in NO_COMMAND why there is none"
+
+
+def test_the_page_names_every_route_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "HTTP.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(GET|POST|PUT|DELETE) (/[^`?]*)", page))
+    made = {
+        (method, re.sub(r"\{\w+\}", "{id}", route.path))  # type: ignore[attr-defined]
+        for router in ROUTERS
+        for route in router.routes
+        for method in route.methods  # type: ignore[attr-defined]
+    } | {("GET", "/openapi.json")}
+    assert {(method, re.sub(r"\{\w+\}", "{id}", path)) for method, path in told} == made

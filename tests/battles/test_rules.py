@@ -1,0 +1,207 @@
+"""The rules of battles: when one ends, what validators say, how judges are read, and how prompts are compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from muster.battles.judge import judge_question
+from muster.battles.prompts import OPENING, agent_request, counterpart_request, spoken
+from muster.battles.rules import is_plateau, is_reached, stop_after
+from muster.battles.scale_spec import MOST_CONCURRENT, MOST_RUNS, ScaleSpec, limit_flaw, read_scale, stored_scale
+from muster.battles.scale_summary import PairedComparison
+from muster.battles.spec import BattleSpec, read_spec, stored
+from muster.battles.validators import ReplyValidator, ValidatorKind, read_program, validate, validator_flaws
+from muster.battles.values import BattleDecision, BattleEnding, BattleMessage, DecisionSource, GoalVerdict
+from muster.domain.call import Quality, Reply, Role, Stop
+from muster.domain.errors import BadArgument
+from muster.judging.structured import read_structured
+from tests.battles.home import YES, verdict
+
+SPEC = BattleSpec(agent="a", counterpart="b", goal="win", judge="j")
+SAID = (
+    BattleMessage(seq=1, role=Role.USER, content="hello"),
+    BattleMessage(seq=2, role=Role.ASSISTANT, content="hi"),
+)
+
+
+def decided(source: DecisionSource, verdict: GoalVerdict, confidence: float | None = None) -> BattleDecision:
+    return BattleDecision(turn=1, source=source, verdict=verdict, confidence=confidence)
+
+
+V, J, C = DecisionSource
+Y, N, U = GoalVerdict
+
+
+@pytest.mark.parametrize(
+    ("said", "reached"),
+    [
+        ([(V, Y)], True),
+        ([(V, U), (J, Y), (C, Y)], True),
+        ([(J, Y)], False),
+        ([(J, Y), (C, U)], False),
+        ([(J, Y), (C, N)], False),
+        ([(J, N)], False),
+        ([], False),
+    ],
+)
+def test_a_goal_is_reached_by_a_validator_or_by_both_judges(
+    said: Sequence[tuple[DecisionSource, GoalVerdict]], reached: bool
+) -> None:
+    assert is_reached([decided(*one) for one in said]) is reached
+
+
+@pytest.mark.parametrize(
+    ("confidences", "turns", "over"),
+    [
+        ([0.1, 0.1], 1, True),
+        ([0.1, 0.2], 1, False),
+        ([0.5, 0.2, 0.4], 2, True),
+        ([0.5, 0.2, 0.6], 2, False),
+        ([0.1, 0.1], 2, False),
+        ([None, None], 1, True),
+        ([None, 0.0], 1, False),
+    ],
+)
+def test_a_plateau_is_no_rise_above_the_best_before(confidences: list[float | None], turns: int, over: bool) -> None:
+    assert is_plateau(confidences, turns) is over
+
+
+def test_the_goal_goes_before_the_limit_and_the_limit_before_the_plateau() -> None:
+    reached, not_yet = (decided(V, Y, 1.0),), (decided(J, N, 0.1),)
+    stop = stop_after([not_yet, reached], limit=2, plateau_turns=1)
+    assert stop is not None
+    assert stop.ending is BattleEnding.GOAL
+    stop = stop_after([not_yet, not_yet], limit=2, plateau_turns=1)
+    assert stop is not None
+    assert (stop.ending, stop.detail) == (BattleEnding.LIMIT, "")
+    assert stop_after([not_yet], limit=2, plateau_turns=1) is None
+
+
+@pytest.mark.parametrize(
+    ("validator", "reply", "said"),
+    [
+        (ReplyValidator(kind=ValidatorKind.REGEX, pattern="^a+$"), "aaa", Y),
+        (ReplyValidator(kind=ValidatorKind.REGEX, pattern="^a+$", on_miss=N), "b", N),
+        (ReplyValidator(kind=ValidatorKind.CONTAINS, text="Straße", ignore_case=True), "in der STRASSE", Y),
+        (ReplyValidator(kind=ValidatorKind.CONTAINS, text="a"), "A", U),
+        (ReplyValidator(kind=ValidatorKind.JSON_SCHEMA, schema={"required": ["n"]}), 'Here: {"n": 1}', Y),
+        (ReplyValidator(kind=ValidatorKind.JSON_SCHEMA, schema={"type": "object"}), "no JSON", U),
+    ],
+)
+def test_a_validator_says_what_a_match_or_a_miss_means(
+    validator: ReplyValidator, reply: str, said: GoalVerdict
+) -> None:
+    assert list(validator_flaws(validator)) == []
+    assert validate(validator, reply).verdict is said
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "words"),
+    [
+        ("YES\n", Y, ""),
+        ('{"verdict": "no", "reason": "not yet"}', N, "not yet"),
+        ("maybe", U, "not valid"),
+        ('{"verdict": "perhaps"}', U, "not yes, no or uncertain"),
+        ("", U, "not valid"),
+    ],
+)
+def test_a_program_answers_with_a_word_or_an_object(text: str, said: GoalVerdict, words: str) -> None:
+    found = read_program(text)
+    assert found.verdict is said
+    assert words in found.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "flaw"),
+    [
+        (Reply(text=YES), ""),
+        (Reply(text=f"```json\n{YES}\n```"), ""),
+        (Reply(text=f"I say {YES}"), "JSON"),
+        (Reply(text=YES, stop=Stop.MAX_TOKENS), "cut off"),
+        (Reply(text=YES, stop=Stop.REFUSED), "refusal"),
+        (Reply(text=verdict("no", 0.9)), "contradicts"),
+        (Reply(text=verdict("maybe", 0.5)), "does not fit"),
+        (Reply(text='{"verdict": "yes"}'), "does not fit"),
+    ],
+)
+def test_a_judge_is_read_strictly(reply: Reply, flaw: str) -> None:
+    found = read_structured(reply, judge_question(SPEC, SAID, J))
+    assert (found if isinstance(found, str) else "").find(flaw) >= 0
+    assert isinstance(found, Mapping) is (not flaw)
+
+
+def test_a_judge_that_repeats_the_fence_only_quotes() -> None:
+    question = judge_question(SPEC, SAID, J)
+    reply = Reply(text=verdict("yes", 0.9, f"it says <<<END {question.token}>>>"))
+    assert reply.quality is Quality.GOOD
+    assert "repeats the fence" in str(read_structured(reply, question))
+
+
+def test_each_side_sees_the_conversation_from_its_own_place() -> None:
+    spec = BattleSpec(agent="a", counterpart="b", system_prompt="Be kind.", persona="A pirate.", seed=7)
+    mine, other = agent_request(spec, SAID[:1], 1), counterpart_request(spec, SAID, 1)
+    assert [(one.role, one.text) for one in mine.messages] == [(Role.USER, "hello")]
+    assert [(one.role, one.text) for one in other.messages] == [
+        (Role.USER, OPENING),
+        (Role.ASSISTANT, "hello"),
+        (Role.USER, "hi"),
+    ]
+    assert (mine.system, mine.max_tokens, mine.seed) == ("Be kind.", 512, 8)
+    assert "A pirate." in other.system
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<think>a plan</think>\n\nHello.", "Hello."),
+        ("\n<think>a plan", ""),
+        ("Hello <think>x</think>", "Hello <think>x</think>"),
+        ("Hello.", "Hello."),
+    ],
+)
+def test_what_is_thought_before_a_message_is_no_part_of_it(text: str, said: str) -> None:
+    assert spoken(text) == said
+
+
+def test_a_spec_is_stored_without_what_is_as_usual_and_read_back() -> None:
+    spec = BattleSpec(
+        agent="a", counterpart="b", goal="win", validators=(ReplyValidator(kind=ValidatorKind.CONTAINS, text="won"),)
+    )
+    assert stored(spec) == {
+        "agent": "a",
+        "counterpart": "b",
+        "goal": "win",
+        "validators": [{"kind": "contains", "text": "won"}],
+    }
+    assert read_spec(stored(spec)) == spec
+    scale = ScaleSpec(battle=spec, runs=3, min_goal_rate=0.5)
+    assert read_scale(stored_scale(scale)) == scale
+
+
+@pytest.mark.parametrize("given", ["text", {"agent": 1}, {"agent": "a", "counterpart": "b", "validators": [{}]}, None])
+def test_what_is_no_spec_is_refused(given: Any) -> None:
+    with pytest.raises(BadArgument, match="not a valid spec of a battle"):
+        read_spec(given)
+    with pytest.raises(BadArgument, match="not a valid spec of a scale test"):
+        read_scale({"battle": given, "runs": 1})
+
+
+def test_limits_without_a_word_of_the_operator_are_the_usual_ones() -> None:
+    spec = ScaleSpec(battle=SPEC, runs=MOST_RUNS, concurrency=MOST_CONCURRENT)
+    assert limit_flaw(spec, {}) == ""
+    assert "runs must be at most 4, not 10" in limit_flaw(spec, {"battles.runs": 4})
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "p", "word"),
+    [
+        (8, 0, 0.008, "better"),
+        (0, 8, 0.008, "worse"),
+        (2, 0, 0.5, "no difference is shown"),
+        (0, 0, 1.0, "no difference is shown"),
+    ],
+)
+def test_a_prompt_is_called_better_only_where_the_test_shows_it(gained: int, lost: int, p: float, word: str) -> None:
+    found = PairedComparison(pairs=8, before=lost, after=gained, gained=gained, lost=lost, p=p)
+    assert found.word == word
