@@ -222,6 +222,20 @@ async def test_a_canceled_test_cancels_its_battles_and_counts_them(tmp_path: Pat
         assert [len(one.messages) for one in found.reports] == [2, 2, 2]
 
 
+async def test_a_canceled_test_starts_no_battle_more_and_asks_nobody_for_a_better_prompt(tmp_path: Path) -> None:
+    async with battle_home(tmp_path, toml='[agents.me]\nkind = "human"\n') as home:
+        scales = home.muster.battles.scales
+        spec = scales.spec(home.spec(counterpart="me"), runs=9, concurrency=3, reviser="judge")
+        handle = await scales.start(spec)
+        await home.questions(handle.id, 3)
+        await scales.cancel(handle.id)
+        await handle.wait()
+        found = await scales.result(handle.id)
+        assert (found.run.state, found.counts["canceled"]) == (RunState.CANCELED, 3)
+        assert len(await scales.conversations(handle.id)) == 3
+        assert await home.calls(found.run) == []
+
+
 async def test_one_battle_that_is_canceled_by_hand_is_counted_and_the_others_go_on(tmp_path: Path) -> None:
     async with battle_home(tmp_path, toml='[agents.me]\nkind = "human"\n') as home:
         scales = home.muster.battles.scales

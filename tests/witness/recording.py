@@ -28,7 +28,7 @@ STAMPS = re.compile(r"\b1[789]\d{8}\.\d+\b")
 ADDRESSES = re.compile(r"http://127\.0\.0\.1:\d+")
 DURATIONS = {"seconds", "elapsed_ms", "latency_ms", "p50", "p95", "p99", "wait", "active"}
 DRIVERS = re.compile(r"process \d+ on [^\s,.]+")
-FILED = re.compile(r"\b\d{8}T\d{6}Z")  # in the names of files
+FILED = re.compile(r"\b\d{8}T\d{6}Z|\b\d{4}-\d\d-\d\d(?=\.jsonl)")  # in the names of files
 WORDS = [
     (re.compile(r"\d[\d,]* bytes, version \d+"), "<bytes>, version <version>"),
     (re.compile(r"^\d+\.\d+\.\d+$"), "<version>"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from muster.domain.budget import Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
-from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting, state_verb
+from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import CALLS_ONLY, TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
@@ -46,7 +46,16 @@ class Children:
         if run.state not in TERMINAL:
             self._driven.add(run.id)
             run = await self._drive(run)
+            await self._require_wanted(run)
         return _result(run, key)
+
+    async def _require_wanted(self, run: Run) -> None:
+        """Stop the parent if the child was canceled with it: a child notices first, and would seem to have failed."""
+        if run.state is not RunState.CANCELED:
+            return
+        parent = await self._store.runs.get(self._parent.id)
+        if parent is not None and parent.cancel_requested:
+            raise RunCanceled(f"run {self._parent.id} was canceled")
 
     def _worth_another(self, run: Run) -> bool:
         return run.state in TERMINAL - {RunState.COMPLETED} and run.id not in self._driven

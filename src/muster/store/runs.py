@@ -39,6 +39,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
 
     A resumed run joins the lineage of the one it continues, and is refused when nothing is left of its budget.
     """
+    if new.parent is not None and get(database, new.parent).cancel_requested:
+        raise RunCanceled(f"run {new.parent} was canceled")
     if database.execute("insert_run", run_parameters(new, codec)) == 0:
         return _existing(database, new)
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
