@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -240,7 +241,29 @@ def main(number: str) -> None:
     load()
     work = serve(socket.socket(fileno=int(number)))
     if work is not None:
+        _finish(work)
+
+
+def _finish(work: Callable[[], object]) -> NoReturn:
+    """Run a program to its end and leave without taking the loaded modules apart, which takes longer than most tests."""
+    code: object = 0
+    try:
         work()
+    except KeyboardInterrupt:
+        raise  # the interpreter ends itself by the signal
+    except SystemExit as error:
+        code = error.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # as at the end of every program: threads first, then these
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":
