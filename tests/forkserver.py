@@ -14,6 +14,7 @@ import json
 import os
 import pkgutil
 import random
+import resource
 import runpy
 import signal
 import socket
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -99,14 +101,25 @@ class _Server:
 class Forked:
     """A process that was forked from the loaded one, with what tests use of `subprocess.Popen`."""
 
-    def __init__(self, module: str, arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        files: int | None = None,
+        shows_errors: bool = False,  # where the test shows its own, instead of in `stderr`
+    ) -> None:
         request = {
             "module": module,
             "arguments": list(arguments),
             "folder": str(folder),
             "environment": dict(environment),
+            "files": files,  # that it may open at first
         }
-        out, err = os.pipe(), os.pipe()
+        out = os.pipe()
+        err = (os.open(os.devnull, os.O_RDONLY), os.dup(2)) if shows_errors else os.pipe()
         null = os.open(os.devnull, os.O_RDONLY)
         self._status = server().begin(request, [null, out[1], err[1]])
         for file in (null, out[1], err[1]):
@@ -117,21 +130,39 @@ class Forked:
 
     def poll(self) -> int | None:
         """Return the exit code; None while it runs."""
-        with contextlib.suppress(TimeoutError, BlockingIOError):
+        with contextlib.suppress(subprocess.TimeoutExpired):
             return self.wait(0)
         return None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; raises TimeoutError when that takes longer."""
+        """Wait for its end; raises TimeoutExpired when that takes longer."""
         if self.returncode is None:
             self._status.settimeout(timeout)
-            self.returncode = int(received(self._status))
+            try:
+                self.returncode = int(received(self._status))
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0) from None
         return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Read all that it still writes until it has ended; raises TimeoutExpired after killing it."""
+        with ThreadPoolExecutor(2) as reading:
+            out, errors = (reading.submit(stream.read) for stream in (self.stdout, self.stderr))
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            return out.result(), errors.result()
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it still runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it without a word."""
@@ -201,6 +232,8 @@ def _prepared(request: dict[str, Any], files: list[int]) -> Callable[[], object]
     sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(3))
     if request.get("session"):
         os.setsid()
+    if request.get("files"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (request["files"], resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -245,7 +278,7 @@ def main(number: str) -> None:
 
 
 def _finish(work: Callable[[], object]) -> NoReturn:
-    """Run a program to its end and leave without taking the loaded modules apart, which takes longer than most tests."""
+    """Run a program to its end and leave without taking the loaded modules apart, which takes longer than a test."""
     code: object = 0
     try:
         work()

@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +11,7 @@ from typing import Any, Self
 
 import muster
 from muster.settings import load_settings
+from tests.forkserver import Forked
 
 PATIENCE = 60.0
 
@@ -55,20 +54,17 @@ class ServedStore:
         self.folder, self.variables = folder, dict(variables or {})
         self._files = files  # that the server may open at first
         self.url, self.port = "", 0
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Forked | None = None
         (folder / "served_workloads.py").write_text(WORKLOADS, encoding="utf-8")
         (folder / "muster.toml").write_text(f'[workloads]\nimport = ["served_workloads"]\n{toml}', encoding="utf-8")
 
     def start(self) -> None:
         """Start the server, on the port that it had before."""
         environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder), **self.variables}
-        command = [sys.executable, "-m", "muster", "serve", "--port", str(self.port), "--json"]
-        if self._files is not None:
-            command = ["sh", "-c", f'ulimit -Sn {self._files}; exec "$@"', "sh", *command]
-        self._process = subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        words = ["serve", "--port", str(self.port), "--json"]
+        self._process = Forked(
+            "muster", words, folder=self.folder, environment=environment, files=self._files, shows_errors=True
         )
-        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, f"the server did not start: {self._process.wait(PATIENCE)}"
         self.url = json.loads(line)["url"]
@@ -91,9 +87,9 @@ class ServedStore:
         process, self._process = self._process, None
         if process is None:
             return 0
-        process.send_signal(number)
-        process.communicate(timeout=PATIENCE)
-        return process.returncode
+        with process:
+            process.send_signal(number)
+            return process.wait(PATIENCE)
 
     async def submit(self, workload: str, spec: Any) -> str:
         """Store a run for the server."""

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -124,16 +122,8 @@ class Project:
     def environment(self) -> dict[str, str]:
         return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder), **self.variables}
 
-    def command(self, *arguments: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "-m", "muster", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def command(self, *arguments: str) -> Forked:
+        return Forked("muster", arguments, folder=self.folder, environment=self.environment)
 
     @contextmanager
     def serve(self, *arguments: str) -> "Iterator[Server]":

@@ -107,17 +107,9 @@ class Shell:
         return Result(code=done.returncode, out="", err=done.stderr.decode())
 
     @contextmanager
-    def start(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
+    def start(self, *arguments: str) -> "Iterator[forkserver.Forked]":
         """Start a command and leave it running; whatever happens, it ends with the block."""
-        with subprocess.Popen(
-            [*COMMAND, *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with forkserver.Forked("muster", arguments, folder=self.folder, environment=self.environment) as process:
             try:
                 yield process
             finally:
