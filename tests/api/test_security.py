@@ -12,10 +12,19 @@ import pytest
 from .server import ADMIN, CI, EVE, SETTINGS, TOKENS, Project, Server
 
 ASK = {"agent": "sim/echo", "prompt": "hello"}
+ODD_HOSTS = [
+    "[::1].evil.example",
+    "[::1]evil:1",
+    "[::1",
+    "localhost:1:2",
+    "localhost:x",
+    "localhost@evil",
+    "local host",
+]
 POST = b"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:7420", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:7420", "127.0.0.1.evil.example", "", *ODD_HOSTS])
 def test_a_wrong_host_is_refused(server: Server, host: str) -> None:
     answer = server.get("/healthz", host=host)
     assert (answer.status, answer.error["code"]) == (403, "forbidden")
@@ -24,6 +33,12 @@ def test_a_wrong_host_is_refused(server: Server, host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "LOCALHOST", "[::1]:9"])
 def test_loopback_is_known_by_its_names(server: Server, host: str) -> None:
     assert server.get("/healthz", host=host).status == 200
+
+
+@pytest.mark.parametrize("line", ["Host: localhost", "Host: evil.example", "Origin: a\r\nOrigin: b"])
+def test_a_header_that_decides_stands_once(server: Server, line: str) -> None:
+    whole = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{line}\r\n\r\n"
+    assert _raw(server, whole.encode()).startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])
@@ -41,6 +56,9 @@ def test_the_servers_own_pages_and_allowed_ones_may_use_it(project: Project) -> 
         asked = {"origin": "https://dash.example", "access-control-request-method": "POST"}
         preflight = server.request("OPTIONS", "/api/ask", headers=asked)
         assert preflight.status == 204
+        routes = server.get("/openapi.json").json["paths"].values()
+        methods = {name.upper() for route in routes for name in route}
+        assert set(preflight.headers["access-control-allow-methods"].split(", ")) == methods
         assert "idempotency-key" in preflight.headers["access-control-allow-headers"]
         assert server.get("/healthz", origin="https://other.example").status == 403
 
@@ -81,6 +99,19 @@ def test_an_oversized_body_is_refused_whether_or_not_it_says_so(server: Server) 
     head = POST + b"Transfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
     assert _raw(server, head + chunk * 20).startswith(b"HTTP/1.1 413")
+
+
+def test_an_operator_bounds_connections_and_streams_of_an_address(project: Project) -> None:
+    project.declare("", SETTINGS.replace("[serve]", "[serve]\nconnections_per_client = 3\nstreams_per_client = 1"))
+    with project.serve() as server:
+        run = server.post("/api/ask", {"agent": "me", "prompt": "?"}).json["id"]
+        with _opened(server, f"/api/stream/{run}") as stream:
+            assert stream.recv(12) == b"HTTP/1.1 200"
+            refused = server.get(f"/api/stream/{run}")
+            assert (refused.status, refused.error["code"], refused.headers["retry-after"]) == (429, "limit", "5")
+            with _opened(server, "/healthz") as one, _opened(server, "/healthz") as two:
+                assert (one.recv(12), two.recv(12)) == (b"HTTP/1.1 200",) * 2
+                assert server.get("/healthz").error["code"] == "limit"
 
 
 def test_a_slow_body_is_refused(project: Project) -> None:
@@ -194,6 +225,13 @@ def test_the_client_behind_a_trusted_proxy_is_counted_and_one_behind_another_is_
     with project.serve() as server:
         assert server.post("/api/ask", ASK, x_forwarded_for="203.0.113.1").status == 202
         assert server.post("/api/ask", ASK, x_forwarded_for="203.0.113.2").status == 429
+
+
+def _opened(server: Server, path: str) -> socket.socket:
+    """Ask for something on a connection that stays open."""
+    connection = socket.create_connection(server.address, timeout=30)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
 
 
 def _raw(server: Server, data: bytes) -> bytes:

@@ -74,6 +74,7 @@ def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -
             body_bytes=serve.body_bytes,
             body_secs=serve.body_secs,
             request_secs=settings.request_timeout,
+            streams=serve.streams_per_client,
         ),
     ]
 

@@ -61,6 +61,7 @@ CODES = {
     408: "request_timeout",
     413: "body_too_large",
     415: "unsupported_media_type",
+    429: "limit",
     431: "headers_too_large",
     500: "internal",
     503: "stopping",
@@ -71,9 +72,12 @@ CODES = {
 class RequestRefused(Exception):
     """A request that is refused before any use case sees it."""
 
-    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, dict(headers or {})
+        self.code = code or CODES[status]
 
 
 def status_of(error: MusterError) -> int:
@@ -91,7 +95,7 @@ def error_response(
 
 def refusal_response(refused: RequestRefused, request_id: str) -> JSONResponse:
     """Return the response for a request that is refused before any use case sees it."""
-    return error_response(refused.status, CODES[refused.status], refused.message, request_id, refused.headers)
+    return error_response(refused.status, refused.code, refused.message, request_id, refused.headers)
 
 
 def muster_error_response(error: MusterError, request_id: str) -> JSONResponse:
