@@ -9,8 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from .server import ADMIN, CI, EVE, SETTINGS, TOKENS, Project, Server
+from tests.forkserver import run as run_module
 
+from .server import ADMIN, CHAIN, CI, EVE, SETTINGS, TOKENS, Project, Server
+
+BROKEN = """import asyncio
+
+import muster
+
+
+@muster.workload("broken")
+async def broken(ctx, spec):
+    raise RuntimeError("broken")
+
+
+async def submit():
+    async with muster.open() as m:
+        print((await m.submit("broken", {})).id)
+
+
+if __name__ == "__main__":
+    asyncio.run(submit())
+"""
 ASK = {"agent": "sim/echo", "prompt": "hello"}
 ODD_HOSTS = [
     "[::1].evil.example",
@@ -210,6 +230,52 @@ def test_errors_hold_no_secret_and_no_place_of_the_machine(project: Project) -> 
         assert all(str(project.folder).encode() not in text for text in texts)
         assert CI.encode() not in texts[3] + texts[4]
         assert CI.encode() not in (project.folder / ".muster" / "muster.db").read_bytes()
+
+
+@pytest.mark.parametrize("place", ["id", "idempotency-key"])
+def test_a_secret_is_no_id_and_no_key(project: Project, place: str) -> None:
+    project.declare(TOKENS)
+    with project.serve() as server:
+        ci = server.with_token(CI)
+        body, headers = (ASK | {"id": CI}, {}) if place == "id" else (ASK, {"idempotency-key": f"x-{CI}"})
+        answer = ci.request("POST", "/api/ask", body, headers=headers)
+        assert (answer.status, answer.error["code"]) == (400, "bad_argument")
+        assert CI.encode() not in answer.body
+        assert ci.get("/api/runs").json["runs"] == []
+        assert ci.get("/nothing", **{"x-request-id": CI}).headers["x-request-id"] != CI
+        assert all(CI.encode() not in ci.get(path).body for path in (f"/{CI}", f"/api/runs/{CI}"))
+        stored = [file.read_bytes() for file in (project.folder / ".muster").iterdir() if file.is_file()]
+        assert all(CI.encode() not in data for data in stored)
+
+
+def test_errors_name_files_as_the_operator_does(project: Project) -> None:
+    project.declare('[agents.fn]\nkind = "python"\nfunction = "nowhere:answer"\n')
+    (project.folder / "library" / "greet.yaml").write_text(CHAIN)
+    with project.serve() as server:
+        answers = {
+            "the project is not in a git repository": server.post("/api/verify", {"files": "changed"}),
+            "library/greet/chain.yaml and library/greet.yaml": server.get("/api/library"),
+            "muster.toml:": server.post("/api/ask", ASK | {"agent": "fn"}),
+        }
+        for words, answer in answers.items():
+            assert answer.status == 400
+            assert words in answer.error["message"]
+            assert str(project.folder) not in answer.error["message"]
+
+
+def test_nothing_of_the_process_that_drives_is_told(project: Project) -> None:
+    (project.folder / "broken.py").write_text(BROKEN)
+    project.declare('[workloads]\nimport = ["broken"]\n')
+    submitted = run_module("broken", (), folder=project.folder, environment=project.environment, timeout=60)
+    assert submitted.returncode == 0, submitted.stderr
+    run = submitted.stdout.decode().strip()
+    with project.serve() as server:
+        told = server.until(run, "failed")
+        assert told["error"] == {"code": "workload_error", "message": "the workload raised RuntimeError('broken')"}
+        for path in (f"/api/runs/{run}", "/api/runs", f"/api/runs/{run}/events", f"/api/stream/{run}"):
+            body = server.get(path).body
+            assert b"workload_error" in body
+            assert all(word not in body for word in (b"Traceback", b"traceback", b"broken.py", b"driver", b"process"))
 
 
 def test_the_client_behind_a_trusted_proxy_is_counted_and_one_behind_another_is_not(project: Project) -> None:

@@ -1,6 +1,6 @@
 """One mapping of errors to statuses and bodies: `{"error": {"code", "message", "request_id"}}`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any
 
@@ -98,20 +98,20 @@ def refusal_response(refused: RequestRefused, request_id: str) -> JSONResponse:
     return error_response(refused.status, refused.code, refused.message, request_id, refused.headers)
 
 
-def muster_error_response(error: MusterError, request_id: str) -> JSONResponse:
+def muster_error_response(error: MusterError, request_id: str, clean: Callable[[str], str]) -> JSONResponse:
     """Return the response for an error of a use case."""
     status = status_of(error)
     after = getattr(error, "retry_after", None)
     headers = {"retry-after": str(max(1, ceil(after)))} if after is not None and status in (429, 503) else {}
-    return error_response(status, str(error.record()["code"]), error.message, request_id, headers)
+    return error_response(status, str(error.record()["code"]), clean(error.message), request_id, headers)
 
 
-def install_errors(app: FastAPI) -> None:
-    """Make every error of a route a body of one form."""
+def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
+    """Make every error of a route a body of one form; `clean` takes out what is nobody else's business."""
 
     async def of_muster(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, MusterError)  # noqa: S101 - as registered below
-        return muster_error_response(error, request.state.request_id)
+        return muster_error_response(error, request.state.request_id, clean)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)  # noqa: S101
@@ -120,9 +120,7 @@ def install_errors(app: FastAPI) -> None:
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)  # noqa: S101
         code = CODES.get(error.status_code, "bad_request")
-        message = _HTTP_MESSAGES.get(error.status_code, "{detail}").format(
-            path=request.url.path, method=request.method, detail=error.detail
-        )
+        message = _HTTP_MESSAGES.get(error.status_code, error.detail)
         return error_response(error.status_code, code, message, request.state.request_id, error.headers)
 
     async def of_refusal(request: Request, error: Exception) -> JSONResponse:
@@ -136,8 +134,8 @@ def install_errors(app: FastAPI) -> None:
 
 
 _HTTP_MESSAGES = {
-    404: "there is nothing at {path}; GET /openapi.json lists the routes",
-    405: "{path} does not take {method}; GET /openapi.json lists the routes",
+    404: "there is nothing at this path; GET /openapi.json lists the routes",
+    405: "this path does not take this method; GET /openapi.json lists the routes",
 }
 
 

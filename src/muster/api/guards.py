@@ -36,16 +36,15 @@ RequestLog = Callable[..., None]  # takes the name of what happened, and its fie
 class RequestIds:
     """Gives each request an id, its client's own if it has a proper one, and a line in the log."""
 
-    def __init__(self, app: ASGIApp, log: RequestLog) -> None:
-        self._app, self._log = app, log
+    def __init__(self, app: ASGIApp, log: RequestLog, secrets: Collection[str] = ()) -> None:
+        self._app, self._log, self._secrets = app, log, secrets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; an error that nobody expected becomes status 500 without its words."""
         if scope["type"] != "http":
             return
         begun = time.monotonic()
-        given = header(scope, b"x-request-id") or ""
-        request_id = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        request_id = self._id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         started, status, failure = False, 0, None
 
@@ -81,6 +80,12 @@ class RequestIds:
                 user=caller.name if caller is not None else None,
                 **({} if failure is None else {"error": failure}),
             )
+
+    def _id(self, scope: Scope) -> str:
+        """Return the id of a request; one that holds a secret would be written down and sent back."""
+        given = header(scope, b"x-request-id") or ""
+        fits = REQUEST_ID.fullmatch(given) and not any(secret in given for secret in self._secrets)
+        return given if fits else uuid4().hex
 
 
 @dataclass(slots=True)
