@@ -2,12 +2,13 @@
 
 import json
 import signal
+import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
-from .server import TOKENS, Project
+from .server import TOKENS, Answer, Project, Server
 
 
 def test_it_prints_its_address_and_answers(project: Project) -> None:
@@ -16,6 +17,27 @@ def test_it_prints_its_address_and_answers(project: Project) -> None:
         assert server.get("/healthz").json == {"status": "ok"}
         run = server.ask("ping")
         assert server.until(run, "completed")["result"]["text"] == "ping"
+
+
+def test_health_tells_that_the_store_is_locked_and_that_it_is_free_again(project: Project) -> None:
+    with project.serve() as server:
+        assert server.get("/healthz").status == 200
+        other = sqlite3.connect(project.folder / ".muster" / "muster.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        answer = until_status(server, 503)
+        assert "another process keeps it locked" in answer.error["message"]
+        assert str(project.folder) not in answer.error["message"]
+        other.execute("ROLLBACK")
+        other.close()
+        until_status(server, 200)
+
+
+def until_status(server: Server, status: int) -> Answer:
+    """Ask for the health until it has a status; what it knows may be a second old."""
+    end = time.monotonic() + 60
+    while (answer := server.get("/healthz")).status != status:
+        assert time.monotonic() < end, answer.body
+    return answer
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

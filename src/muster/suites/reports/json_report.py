@@ -73,7 +73,7 @@ def run_json(run: RunFacts) -> dict[str, Any]:
         "name": run.name,
         "state": str(run.state),
         "ended_reason": run.ended_reason,
-        "error": run.failure or None,
+        "error": run.error or None,
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         "seconds": run.seconds,

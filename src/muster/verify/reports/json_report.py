@@ -90,7 +90,7 @@ def run_json(run: Facts) -> dict[str, Any]:
         "title": run.title,
         "state": str(run.state),
         "ended_reason": run.ended_reason,
-        "error": run.failure or None,
+        "error": run.error or None,
         "root": run.root,
         "dispatch": run.dispatch,
         "created_at": moment(run.created_at),
