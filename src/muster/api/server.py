@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
 import resource
 import socket
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from muster.api.callers import Networks, is_one_of, read_networks
 from muster.api.errors import RequestRefused, refusal_response
-from muster.api.guards import HEADER_BYTES
+from muster.api.guards import HEADER_BYTES, RequestLog
 from muster.domain.errors import BadArgument
 from muster.settings import Settings
 
@@ -231,6 +233,43 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline = None
         if not self.transport.is_closing():
             self.transport.close()
+
+
+class ServerLines(logging.Handler):
+    """Passes what uvicorn and asyncio have to say on to the log of the process, as lines like all others."""
+
+    def __init__(self, log: RequestLog) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line; of an exception its kind and its place, since its message may quote anything."""
+        level = "error" if record.levelno >= logging.ERROR else "warning"
+        self._log("server", level=level, message=record.getMessage().strip(), **_raised(record))
+
+
+def _raised(record: logging.LogRecord) -> dict[str, str]:
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return {}
+    frames = traceback.extract_tb(error.__traceback__)
+    at = {"at": f"{frames[-1].filename}:{frames[-1].lineno}"} if frames else {}
+    return {"error": type(error).__name__, **at}
+
+
+@contextlib.contextmanager
+def lines_of_servers(log: RequestLog) -> Iterator[None]:
+    """Take the lines of the libraries below for a while; otherwise they stand on standard error as plain text."""
+    handler, loggers = ServerLines(log), [logging.getLogger(name) for name in ("uvicorn", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+            logger.propagate = True
 
 
 class ApiServer(uvicorn.Server):

@@ -355,10 +355,10 @@ class Muster:
             ways = ("muster pool start", f"muster task retry {run.id}", f"muster task result {run.id}")
             raise BadArgument(f"run {run.id} is a task, which the pool drives in a slot", suggestions=ways)
 
-    def log(self, event: str, **fields: Json) -> None:
+    def log(self, event: str, *, level: str = "info", **fields: Json) -> None:
         """Write a line to the log of this process, if it was opened with one."""
         if self._backend.telemetry is not None:
-            self._backend.telemetry.log(event, fields)
+            self._backend.telemetry.log(event, fields, level)
 
     async def metrics(self, *, sse_watchers: int = 0) -> str:
         """Return metrics in the text format of Prometheus: of the store, and of this process.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from muster.api.app import create_app
 from muster.api.guards import Lifetime
-from muster.api.server import limits_of, listen, make_server, url_of
+from muster.api.server import limits_of, lines_of_servers, listen, make_server, url_of
 from muster.app import Muster
 from muster.app.serving.service import Service
 from muster.app.views.service import served_view
@@ -36,7 +36,8 @@ def serve(
 
     async def work(muster: Muster) -> None:
         _require_token(muster, host)
-        await _serve(muster, common, host, port)
+        with lines_of_servers(muster.log):
+            await _serve(muster, common, host, port)
 
     with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
     return 0

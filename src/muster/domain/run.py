@@ -156,6 +156,7 @@ class StartRequest:
     client: str  # its address
     key: str | None = None  # that its user chose; a second request under it starts nothing
     digest: str = ""  # of what was asked for
+    id: str | None = None  # under which logs tell of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,6 +140,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "client": new.request and new.request.client,
         "request_key": new.request and new.request.key and codec.checked(new.request.key),
         "request_digest": new.request and new.request.digest,
+        "request_id": new.request and new.request.id and codec.clean(new.request.id),
     }
 
 
@@ -219,7 +220,9 @@ def run_of(row: Row) -> Run:
 def _request_of(row: Row) -> StartRequest | None:
     if row["client"] is None:
         return None
-    return StartRequest(client=row["client"], key=row["request_key"], digest=row["request_digest"])
+    return StartRequest(
+        client=row["client"], key=row["request_key"], digest=row["request_digest"], id=row["request_id"]
+    )
 
 
 def _lease_of(row: Row) -> Lease:
