@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import nullcontext
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -36,7 +37,8 @@ def serve(
 
     async def work(muster: Muster) -> None:
         _require_token(muster, host)
-        with lines_of_servers(muster.log):
+        # Without a log what a library has to say stays on standard error, rather than nowhere.
+        with nullcontext() if log is None else lines_of_servers(muster.log):
             await _serve(muster, common, host, port)
 
     with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
