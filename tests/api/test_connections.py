@@ -187,6 +187,34 @@ async def test_requests_that_wait_on_one_connection_are_bounded() -> None:
         go.set()
 
 
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+
+
+async def test_trailers_are_not_headers() -> None:
+    seen: list[bytes] = []
+
+    async def headers(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.extend(name for name, _ in scope["headers"])
+        await PlainTextResponse("seen")(scope, receive, send)
+
+    async with serving(headers) as opener:
+        reader, _ = await opener.connect(CHUNKED + b"Authorization: Bearer x\r\n\r\n")
+        await reader.readuntil(b"seen")
+    assert seen == [b"host", b"transfer-encoding"]
+
+
+async def test_trailers_without_an_end_are_refused() -> None:
+    async def patient(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async with serving(patient) as opener:
+        reader, writer = await opener.connect(CHUNKED + b"X-A: ")
+        sending = asyncio.ensure_future(trickle(writer, b"a" * 20_000))
+        assert await status_of(reader) == 431
+        sending.cancel()
+
+
 async def test_garbage_after_a_request_is_not_answered_inside_of_its_response() -> None:
     go, begun = asyncio.Event(), asyncio.Event()
 

@@ -98,6 +98,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refusal: RequestRefused | None = None  # of a connection too many
         self._ignores = False  # the last response is out, and what still comes is dropped
         self._body_open = False  # the body of the newest request is not complete
+        self._taken = self._beside = 0  # bytes of a body in what came last; others since there were any
         self._header_bytes: int | None = None  # of headers that are not complete; None: none are awaited
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -139,13 +140,31 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             self._refuse(self._refusal)
             return
-        before = self._header_bytes
+        before, self._taken = self._header_bytes, 0
         super().data_received(data)
+        if self._body_open:
+            self._count_beside_body(len(data))
         if before is None or self._header_bytes is None:
             return
         self._header_bytes = before + len(data)
         if self._header_bytes > HEADER_BYTES:
             self._refuse(RequestRefused(431, f"the headers of a request may have {HEADER_BYTES:,} bytes"))
+
+    def _count_beside_body(self, size: int) -> None:
+        """Refuse a body that comes with too much else: trailers are kept until they end, and they may not end."""
+        self._beside = size - self._taken if self._taken else self._beside + size
+        if self._beside > HEADER_BYTES:
+            self._refuse(RequestRefused(431, f"what stands beside a body may have {HEADER_BYTES:,} bytes"))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; a trailer is dropped, since nothing has checked it and a proxy may have let it pass."""
+        if not self._body_open:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        self._taken += len(body)
+        super().on_body(body)
 
     def on_message_begin(self) -> None:
         """Begin to wait for the end of the headers."""
@@ -162,7 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.parser.get_http_version() not in VERSIONS:
             raise ValueError("this version of HTTP is not spoken here")
         self._header_bytes = None
-        self._body_open = True
+        self._body_open, self._beside = True, 0
         self._stop_waiting()
         super().on_headers_complete()
 
