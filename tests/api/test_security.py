@@ -9,13 +9,42 @@ from pathlib import Path
 
 import pytest
 
-from .server import ADMIN, CI, EVE, SETTINGS, TOKENS, Project, Server
+from tests.forkserver import run as run_module
 
+from .server import ADMIN, CHAIN, CI, EVE, SETTINGS, TOKENS, Project, Server
+
+BROKEN = """import asyncio
+
+import muster
+
+
+@muster.workload("broken")
+async def broken(ctx, spec):
+    raise RuntimeError("broken")
+
+
+async def submit():
+    async with muster.open() as m:
+        print((await m.submit("broken", {})).id)
+
+
+if __name__ == "__main__":
+    asyncio.run(submit())
+"""
 ASK = {"agent": "sim/echo", "prompt": "hello"}
+ODD_HOSTS = [
+    "[::1].evil.example",
+    "[::1]evil:1",
+    "[::1",
+    "localhost:1:2",
+    "localhost:x",
+    "localhost@evil",
+    "local host",
+]
 POST = b"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:7420", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:7420", "127.0.0.1.evil.example", "", *ODD_HOSTS])
 def test_a_wrong_host_is_refused(server: Server, host: str) -> None:
     answer = server.get("/healthz", host=host)
     assert (answer.status, answer.error["code"]) == (403, "forbidden")
@@ -24,6 +53,12 @@ def test_a_wrong_host_is_refused(server: Server, host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "LOCALHOST", "[::1]:9"])
 def test_loopback_is_known_by_its_names(server: Server, host: str) -> None:
     assert server.get("/healthz", host=host).status == 200
+
+
+@pytest.mark.parametrize("line", ["Host: localhost", "Host: evil.example", "Origin: a\r\nOrigin: b"])
+def test_a_header_that_decides_stands_once(server: Server, line: str) -> None:
+    whole = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{line}\r\n\r\n"
+    assert _raw(server, whole.encode()).startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])
@@ -41,6 +76,9 @@ def test_the_servers_own_pages_and_allowed_ones_may_use_it(project: Project) -> 
         asked = {"origin": "https://dash.example", "access-control-request-method": "POST"}
         preflight = server.request("OPTIONS", "/api/ask", headers=asked)
         assert preflight.status == 204
+        routes = server.get("/openapi.json").json["paths"].values()
+        methods = {name.upper() for route in routes for name in route}
+        assert set(preflight.headers["access-control-allow-methods"].split(", ")) == methods
         assert "idempotency-key" in preflight.headers["access-control-allow-headers"]
         assert server.get("/healthz", origin="https://other.example").status == 403
 
@@ -81,6 +119,19 @@ def test_an_oversized_body_is_refused_whether_or_not_it_says_so(server: Server) 
     head = POST + b"Transfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
     assert _raw(server, head + chunk * 20).startswith(b"HTTP/1.1 413")
+
+
+def test_an_operator_bounds_connections_and_streams_of_an_address(project: Project) -> None:
+    project.declare("", SETTINGS.replace("[serve]", "[serve]\nconnections_per_client = 3\nstreams_per_client = 1"))
+    with project.serve() as server:
+        run = server.post("/api/ask", {"agent": "me", "prompt": "?"}).json["id"]
+        with _opened(server, f"/api/stream/{run}") as stream:
+            assert stream.recv(12) == b"HTTP/1.1 200"
+            refused = server.get(f"/api/stream/{run}")
+            assert (refused.status, refused.error["code"], refused.headers["retry-after"]) == (429, "limit", "5")
+            with _opened(server, "/healthz") as one, _opened(server, "/healthz") as two:
+                assert (one.recv(12), two.recv(12)) == (b"HTTP/1.1 200",) * 2
+                assert server.get("/healthz").error["code"] == "limit"
 
 
 def test_a_slow_body_is_refused(project: Project) -> None:
@@ -181,6 +232,52 @@ def test_errors_hold_no_secret_and_no_place_of_the_machine(project: Project) -> 
         assert CI.encode() not in (project.folder / ".muster" / "muster.db").read_bytes()
 
 
+@pytest.mark.parametrize("place", ["id", "idempotency-key"])
+def test_a_secret_is_no_id_and_no_key(project: Project, place: str) -> None:
+    project.declare(TOKENS)
+    with project.serve() as server:
+        ci = server.with_token(CI)
+        body, headers = (ASK | {"id": CI}, {}) if place == "id" else (ASK, {"idempotency-key": f"x-{CI}"})
+        answer = ci.request("POST", "/api/ask", body, headers=headers)
+        assert (answer.status, answer.error["code"]) == (400, "bad_argument")
+        assert CI.encode() not in answer.body
+        assert ci.get("/api/runs").json["runs"] == []
+        assert ci.get("/nothing", **{"x-request-id": CI}).headers["x-request-id"] != CI
+        assert all(CI.encode() not in ci.get(path).body for path in (f"/{CI}", f"/api/runs/{CI}"))
+        stored = [file.read_bytes() for file in (project.folder / ".muster").iterdir() if file.is_file()]
+        assert all(CI.encode() not in data for data in stored)
+
+
+def test_errors_name_files_as_the_operator_does(project: Project) -> None:
+    project.declare('[agents.fn]\nkind = "python"\nfunction = "nowhere:answer"\n')
+    (project.folder / "library" / "greet.yaml").write_text(CHAIN)
+    with project.serve() as server:
+        answers = {
+            "the project is not in a git repository": server.post("/api/verify", {"files": "changed"}),
+            "library/greet/chain.yaml and library/greet.yaml": server.get("/api/library"),
+            "muster.toml:": server.post("/api/ask", ASK | {"agent": "fn"}),
+        }
+        for words, answer in answers.items():
+            assert answer.status == 400
+            assert words in answer.error["message"]
+            assert str(project.folder) not in answer.error["message"]
+
+
+def test_nothing_of_the_process_that_drives_is_told(project: Project) -> None:
+    (project.folder / "broken.py").write_text(BROKEN)
+    project.declare('[workloads]\nimport = ["broken"]\n')
+    submitted = run_module("broken", (), folder=project.folder, environment=project.environment, timeout=60)
+    assert submitted.returncode == 0, submitted.stderr
+    run = submitted.stdout.decode().strip()
+    with project.serve() as server:
+        told = server.until(run, "failed")
+        assert told["error"] == {"code": "workload_error", "message": "the workload raised RuntimeError('broken')"}
+        for path in (f"/api/runs/{run}", "/api/runs", f"/api/runs/{run}/events", f"/api/stream/{run}"):
+            body = server.get(path).body
+            assert b"workload_error" in body
+            assert all(word not in body for word in (b"Traceback", b"traceback", b"broken.py", b"driver", b"process"))
+
+
 def test_the_client_behind_a_trusted_proxy_is_counted_and_one_behind_another_is_not(project: Project) -> None:
     limited = SETTINGS.replace("starts_per_minute = 10000", "starts_per_minute = 1")
     project.declare("", limited.replace("[serve]", '[serve]\ntrusted_proxies = ["127.0.0.1"]'))
@@ -194,6 +291,13 @@ def test_the_client_behind_a_trusted_proxy_is_counted_and_one_behind_another_is_
     with project.serve() as server:
         assert server.post("/api/ask", ASK, x_forwarded_for="203.0.113.1").status == 202
         assert server.post("/api/ask", ASK, x_forwarded_for="203.0.113.2").status == 429
+
+
+def _opened(server: Server, path: str) -> socket.socket:
+    """Ask for something on a connection that stays open."""
+    connection = socket.create_connection(server.address, timeout=30)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
 
 
 def _raw(server: Server, data: bytes) -> bytes:

@@ -2,12 +2,14 @@
 
 import json
 import signal
+import socket
+import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
-from .server import TOKENS, Project
+from .server import TOKENS, Answer, Project, Server
 
 
 def test_it_prints_its_address_and_answers(project: Project) -> None:
@@ -16,6 +18,44 @@ def test_it_prints_its_address_and_answers(project: Project) -> None:
         assert server.get("/healthz").json == {"status": "ok"}
         run = server.ask("ping")
         assert server.until(run, "completed")["result"]["text"] == "ping"
+
+
+def test_health_tells_that_the_store_is_locked_and_that_it_is_free_again(project: Project) -> None:
+    with project.serve() as server:
+        assert server.get("/healthz").status == 200
+        other = sqlite3.connect(project.folder / ".muster" / "muster.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        answer = until_status(server, 503)
+        assert "another process keeps it locked" in answer.error["message"]
+        assert str(project.folder) not in answer.error["message"]
+        other.execute("ROLLBACK")
+        other.close()
+        until_status(server, 200)
+
+
+def test_every_line_is_json_and_those_of_a_run_name_the_request_that_started_it(project: Project) -> None:
+    with project.serve("--log-format", "json", "--log-level", "debug") as server:
+        run = server.post("/api/ask", {"agent": "sim/echo", "prompt": "x"}, x_request_id="asked-1").json["id"]
+        server.until(run, "completed")
+        with socket.create_connection(server.address, timeout=30) as connection:
+            connection.sendall(b"NOT HTTP AT ALL\r\n\r\n")
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 400")
+        assert server.stop() == 0
+        *lines, last = server.process.stderr.read().splitlines()
+    assert last == "stopping; nothing is on the wire"
+    told = [json.loads(line) for line in lines]
+    assert {one["request_id"] for one in told if one.get("run") == run} == {"asked-1"}
+    assert {"run.began", "call.began", "attempt.ended", "run.ended"} <= {one["event"] for one in told}
+    (refused,) = [one for one in told if one["event"] == "server"]
+    assert (refused["level"], refused["message"]) == ("warning", "Invalid HTTP request received.")
+
+
+def until_status(server: Server, status: int) -> Answer:
+    """Ask for the health until it has a status; what it knows may be a second old."""
+    end = time.monotonic() + 60
+    while (answer := server.get("/healthz")).status != status:
+        assert time.monotonic() < end, answer.body
+    return answer
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

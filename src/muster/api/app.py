@@ -1,5 +1,7 @@
 """The application that uvicorn serves: routes, one mapping of errors, and what every request must pass."""
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
@@ -20,6 +22,7 @@ from muster.api.schema import install_schema
 from muster.api.sse import FrameCache
 from muster.app import Muster
 from muster.app.serving.starts import Starts
+from muster.app.telemetry import secret_remover
 from muster.settings import Settings
 
 ROUTERS = (
@@ -53,11 +56,27 @@ def create_app(
     )
     app.state.muster, app.state.frames = muster, FrameCache()
     app.state.starts = Starts(muster)
-    install_errors(app)
+    install_errors(app, cleaner(settings))
     install_schema(app)
     for router in ROUTERS:
         app.include_router(router)
     return app
+
+
+def cleaner(settings: Settings) -> Callable[[str], str]:
+    """Return what takes configured secrets and places of this machine out of a message."""
+    hide = secret_remover(settings)
+    names = {settings.folder: "the project", settings.home: "the store"}
+    places = {str(way): name for path, name in names.items() for way in (path.absolute(), path.resolve()) if way.name}
+    # The longest first: the store usually lies in the project.
+    found = sorted(places.items(), key=lambda place: -len(place[0]))
+
+    def clean(text: str) -> str:
+        for place, name in found:
+            text = text.replace(f"{place}/", "").replace(place, name)
+        return hide(text)
+
+    return clean
 
 
 def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -> list[Middleware]:
@@ -65,7 +84,7 @@ def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -
     serve = settings.serve
     callers = Callers(read_tokens(settings), read_networks(serve.trusted_proxies))
     return [
-        Middleware(RequestIds, log=log),
+        Middleware(RequestIds, log=log, secrets=settings.secrets),
         Middleware(Stopping, lifetime=lifetime),
         Middleware(SourceChecks, sources=sources_of(settings, host)),
         Middleware(Authentication, callers=callers),
@@ -74,6 +93,7 @@ def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -
             body_bytes=serve.body_bytes,
             body_secs=serve.body_secs,
             request_secs=settings.request_timeout,
+            streams=serve.streams_per_client,
         ),
     ]
 

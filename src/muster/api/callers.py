@@ -128,7 +128,7 @@ def client_address(peer: str, headers: Headers, trusted: Networks) -> str:
     address = peer
     said = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
     forwarded = [part.strip() for value in said for part in value.split(",")]
-    while forwarded and _is_one_of(address, trusted):
+    while forwarded and is_one_of(address, trusted):
         nearer = forwarded.pop()
         if not _is_address(nearer):
             break
@@ -136,7 +136,8 @@ def client_address(peer: str, headers: Headers, trusted: Networks) -> str:
     return address
 
 
-def _is_one_of(address: str, networks: Networks) -> bool:
+def is_one_of(address: str, networks: Networks) -> bool:
+    """Return whether an address belongs to one of some networks."""
     return _is_address(address) and any(ip_address(address) in network for network in networks)
 
 

@@ -124,6 +124,7 @@ async def _starter(
         client=caller.address,
         key=None if idempotency_key is None else f"key:{idempotency_key}",
         digest=_digest(request.url.path, await request.body()),
+        id=request.state.request_id,
     )
     starts: Starts = request.app.state.starts
     return RunStarter(starts, caller, asked, audit)

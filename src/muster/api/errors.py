@@ -1,6 +1,6 @@
 """One mapping of errors to statuses and bodies: `{"error": {"code", "message", "request_id"}}`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any
 
@@ -61,6 +61,7 @@ CODES = {
     408: "request_timeout",
     413: "body_too_large",
     415: "unsupported_media_type",
+    429: "limit",
     431: "headers_too_large",
     500: "internal",
     503: "stopping",
@@ -71,9 +72,12 @@ CODES = {
 class RequestRefused(Exception):
     """A request that is refused before any use case sees it."""
 
-    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, dict(headers or {})
+        self.code = code or CODES[status]
 
 
 def status_of(error: MusterError) -> int:
@@ -91,23 +95,23 @@ def error_response(
 
 def refusal_response(refused: RequestRefused, request_id: str) -> JSONResponse:
     """Return the response for a request that is refused before any use case sees it."""
-    return error_response(refused.status, CODES[refused.status], refused.message, request_id, refused.headers)
+    return error_response(refused.status, refused.code, refused.message, request_id, refused.headers)
 
 
-def muster_error_response(error: MusterError, request_id: str) -> JSONResponse:
+def muster_error_response(error: MusterError, request_id: str, clean: Callable[[str], str]) -> JSONResponse:
     """Return the response for an error of a use case."""
     status = status_of(error)
     after = getattr(error, "retry_after", None)
     headers = {"retry-after": str(max(1, ceil(after)))} if after is not None and status in (429, 503) else {}
-    return error_response(status, str(error.record()["code"]), error.message, request_id, headers)
+    return error_response(status, str(error.record()["code"]), clean(error.message), request_id, headers)
 
 
-def install_errors(app: FastAPI) -> None:
-    """Make every error of a route a body of one form."""
+def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
+    """Make every error of a route a body of one form; `clean` takes out what is nobody else's business."""
 
     async def of_muster(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, MusterError)  # noqa: S101 - as registered below
-        return muster_error_response(error, request.state.request_id)
+        return muster_error_response(error, request.state.request_id, clean)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)  # noqa: S101
@@ -116,9 +120,7 @@ def install_errors(app: FastAPI) -> None:
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)  # noqa: S101
         code = CODES.get(error.status_code, "bad_request")
-        message = _HTTP_MESSAGES.get(error.status_code, "{detail}").format(
-            path=request.url.path, method=request.method, detail=error.detail
-        )
+        message = _HTTP_MESSAGES.get(error.status_code, error.detail)
         return error_response(error.status_code, code, message, request.state.request_id, error.headers)
 
     async def of_refusal(request: Request, error: Exception) -> JSONResponse:
@@ -132,8 +134,8 @@ def install_errors(app: FastAPI) -> None:
 
 
 _HTTP_MESSAGES = {
-    404: "there is nothing at {path}; GET /openapi.json lists the routes",
-    405: "{path} does not take {method}; GET /openapi.json lists the routes",
+    404: "there is nothing at this path; GET /openapi.json lists the routes",
+    405: "this path does not take this method; GET /openapi.json lists the routes",
 }
 
 

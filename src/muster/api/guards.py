@@ -3,7 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from uuid import uuid4
@@ -11,12 +12,15 @@ from uuid import uuid4
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muster.api.callers import Callers, Headers
+from muster.api.callers import Callers, Headers, RequestCaller
 from muster.api.errors import RequestRefused, error_response, refusal_response
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HEADER_BYTES = 32_768  # of all headers of a request, with the path
+HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+?)\.?)(?::[0-9]{0,5})?", re.ASCII)
 OPEN_PATHS = frozenset({"/healthz"})  # which need no token
+# Headers that decide something; with two of one, this server and a proxy before it might read another.
+SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-length", b"content-type", b"idempotency-key"})
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -32,16 +36,15 @@ RequestLog = Callable[..., None]  # takes the name of what happened, and its fie
 class RequestIds:
     """Gives each request an id, its client's own if it has a proper one, and a line in the log."""
 
-    def __init__(self, app: ASGIApp, log: RequestLog) -> None:
-        self._app, self._log = app, log
+    def __init__(self, app: ASGIApp, log: RequestLog, secrets: Collection[str] = ()) -> None:
+        self._app, self._log, self._secrets = app, log, secrets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; an error that nobody expected becomes status 500 without its words."""
         if scope["type"] != "http":
             return
         begun = time.monotonic()
-        given = header(scope, b"x-request-id") or ""
-        request_id = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        request_id = self._id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         started, status, failure = False, 0, None
 
@@ -78,6 +81,12 @@ class RequestIds:
                 **({} if failure is None else {"error": failure}),
             )
 
+    def _id(self, scope: Scope) -> str:
+        """Return the id of a request; one that holds a secret would be written down and sent back."""
+        given = header(scope, b"x-request-id") or ""
+        fits = REQUEST_ID.fullmatch(given) and not any(secret in given for secret in self._secrets)
+        return given if fits else uuid4().hex
+
 
 @dataclass(slots=True)
 class Lifetime:
@@ -112,18 +121,23 @@ class Sources:
     def allows_host(self, host: str) -> bool:
         """Return whether a Host header names this server; another name may be one rebound to its address."""
         name = host_name(host)
-        return name in self.hosts or (self.any_address and _is_address(name))
+        return name is not None and (name in self.hosts or (self.any_address and _is_address(name)))
 
     def allows_origin(self, origin: str, host: str) -> bool:
         """Return whether a page of an origin may make a request: one of this server itself, or an allowed one."""
         return origin in self.origins or origin in (f"http://{host}", f"https://{host}")
 
 
-def host_name(host: str) -> str:
-    """Return a Host header without its port, in lower case, an IPv6 address without brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower().rstrip(".")
+def host_name(host: str) -> str | None:
+    """Return a Host header without its port, in lower case, an IPv6 address without brackets; None for other texts."""
+    found = HOST.fullmatch(host)
+    return None if found is None else (found["address"] or found["name"]).lower()
+
+
+def _repeats(headers: Headers) -> bool:
+    """Return whether a header that may stand once stands there more often."""
+    found = [name for name, _ in headers if name in SINGLE]
+    return len(found) != len(set(found))
 
 
 def _is_address(name: str) -> bool:
@@ -142,6 +156,8 @@ class SourceChecks:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; a preflight of an allowed page is answered here."""
+        if _repeats(scope["headers"]):
+            raise RequestRefused(400, "a header that may stand once, such as Host, stands there twice")
         host, origin = header(scope, b"host") or "", header(scope, b"origin")
         if not self._sources.allows_host(host):
             raise RequestRefused(403, "the Host header does not name this server; see serve.allowed_hosts")
@@ -164,7 +180,7 @@ class SourceChecks:
 
 
 PREFLIGHT = {
-    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-methods": "GET, POST, PUT, DELETE",
     "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id, x-request-id",
     "access-control-max-age": "600",
 }
@@ -197,9 +213,10 @@ class Authentication:
 class RequestLimits:
     """Bounds what a request may be: the size of its headers and body, their kind, and the time that they take."""
 
-    def __init__(self, app: ASGIApp, *, body_bytes: int, body_secs: float, request_secs: float) -> None:
+    def __init__(self, app: ASGIApp, *, body_bytes: int, body_secs: float, request_secs: float, streams: int) -> None:
         self._app, self._body_bytes = app, body_bytes
         self._body_secs, self._request_secs = body_secs, request_secs
+        self._streams = StreamPlaces(streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; the whole body is read before a route sees it."""
@@ -242,7 +259,8 @@ class RequestLimits:
 
     async def _within_time(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _is_stream(scope):
-            await self._app(scope, receive, send)
+            with self._streams.taken(_address(scope)):
+                await self._app(scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._request_secs) as timer:
@@ -255,8 +273,41 @@ class RequestLimits:
             ) from None
 
 
+class StreamPlaces:
+    """Counts the streams of events that each client follows."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: dict[str, int] = {}
+
+    @contextmanager
+    def taken(self, client: str) -> Iterator[None]:
+        """Take a place for a while; raises RequestRefused when a client has too many."""
+        taken = self._open.get(client, 0)
+        if taken >= self._most:
+            raise RequestRefused(
+                429,
+                f"{self._most:,} streams to {client} are open (serve.streams_per_client)",
+                headers={"retry-after": "5"},
+            )
+        self._open[client] = taken + 1
+        try:
+            yield
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+
+def _address(scope: Scope) -> str:
+    caller: RequestCaller | None = scope["state"]["caller"]
+    return "" if caller is None else caller.address
+
+
 def _is_stream(scope: Scope) -> bool:
     """Return whether a response may take any time."""
+    if scope["method"] != "GET":
+        return False
     path: str = scope["path"]
     is_named = path.startswith("/api/stream/") or path.endswith("/stream")
     return is_named or "text/event-stream" in (header(scope, b"accept") or "")

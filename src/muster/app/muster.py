@@ -1,5 +1,6 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from muster.app.views.errors import not_passed
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
+from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run, User
 from muster.engine.clock import Clock
@@ -48,6 +49,7 @@ REPORTED = (SUITE, VERIFICATION, COUNCIL, BATTLE, SCALE)  # workloads whose runs
 
 
 MOST_BATCHES = 1000
+PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
 
 
 class StoreFile:
@@ -55,6 +57,8 @@ class StoreFile:
 
     def __init__(self, backend: Backend) -> None:
         self._store, self._engine, self._clock = backend.store, backend.engine, backend.clock
+        self._probe: asyncio.Future[None] | None = None
+        self._probed_at = 0.0
 
     async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, whether it is sound, and how many batches are under way."""
@@ -74,6 +78,20 @@ class StoreFile:
     async def shortage(self) -> str | None:
         """Return why the store cannot be written to; None when it can."""
         return await self._store.maintenance.shortage()
+
+    async def require_writable(self, seconds: float = PROBE_SECONDS) -> None:
+        """Raise StoreFailed when nothing can be written within some seconds; whoever asks meanwhile asks the same."""
+        if await self.shortage() is not None:
+            raise StoreFailed("the store cannot be written to: it is read-only, or its disk is full")
+        now, probe = self._clock.monotonic(), self._probe
+        if probe is None or (probe.done() and now - self._probed_at >= PROBE_SECONDS):
+            probe = self._probe = asyncio.ensure_future(self._store.maintenance.touch())
+            self._probed_at = now
+        done, _ = await asyncio.wait({probe}, timeout=seconds)
+        if not done:
+            raise StoreFailed("the store cannot be written to: another process keeps it locked")
+        if probe.exception() is not None:
+            raise StoreFailed("the store cannot be written to")
 
     def stop_waiting(self) -> None:
         """Wait no longer for a lock that another process holds."""
@@ -337,10 +355,10 @@ class Muster:
             ways = ("muster pool start", f"muster task retry {run.id}", f"muster task result {run.id}")
             raise BadArgument(f"run {run.id} is a task, which the pool drives in a slot", suggestions=ways)
 
-    def log(self, event: str, **fields: Json) -> None:
+    def log(self, event: str, *, level: str = "info", **fields: Json) -> None:
         """Write a line to the log of this process, if it was opened with one."""
         if self._backend.telemetry is not None:
-            self._backend.telemetry.log(event, fields)
+            self._backend.telemetry.log(event, fields, level)
 
     async def metrics(self, *, sse_watchers: int = 0) -> str:
         """Return metrics in the text format of Prometheus: of the store, and of this process.

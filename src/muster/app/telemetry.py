@@ -48,10 +48,10 @@ class Telemetry:
         own = (self.totals, self._log, None if self._traces is None else self._traces.recorder)
         self.observe = ObserverGroup([*options.observers, *(one for one in own if one is not None)])
 
-    def log(self, event: str, fields: Mapping[str, Json]) -> None:
+    def log(self, event: str, fields: Mapping[str, Json], level: str = "info") -> None:
         """Write a line to the log, if there is one."""
         if self._log is not None:
-            self._log.logger.info(event, **fields)
+            getattr(self._log.logger, level)(event, **fields)
 
     async def close(self) -> None:
         """Send the last spans and close the log."""

@@ -2,12 +2,13 @@
 
 import asyncio
 import sys
+from contextlib import nullcontext
 from ipaddress import ip_address
 from typing import Annotated
 
 from muster.api.app import create_app
 from muster.api.guards import Lifetime
-from muster.api.server import allow_connections, listen, make_server, url_of
+from muster.api.server import limits_of, lines_of_servers, listen, make_server, url_of
 from muster.app import Muster
 from muster.app.serving.service import Service
 from muster.app.views.service import served_view
@@ -36,7 +37,9 @@ def serve(
 
     async def work(muster: Muster) -> None:
         _require_token(muster, host)
-        await _serve(muster, common, host, port)
+        # Without a log what a library has to say stays on standard error, rather than nowhere.
+        with nullcontext() if log is None else lines_of_servers(muster.log):
+            await _serve(muster, common, host, port)
 
     with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
     return 0
@@ -63,7 +66,6 @@ async def _serve(muster: Muster, common: CommonOptions, host: str, port: int) ->
         warn(f"run {run} could not be driven: {error.message}")
 
     service = Service(muster, on_error=on_error, on_note=warn)
-    allow_connections()
     listener = listen(host, port)
 
     def on_start() -> None:
@@ -73,7 +75,7 @@ async def _serve(muster: Muster, common: CommonOptions, host: str, port: int) ->
             say(f"serving {muster.settings.database} at {url_of(listener)}")
             note(common, "stop it with Ctrl-C; runs go on when it is started again")
 
-    server = make_server(app, on_start)
+    server = make_server(app, on_start, limits_of(muster.settings))
 
     def on_first() -> None:
         lifetime.stopping.set()

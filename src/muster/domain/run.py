@@ -26,6 +26,7 @@ class RunState(StrEnum):
 
 TERMINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELED, RunState.TIMEOUT})
 DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
+TRACEBACK = "traceback"  # of what a workload raised, in the error of its run
 FAILURES = frozenset({RunState.FAILED, RunState.TIMEOUT})
 
 _NEXT: Mapping[RunState, frozenset[RunState]] = {
@@ -155,6 +156,7 @@ class StartRequest:
     client: str  # its address
     key: str | None = None  # that its user chose; a second request under it starts nothing
     digest: str = ""  # of what was asked for
+    id: str | None = None  # under which logs tell of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +236,11 @@ class Run:
     def is_detached(self) -> bool:
         """Return whether it was left waiting for its batches, or for a signal, on purpose."""
         return self.state is RunState.WAITING and self.ended_reason in (LeftWaiting.code, AwaitsSignal.code)
+
+    @property
+    def failure(self) -> Mapping[str, Json] | None:
+        """The error without its traceback, which names files of the machine that drove it."""
+        return None if self.error is None else {name: self.error[name] for name in self.error if name != TRACEBACK}
 
     @property
     def overdraft(self) -> Mapping[str, Json] | None:

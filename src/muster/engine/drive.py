@@ -22,7 +22,7 @@ from muster.domain.errors import (
     StopRun,
     StoreFailed,
 )
-from muster.domain.run import Run, RunState
+from muster.domain.run import TRACEBACK, Run, RunState
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
@@ -340,7 +340,7 @@ def describe(outcome: WorkloadOutcome, stop: StopRun | None) -> Mapping[str, Jso
     if isinstance(cause, MusterError):
         return cause.record()
     text = "".join(traceback.format_exception(cause)[-6:]) if cause else ""
-    return {"code": "workload_error", "message": f"the workload raised {cause!r}", "traceback": text}
+    return {"code": "workload_error", "message": f"the workload raised {cause!r}", TRACEBACK: text}
 
 
 Listener = Callable[[str, str], None]

@@ -45,6 +45,7 @@ class RunLog:
         self._file = None if options.file is None else _open(options.file)
         self.logger = make_logger(self._file or sys.stderr, options, redact)
         self._agents: dict[tuple[RunId, str], str] = {}
+        self._requests: dict[RunId, str] = {}  # by which runs that are driven were started
 
     def close(self) -> None:
         """Close the file; standard error stays open."""
@@ -60,7 +61,7 @@ class RunLog:
                 self._run_ended(observation)
             case CallBegan(run, key, profile, _):
                 self._agents[run, key] = profile.name
-                self.logger.debug("call.began", run=run, key=key, agent=profile.name)
+                self.logger.debug("call.began", **self._run_fields(run), key=key, agent=profile.name)
             case CallEnded():
                 self._call_ended(observation)
             case AttemptBegan():
@@ -74,22 +75,27 @@ class RunLog:
 
     def _run_began(self, began: RunBegan) -> None:
         run = began.run
+        if run.request is not None and run.request.id is not None:
+            self._requests[run.id] = run.request.id
         self.logger.info(
             "run.began",
-            **_given(run=run.id, workload=run.workload, name=run.name, parent=run.parent),
+            **self._run_fields(run.id),
+            **_given(workload=run.workload, name=run.name, parent=run.parent),
             epoch=began.epoch,
         )
 
     def _run_ended(self, ended: RunEnded) -> None:
         run = ended.run
+        fields = self._run_fields(run.id)
+        self._requests.pop(run.id, None)
         if ended.error is not None:
-            self.logger.error("run.lost", run=run.id, workload=run.workload, **_error_fields(ended.error))
+            self.logger.error("run.lost", **fields, workload=run.workload, **_error_fields(ended.error))
             return
         write = self.logger.warning if run.state in FAILURES else self.logger.info
         error = {} if not run.error else {"error": run.error.get("code"), "message": run.error.get("message")}
         write(
             "run.ended",
-            run=run.id,
+            **fields,
             workload=run.workload,
             state=str(run.state),
             reason=run.ended_reason,
@@ -100,7 +106,11 @@ class RunLog:
         )
 
     def _call_ended(self, ended: CallEnded) -> None:
-        fields = {"run": ended.run, "key": ended.key, **_given(agent=self._agents.pop((ended.run, ended.key), None))}
+        fields = {
+            **self._run_fields(ended.run),
+            "key": ended.key,
+            **_given(agent=self._agents.pop((ended.run, ended.key), None)),
+        }
         match ended.outcome:
             case None:
                 self.logger.debug("call.canceled", **fields)
@@ -129,9 +139,12 @@ class RunLog:
             case _:
                 self.logger.debug("attempt.left", **fields)
 
+    def _run_fields(self, run: RunId) -> Fields:
+        return {"run": run, **_given(request_id=self._requests.get(run))}
+
     def _attempt_fields(self, observed: AttemptBegan | AttemptEnded) -> Fields:
         run, key, n, _ = observed.attempt
-        return {"run": run, "key": key, "attempt": n, **_given(agent=self._agents.get((run, key)))}
+        return {**self._run_fields(run), "key": key, "attempt": n, **_given(agent=self._agents.get((run, key)))}
 
     def _batch_ended(self, ended: BatchEnded) -> None:
         if ended.found is None:

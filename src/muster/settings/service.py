@@ -32,6 +32,9 @@ class ServeSection(Strict, frozen=True, kw_only=True):
     battles: Count = 3  # of them
     jobs_per_client: Count = 3  # of them for one client address
     starts_per_minute: Count = 30  # for one client address
+    connections: Count = 4_000  # open at the same time
+    connections_per_client: Count = 2_000  # of them from one address that is no trusted proxy
+    streams_per_client: Count = 1_500  # streams of events for one client address
     body_bytes: Count = 1_048_576
     body_secs: Amount = 30.0  # in which the whole body of a request must arrive
 

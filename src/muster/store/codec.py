@@ -85,7 +85,7 @@ class Codec:
     def checked(self, key: str) -> str:
         """Refuse a key that holds a secret: changing it would make it another key."""
         if self.clean(key) != key:
-            raise BadArgument("a key of a call or step contains a configured secret; use another key")
+            raise BadArgument("a key contains a configured secret; use another key")
         return key
 
     def optional(self, value: Any) -> str | None:
@@ -118,7 +118,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
     origin = new.origin
     budgets = new.budgets or Budgets(lineage=lineage_level(new.id))
     return {
-        "id": new.id,
+        "id": codec.checked(new.id),
         "name": new.name and codec.clean(new.name),
         "workload": new.workload,
         "spec": codec.text(new.spec),
@@ -138,8 +138,9 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "levels": codec.text(budgets),
         "owner": budgets.user and budgets.user.name,
         "client": new.request and new.request.client,
-        "request_key": new.request and new.request.key,
+        "request_key": new.request and new.request.key and codec.checked(new.request.key),
         "request_digest": new.request and new.request.digest,
+        "request_id": new.request and new.request.id and codec.clean(new.request.id),
     }
 
 
@@ -219,7 +220,9 @@ def run_of(row: Row) -> Run:
 def _request_of(row: Row) -> StartRequest | None:
     if row["client"] is None:
         return None
-    return StartRequest(client=row["client"], key=row["request_key"], digest=row["request_digest"])
+    return StartRequest(
+        client=row["client"], key=row["request_key"], digest=row["request_digest"], id=row["request_id"]
+    )
 
 
 def _lease_of(row: Row) -> Lease:

@@ -14,9 +14,9 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 @router.get("/healthz")
 async def healthz(muster: Server) -> dict[str, Any]:
-    """Return whether the server is up and its store can be written to."""
-    shortage = await muster.store.shortage()
-    return {"status": "ok" if shortage is None else "read_only"}
+    """Return that the server is up and its store can be written to; 503 when it cannot."""
+    await muster.store.require_writable()
+    return {"status": "ok"}
 
 
 @router.get("/metrics", dependencies=[needs("read")], response_class=PlainTextResponse)

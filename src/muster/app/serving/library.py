@@ -61,7 +61,8 @@ class Library:
             other = found.setdefault((item.kind, item.name), item)
             if other.path.resolve() != item.path.resolve():
                 raise BadConfiguration(
-                    f"library.paths: two files are the {item.kind} {item.name!r}: {other.path} and {item.path}",
+                    f"library.paths: two files are the {item.kind} {item.name!r}: "
+                    f"{self._place(other.path)} and {self._place(item.path)}",
                     suggestions=("rename one of them",),
                 )
         return [found[key] for key in sorted(found)]
@@ -83,11 +84,16 @@ class Library:
             return name
         return f"{COUNCIL}{self.find(LibraryKind.COUNCIL, name.removeprefix(COUNCIL))}"
 
+    def _place(self, path: Path) -> Path:
+        """Return a path as muster.toml would name it."""
+        folder = self._settings.folder
+        return path.relative_to(folder) if path.is_relative_to(folder) else path
+
     def _found(self) -> Iterator[LibraryItem]:
         for top in self._settings.library.paths:
             path = self._settings.folder / top
             if not path.exists():
-                raise BadConfiguration(f"library.paths: there is no {path}", suggestions=("correct muster.toml",))
+                raise BadConfiguration(f"library.paths: there is no {top}", suggestions=("correct muster.toml",))
             files = [path] if path.is_file() else sorted(path.rglob("*"))[:MOST_FILES]
             for file in files:
                 kind = _kind_of(file)

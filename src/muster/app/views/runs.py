@@ -13,7 +13,7 @@ from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
-from muster.domain.run import Run
+from muster.domain.run import TRACEBACK, Run
 from muster.store.base import Attempt
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def run_view(run: Run) -> dict[str, Any]:
         "parent": run.parent,
         "origin": _origin_view(run),
         "started_by": run.owner,
-        "driver": str(run.lease.driver) if run.is_driven else None,
-        "error": run.error,
+        "error": run.failure,
         "result": run.result,
     }
 
@@ -244,13 +243,18 @@ def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence
 
 
 def event_view(event: Event) -> dict[str, Any]:
-    """Return an event as JSON."""
+    """Return an event as JSON, without what it tells of the machine: the process that drives, and tracebacks."""
+    data = dict(event.data)
+    if event.kind.startswith("run."):
+        data.pop("driver", None)
+        if isinstance(error := data.get("error"), Mapping):
+            data["error"] = {name: error[name] for name in error if name != TRACEBACK}
     return {
         "run": event.run,
         "seq": event.seq,
         "kind": event.kind,
         "at": moment(event.at),
-        "data": dict(event.data),
+        "data": data,
     }
 
 

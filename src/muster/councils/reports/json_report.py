@@ -21,7 +21,7 @@ def council_json(report: CouncilReport) -> dict[str, Any]:
         "run": run.id,
         "name": run.name,
         "state": str(run.state),
-        "error": run.error,
+        "error": run.failure,
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         "question": report.spec.question,

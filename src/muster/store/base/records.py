@@ -77,6 +77,9 @@ class StoreInspection(Protocol):
     async def shortage(self) -> str | None:
         """Return what keeps the store from being written to, if anything is known."""
 
+    def touch(self) -> Awaitable[None]:
+        """Begin a write and end it without one; waits as long as another process keeps the store locked."""
+
 
 class StoreControl(Protocol):
     """Vacuum and shutdown. Called by whoever opened the store; a vacuum that is canceled has changed nothing."""

@@ -1,10 +1,10 @@
 -- name: insert_run
 INSERT INTO runs (id, name, workload, spec, state, tags, seed, timeout, concurrency, submitted,
                   dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at,
-                  lineage, levels, owner, client, request_key, request_digest)
+                  lineage, levels, owner, client, request_key, request_digest, request_id)
 VALUES (:id, :name, :workload, :spec, 'queued', :tags, :seed, :timeout, :concurrency, :submitted,
         :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at,
-        :lineage, :levels, :owner, :client, :request_key, :request_digest)
+        :lineage, :levels, :owner, :client, :request_key, :request_digest, :request_id)
 ON CONFLICT DO NOTHING
 
 -- name: select_run
