@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from muster.app.batches import BatchStats, Durations, Reconciled
 
 
-def run_view(run: Run) -> dict[str, Any]:
-    """Return a run as JSON."""
+def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
+    """Return a run as JSON; who drives it and tracebacks are told to users of this machine only."""
     calls = run.calls
+    driver = {"driver": str(run.lease.driver) if run.is_driven else None} if local else {}
     return {
         "id": run.id,
         "name": run.name,
@@ -53,7 +54,8 @@ def run_view(run: Run) -> dict[str, Any]:
         "parent": run.parent,
         "origin": _origin_view(run),
         "started_by": run.owner,
-        "error": run.failure,
+        **driver,
+        "error": run.error if local else run.failure,
         "result": run.result,
     }
 
@@ -64,21 +66,21 @@ def _origin_view(run: Run) -> dict[str, Any] | None:
     return {"run": run.origin.run, "reuse": str(run.origin.reuse), "from_key": run.origin.fork_key}
 
 
-def listed_run_view(run: Run, batches: RunBatches) -> dict[str, Any]:
+def listed_run_view(run: Run, batches: RunBatches, *, local: bool = False) -> dict[str, Any]:
     """Return a run of a list as JSON, without its result, which can be large."""
-    view = whole_run_view(run, batches)
+    view = whole_run_view(run, batches, local=local)
     del view["result"]
     return view
 
 
-def queued_run_view(run: Run, batches: RunBatches, workers: int) -> dict[str, Any]:
+def queued_run_view(run: Run, batches: RunBatches, workers: int, *, local: bool = False) -> dict[str, Any]:
     """Return a run that was left to workers as JSON, with how many of them are alive."""
-    return whole_run_view(run, batches) | {"workers": workers}
+    return whole_run_view(run, batches, local=local) | {"workers": workers}
 
 
 def driven_runs_view(runs: Iterable[tuple[Run, RunBatches]]) -> dict[str, Any]:
     """Return the runs that a worker has driven as JSON."""
-    return {"runs": [whole_run_view(run, batches) for run, batches in runs]}
+    return {"runs": [whole_run_view(run, batches, local=True) for run, batches in runs]}
 
 
 def deleted_view(runs: Sequence[RunId]) -> dict[str, Any]:
@@ -97,14 +99,14 @@ def run_batches_view(found: RunBatches) -> dict[str, Any]:
     }
 
 
-def whole_run_view(run: Run, batches: RunBatches) -> dict[str, Any]:
+def whole_run_view(run: Run, batches: RunBatches, *, local: bool = False) -> dict[str, Any]:
     """Return a run with its batches as JSON."""
-    return run_view(run) | run_batches_view(batches)
+    return run_view(run, local=local) | run_batches_view(batches)
 
 
-def details_view(details: RunDetails) -> dict[str, Any]:
+def details_view(details: RunDetails, *, local: bool = False) -> dict[str, Any]:
     """Return a run with the calls and events that were asked for as JSON."""
-    found = whole_run_view(details.run, details.batches)
+    found = whole_run_view(details.run, details.batches, local=local)
     if details.calls is not None:
         found["call_list"] = [entry_view(entry) for entry in details.calls]
         found["calls_left_out"] = details.calls_left_out
@@ -113,7 +115,7 @@ def details_view(details: RunDetails) -> dict[str, Any]:
             for attempt in details.uncertain
         ]
     if details.events is not None:
-        found["events"] = [event_view(event) for event in details.events]
+        found["events"] = [event_view(event, local=local) for event in details.events]
     if details.questions:
         found["questions"] = [question_view(question) for question in details.questions]
     return found
@@ -242,10 +244,10 @@ def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence
     }
 
 
-def event_view(event: Event) -> dict[str, Any]:
-    """Return an event as JSON, without what it tells of the machine: the process that drives, and tracebacks."""
+def event_view(event: Event, *, local: bool = False) -> dict[str, Any]:
+    """Return an event as JSON; the process that drives and tracebacks are told to users of this machine only."""
     data = dict(event.data)
-    if event.kind.startswith("run."):
+    if not local and event.kind.startswith("run."):
         data.pop("driver", None)
         if isinstance(error := data.get("error"), Mapping):
             data["error"] = {name: error[name] for name in error if name != TRACEBACK}

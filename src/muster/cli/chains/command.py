@@ -133,7 +133,9 @@ def list_chains(
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
         found = list(await muster.chains.list(limit))
-        return found, [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found if common.json]
+        return found, [
+            listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found if common.json
+        ]
 
     runs, data = with_muster(common, work)
 

@@ -121,7 +121,7 @@ def trace(common: CommonOptions, run: RunArgument) -> None:
             report = await muster.councils.trace_of(found)
             return council_view(report), report, []
         details = await muster.runs.details(found.id, events=MOST_EVENTS)
-        return details_view(details), None, [clean(event_line(event)) for event in details.events or ()]
+        return details_view(details, local=True), None, [clean(event_line(event)) for event in details.events or ()]
 
     data, report, lines = with_muster(common, work)
 

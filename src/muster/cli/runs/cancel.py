@@ -43,7 +43,7 @@ def cancel_run(
         if conclude is not None:
             await conclude(muster, canceled)
         left = await muster.runs.batches_under_way(canceled.id)
-        view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id))
+        view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id), local=True)
         return "\n".join(_words(canceled, left)), view
 
     with interruptible() as said:

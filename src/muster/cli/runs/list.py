@@ -27,7 +27,11 @@ def list_runs(
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
         found = list(await muster.runs.list(() if state is None else (state,), limit))
-        views = [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if common.json else []
+        views = (
+            [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found]
+            if common.json
+            else []
+        )
         return found, views
 
     runs, data = with_muster(common, work)

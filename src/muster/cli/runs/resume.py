@@ -51,7 +51,7 @@ def resume(
 
     async def hand_over(muster: Muster) -> dict[str, Any]:
         queued = await muster.runs.queue((await prepare(muster)).id)
-        return queued_run_view(queued, await muster.runs.batches_of(queued.id), await muster.runs.workers())
+        return queued_run_view(queued, await muster.runs.batches_of(queued.id), await muster.runs.workers(), local=True)
 
     if detach:
         _answer_queued(common, with_muster(common, hand_over))
@@ -147,7 +147,7 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
     if with_result and run.result is not None:
         lines.append(f"result: {clean(json.dumps(run.result, ensure_ascii=False))}")
-    error, data = await muster.error_of(run), whole_run_view(run, batches)
+    error, data = await muster.error_of(run), whole_run_view(run, batches, local=True)
     if error is None or not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0 if error is None else fail_with(common, error, 1, data)

@@ -36,7 +36,7 @@ def show(
         answer(common, call_view(found), lambda console: print_call(console, found))
     else:
         details = with_muster(common, look_at_run)
-        answer(common, details_view(details), lambda console: print_details(console, details))
+        answer(common, details_view(details, local=True), lambda console: print_details(console, details))
 
 
 def delete(

@@ -45,7 +45,7 @@ def import_(
 
     async def work(muster: Muster) -> tuple[Run, dict[str, Any]]:
         run = await muster.runs.import_(file)
-        return run, whole_run_view(run, await muster.runs.batches_of(run.id))
+        return run, whole_run_view(run, await muster.runs.batches_of(run.id), local=True)
 
     run, data = with_muster(common, work, create=file.exists())  # a missing file makes no store
     answer(common, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))

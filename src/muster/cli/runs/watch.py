@@ -35,7 +35,7 @@ def watch(common: CommonOptions, run: RunArgument) -> int:
             return await _watch_shown(muster, found, source(muster), common)
         async for event in muster.runs.watch(found).events():
             if common.json:
-                say(json.dumps(event_view(event), ensure_ascii=False))
+                say(json.dumps(event_view(event, local=True), ensure_ascii=False))
             else:
                 say(clean(event_line(event)))
         over = await muster.runs.get(found.id)
