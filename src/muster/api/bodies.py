@@ -25,7 +25,7 @@ class StrictBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @property
-    def client_id(self) -> str | None:
+    def chosen_id(self) -> str | None:
         """The id that the client chose for the run; None: the server chooses."""
         return None
 
@@ -50,7 +50,7 @@ class StartBody(StrictBody):
     cache: bool = True
 
     @property
-    def client_id(self) -> str | None:
+    def chosen_id(self) -> str | None:
         """The id that the client chose for the run; None: the server chooses."""
         return self.id
 
@@ -325,14 +325,14 @@ class BattleBody(CamelBody):
         return self
 
     @property
-    def client_id(self) -> str | None:
+    def chosen_id(self) -> str | None:
         """The id that the client chose, by whichever name."""
         return self.id or self.job_id or self.run_id
 
     def asked(self) -> dict[str, Any]:
         """Return what is asked for, spelled in one way, with one name for the id."""
         other = {name: value for name, value in super().asked().items() if name not in ("jobId", "runId")}
-        return other if self.client_id is None else other | {"id": self.client_id}
+        return other if self.chosen_id is None else other | {"id": self.chosen_id}
 
     def options(self) -> dict[str, Any]:
         """Return the options of a run by their names; its time limit is that of a battle."""

@@ -92,7 +92,7 @@ class RunStarter:
 
         A request is the same if it asks for the same: bodies are compared as they were understood, not as spelled.
         """
-        chosen = None if body is None else body.client_id
+        chosen = None if body is None else body.chosen_id
         if chosen == LAST:
             raise BadArgument("must not be `last`, which is the newest run", argument="id")
         key = f"id:{chosen}" if self._key is None and chosen is not None else self._key
