@@ -251,17 +251,20 @@ NO_COMMAND = {
 # The start of each route, the words of its command, and the options of the command by the fields that say the same.
 STARTS: dict[type[StrictBody], tuple[str, dict[str, str]]] = {
     AskBody: ("ask", {}),
-    SuiteBody: ("run", {"paths": "suites", "agent": "agents", "case_filter": "filter"}),
-    ChainBody: ("chain run", {"files": "chain", "tag": "run_tags"}),
+    SuiteBody: ("run", {"paths": "suites", "agent": "agents"}),
+    ChainBody: ("chain run", {"paths": "chain", "tag": "run_tags"}),
     CouncilBody: ("council", {"agent": "agents"}),
     VerifyBody: (
         "verify",
         {
             **{"changed": "files", "staged": "files", "pending": "files"},
-            **{"agent": "agents", "wave": "waves", "batch": "dispatch", "live": "dispatch"},
+            **{"agent": "agents", "agents": "", "wave": "waves", "batch": "dispatch", "live": "dispatch"},
         },
     ),
-    TaskBody: ("task submit", {"slot_tag": "slot_tags", "tag": "tags", "schema": "output_schema"}),
+    TaskBody: (
+        "task submit",
+        {"slot_tag": "slot_tags", "tag": "tags", "schema": "output_schema", "continue": "continues"},
+    ),
     BattleBody: ("battle", {"agent": "agent_id", "system": "system_prompt", "validator": "validators"}),
     ScaleBody: (
         "scale",
@@ -304,12 +307,13 @@ NOT_REQUESTED_OF = {
 
 
 def options_of(words: str) -> set[str]:
-    """Return what a command takes besides the shared options, by the names of its parameters."""
+    """Return what a command takes besides the shared options, by the words of its help."""
     first, *more = words.split()
     entry = COMMANDS[first]
     for word in more:
         entry = entry.commands[word]
-    return {str(each.name) for one in entry.taken() for each in one.parameters}
+    said = [max(each.opts, key=len) for one in entry.taken() for each in one.parameters]
+    return {word.removeprefix("--").replace("-", "_") for word in said}
 
 
 @pytest.mark.parametrize("body", STARTS, ids=lambda body: body.__name__)
