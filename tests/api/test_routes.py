@@ -241,7 +241,7 @@ def test_lists_have_a_limit(server: Server, path: str) -> None:
 
 
 def test_a_scale_test_takes_what_its_command_takes(server: Server) -> None:
-    body = {
+    body: dict[str, Any] = {
         **{"agentId": "sim/echo", "agentIds": ["sim/slow"], "counterpart": "sim/echo", "messageLimit": 1, "seed": 3},
         **{"prompts": [{"name": "short", "text": "Be short."}], "persona": "You hurry.", "revision": False},
         **{"name": "measured", "runTags": ["ci"], "dispatch": "batch", "fallback": "live", "cache": False},
@@ -251,7 +251,11 @@ def test_a_scale_test_takes_what_its_command_takes(server: Server) -> None:
     run = server.until(started.json["runId"], "completed")
     assert (run["name"], run["tags"], run["dispatch"]) == ("measured", ["ci"], "batch")
     assert server.get(f"/api/scale/{run['id']}/status").json["total"] == 2
-    refused = [{"fallback": "live", "dispatch": "live"}, {"tryRevised": True}, {"systemPrompt": "x"}]
+    refused: list[dict[str, Any]] = [
+        {"fallback": "live", "dispatch": "live"},
+        {"tryRevised": True},
+        {"systemPrompt": "x"},
+    ]
     assert [server.post("/api/scale/start", {**body, **one}).status for one in refused] == [400] * 3
 
 
