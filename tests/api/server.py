@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from tests.forkserver import Forked
 
+from . import contract
+
 PATIENCE = 60.0
 LOOK_SECONDS = 0.05
 ADMIN, CI, EVE = "admin-secret-0123456789", "ci-secret-0123456789abc", "eve-secret-0123456789ab"
@@ -169,7 +171,9 @@ class Server:
             connection.request(method, path, raw or None, {**sent, **(headers or {})})
             response = connection.getresponse()
             names = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, names, response.read())
+            answer = Answer(response.status, names, response.read())
+            contract.check(method, path, answer.status, names.get("content-type", ""), answer.body)
+            return answer
         finally:
             connection.close()
 

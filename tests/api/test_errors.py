@@ -1,5 +1,6 @@
 """One mapping of the error tree to statuses, and bodies of one form."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -87,3 +88,33 @@ def test_states_that_do_not_allow_it_are_409(server: Server) -> None:
     assert (answer.status, answer.error["code"]) == (409, "conflict")
     assert server.post(f"/api/runs/{run}/cancel").status == 409
     assert server.post(f"/api/runs/{run}/answer", {"text": "x"}).status == 409
+
+
+BODIES = [
+    b'{"agent": "sim/echo", "prompt": "a", "prompt": "b"}',
+    b'{"agent": "sim/echo", "prompt": "a", "extra": [{"x": 1, "x": 1}]}',
+    b'{"agent": "sim/echo", "prompt": "a", "budget_usd": NaN}',
+]
+
+
+@pytest.mark.parametrize("raw", BODIES)
+def test_a_body_that_can_be_read_in_two_ways_is_refused(server: Server, raw: bytes) -> None:
+    answer = server.request("POST", "/api/ask", raw=raw, headers={"content-type": "application/json"})
+    assert (answer.status, answer.error["code"]) == (400, "bad_request")
+    assert "twice" in answer.error["message"] or "NaN" in answer.error["message"]
+
+
+def test_every_route_with_a_body_refuses_a_key_that_stands_twice(server: Server) -> None:
+    asked = 0
+    for path, operations in server.get("/openapi.json").json["paths"].items():
+        for method in (name for name, one in operations.items() if "requestBody" in one):
+            asked += 1
+            place, kind = re.sub(r"\{\w+\}", "x", path), {"content-type": "application/json"}
+            answer = server.request(method.upper(), place, raw=b'{"text": "a", "text": "a"}', headers=kind)
+            assert (answer.status, "twice" in answer.error["message"]) == (400, True), path
+    assert asked > 20
+
+
+def test_a_slash_at_the_end_is_another_path_and_no_redirect(server: Server) -> None:
+    answer = server.get("/api/runs/")
+    assert (answer.status, answer.error["code"]) == (404, "not_found")

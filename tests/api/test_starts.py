@@ -5,16 +5,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from muster.app.serving.limits import QueueCaps, StartRate
+from muster.client import ServiceClient
 from muster.domain.errors import LimitReached
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState, StartRequest
 from muster.testing.clock import FakeClock
 
-from .server import CI, SETTINGS, TOKENS, Answer, Project, Server
+from .server import ADMIN, CI, SETTINGS, TOKENS, Answer, Project, Server
 
 ASK = {"agent": "sim/echo", "prompt": "hello"}
 
@@ -166,3 +168,59 @@ def test_fifty_clients_get_no_more_than_the_limit(project: Project) -> None:
         assert Counter(answer.status for answer in answers) == {202: 5, 429: 45}
         assert all("retry-after" in answer.headers for answer in answers if answer.status == 429)
         assert len(ci.get("/api/runs").json["runs"]) == 5
+
+
+BATTLE = {"agentId": "sim/echo", "messageLimit": 1}
+
+
+def test_a_known_id_is_the_same_request_under_any_key(server: Server) -> None:
+    body = {**ASK, "id": "twice"}
+    first = server.post("/api/ask", body, idempotency_key="twice-a")
+    again = [server.post("/api/ask", body, idempotency_key="twice-b"), server.post("/api/ask", body)]
+    assert [first.status, *(one.status for one in again)] == [202, 200, 200]
+    assert {one.json["id"] for one in (first, *again)} == {"twice"}
+    other = {**body, "prompt": "another"}
+    assert server.post("/api/ask", other, idempotency_key="twice-c").status == 409
+    assert server.post("/api/ask", {**ASK, "id": "third"}, idempotency_key="twice-a").status == 409
+
+
+@pytest.mark.parametrize(
+    ("path", "first", "second"),
+    [
+        ("battles/start", {**BATTLE, "id": "same-1"}, {**BATTLE, "jobId": "same-1"}),
+        ("battles/start", {**BATTLE, "id": "same-2"}, {**BATTLE, "runId": "same-2", "goal": None}),
+        ("ask", {**ASK, "budget_usd": 1}, {**ASK, "budget_usd": 1.0}),
+        ("ask", {**ASK, "name": None, "run_tags": []}, ASK),
+        ("ask", {**ASK, "dispatch": "live"}, ASK),
+    ],
+)
+def test_a_request_that_is_spelled_otherwise_is_the_same(
+    server: Server, path: str, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    key = f"spelled-{path}-{sorted(first.items(), key=str)}"[:200]
+    one = server.post(f"/api/{path}", first, idempotency_key=key)
+    two = server.post(f"/api/{path}", second, idempotency_key=key)
+    assert (one.status, two.status, two.json["id"]) == (202, 200, one.json["id"])
+
+
+def test_names_of_one_id_must_not_differ(server: Server) -> None:
+    answer = server.post("/api/battles/start", {**BATTLE, "id": "a", "jobId": "b"})
+    assert (answer.status, answer.error["code"]) == (400, "bad_request")
+
+
+def test_clients_that_choose_one_id_under_many_keys_start_one_run(server: Server) -> None:
+    answers = together(lambda n: server.post("/api/ask", {**ASK, "id": "many"}, idempotency_key=f"m{n}"), 20)
+    assert Counter(answer.status for answer in answers) == {202: 1, 200: 19}
+
+
+def test_an_id_of_another_user_is_a_conflict(shared: Server) -> None:
+    body = {**ASK, "id": "mine"}
+    assert shared.with_token(CI).post("/api/ask", body).status == 202
+    assert shared.with_token(ADMIN).post("/api/ask", body).status == 409
+
+
+async def test_the_client_that_starts_with_an_id_twice_has_one_run(server: Server) -> None:
+    async with ServiceClient(server.url) as client:
+        first = await client.start("ask", {**ASK, "id": "by-client"})
+        again = await client.start("ask", {**ASK, "id": "by-client"})
+    assert first.id == again.id == "by-client"

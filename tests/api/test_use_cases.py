@@ -6,9 +6,24 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import muster.api.routes
 import muster.cli
 from muster.api.app import ROUTERS
+from muster.api.bodies import (
+    AskBody,
+    BattleBody,
+    ChainBody,
+    CouncilBody,
+    ForkBody,
+    ResumeBody,
+    ScaleBody,
+    StrictBody,
+    SuiteBody,
+    TaskBody,
+    VerifyBody,
+)
 from muster.app.batches import Batches
 from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
@@ -25,6 +40,7 @@ from muster.app.serving.library import Library
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites
 from muster.app.verify.verifications import Verifications
+from muster.cli.commands import COMMANDS
 
 PARTS: dict[str, type] = {
     "": Muster,
@@ -93,7 +109,6 @@ NO_ROUTE = {
     "suites": {
         "plan": "a run is refused before it is stored when it cannot be done; plans read many files",
         "require": "a part of other use cases",
-        "source": "replays and reuse name files",
         "stored": "a part of other use cases",
         "start": "a server submits",
         "start_stored": "a server submits",
@@ -231,6 +246,90 @@ NO_COMMAND = {
     "suites.submit": "muster run starts it",
     "verify.begin": "muster verify, through repairs",
 }
+
+
+# The start of each route, the words of its command, and the options of the command by the fields that say the same.
+STARTS: dict[type[StrictBody], tuple[str, dict[str, str]]] = {
+    AskBody: ("ask", {}),
+    SuiteBody: ("run", {"paths": "suites", "agent": "agents"}),
+    ChainBody: ("chain run", {"paths": "chain", "tag": "run_tags"}),
+    CouncilBody: ("council", {"agent": "agents"}),
+    VerifyBody: (
+        "verify",
+        {
+            **{"changed": "files", "staged": "files", "pending": "files"},
+            **{"agent": "agents", "agents": "", "wave": "waves", "batch": "dispatch", "live": "dispatch"},
+        },
+    ),
+    TaskBody: (
+        "task submit",
+        {"slot_tag": "slot_tags", "tag": "tags", "schema": "output_schema", "continue": "continues"},
+    ),
+    BattleBody: ("battle", {"agent": "agent_id", "system": "system_prompt", "validator": "validators"}),
+    ScaleBody: (
+        "scale",
+        {
+            **{"agent": "agent_ids", "system": "system_prompt", "validator": "validators", "runs": "run_count"},
+            **{"prompt": "prompts", "no_revision": "revision"},
+        },
+    ),
+}
+EVERYWHERE = {"budget": "budget_usd", "timeout": "timeout_secs", "no_cache": "cache"}
+
+# What commands can say of any start and requests cannot.
+NOT_REQUESTED = {
+    "report": "a path; GET /api/runs/{id}/report",
+    "detach": "a server leaves every run to its workers",
+    "allow_unpriced": "what may cost an unknown amount is the operator's choice",
+    "linger": "of the process that sends batches",
+    "poll_interval": "of the process that sends batches",
+    "deadline": "of the process that sends batches",
+    "max_parked": "of the process that sends batches",
+}
+NOT_REQUESTED_OF = {
+    "run": {"prompt": "a path"},
+    "chain run": {"inputs": "a path"},
+    "council": {"file": "a path"},
+    "verify": {
+        "paths": "paths",
+        "agents": "a path",
+        "allow_empty": "of the exit code; 409 when there is nothing",
+        "fix": "it changes files of the project",
+    },
+    "task submit": {
+        "cwd": "a path",
+        "permission_mode": "what a task may do is the operator's choice",
+        "tools": "what a task may do is the operator's choice",
+        "isolation": "where a task works is the operator's choice",
+        "on_permission": "what a task may do is the operator's choice",
+    },
+}
+
+
+def options_of(words: str) -> set[str]:
+    """Return what a command takes besides the shared options, by the words of its help."""
+    first, *more = words.split()
+    entry = COMMANDS[first]
+    for word in more:
+        entry = entry.commands[word]
+    said = [max(each.opts, key=len) for one in entry.taken() for each in one.parameters]
+    return {word.removeprefix("--").replace("-", "_") for word in said}
+
+
+@pytest.mark.parametrize("body", STARTS, ids=lambda body: body.__name__)
+def test_what_a_command_can_say_of_a_start_a_request_can_say_too(body: type[StrictBody]) -> None:
+    words, names = STARTS[body]
+    fields = set(body.model_fields)
+    left = {one for one in options_of(words) if (EVERYWHERE | names).get(one, one) not in fields}
+    reasons = set(NOT_REQUESTED_OF.get(words, {}))
+    assert left - set(NOT_REQUESTED) == reasons, "add a field, or say in NOT_REQUESTED_OF why there is none"
+
+
+def test_every_start_is_compared() -> None:
+    starts = [route for router in ROUTERS for route in router.routes if getattr(route, "status_code", None) == 202]
+    taken = {field.field_info.annotation for route in starts for field in route.dependant.body_params}  # type: ignore[attr-defined]
+    again = {ForkBody, ResumeBody | None}  # they change nothing but the budget of a run that was started before
+    assert taken - again == set(STARTS)
 
 
 def names_used(package: object) -> set[str]:

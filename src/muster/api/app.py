@@ -52,6 +52,7 @@ def create_app(
         version="1",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # a redirect is a status that no route documents
         middleware=guards(settings, host, lifetime or Lifetime(), muster.log),
     )
     app.state.muster, app.state.frames = muster, FrameCache()

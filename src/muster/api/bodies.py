@@ -1,9 +1,12 @@
 """What clients send: bodies that are read strictly, with the names of docs/HTTP.md."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
+from muster.domain.errors import BadArgument
+from muster.domain.run import Dispatch, Fallback, Mode
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -11,6 +14,8 @@ Usd = Annotated[float, Field(gt=0, le=1_000_000)]
 Seconds = Annotated[float, Field(gt=0, le=86_400 * 30)]
 Names = Annotated[list[Name], Field(max_length=100)]
 Opinion = Literal["right", "wrong", "borderline"]
+ModeName = Literal["live", "batch"]
+FallbackName = Literal["fail", "live"]
 ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 
@@ -19,8 +24,20 @@ class StrictBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @property
+    def chosen_id(self) -> str | None:
+        """The id that the client chose for the run; None: the server chooses."""
+        return None
 
-class RunBody(StrictBody):
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked for, spelled in one way: equal requests have equal values.
+
+        What is left out, null or as usual does not count, so a field that is new later changes no stored digest.
+        """
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+class StartBody(StrictBody):
     """What every run can be started with."""
 
     id: ClientId | None = None  # of the run; the same request with the same id starts nothing
@@ -29,7 +46,13 @@ class RunBody(StrictBody):
     budget_usd: Usd | None = None
     timeout_secs: Seconds | None = None
     concurrency: Annotated[int, Field(ge=1, le=1000)] = 20
-    dispatch: Literal["live", "batch"] = "live"
+    fallback: FallbackName = "fail"
+    cache: bool = True
+
+    @property
+    def chosen_id(self) -> str | None:
+        """The id that the client chose for the run; None: the server chooses."""
+        return self.id
 
     def options(self) -> dict[str, Any]:
         """Return the options of a run by their names."""
@@ -39,8 +62,27 @@ class RunBody(StrictBody):
             "budget_usd": self.budget_usd,
             "timeout": self.timeout_secs,
             "concurrency": self.concurrency,
-            "dispatch": self.dispatch,
         }
+
+
+class RunBody(StartBody):
+    """A start whose calls are all sent in one way."""
+
+    dispatch: ModeName = "live"
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of a run by their names."""
+        return super().options() | {"dispatch": dispatch_of(self.dispatch, self.fallback, self.cache)}
+
+
+def dispatch_of(mode: ModeName, fallback: FallbackName, cache: bool) -> Dispatch:
+    """Return how calls are sent; raises BadArgument for what has no use without batches."""
+    useless = "cache" if fallback == "fail" else "fallback"
+    if mode != "batch" and (fallback != "fail" or not cache):
+        raise BadArgument(
+            "is about batches, and this run has none", argument=useless, suggestions=('add "dispatch": "batch"',)
+        )
+    return Dispatch(mode=Mode(mode), fallback=Fallback(fallback), cache=cache)
 
 
 class SuiteBody(RunBody):
@@ -50,7 +92,7 @@ class SuiteBody(RunBody):
     agents: Names = []
     judge: Name | None = None
     judge_samples: Annotated[int, Field(ge=1, le=25)] | None = None
-    judge_dispatch: Literal["live", "batch"] | None = None
+    judge_dispatch: ModeName | None = None
     epochs: Annotated[int, Field(ge=1, le=1000)] | None = None
     filter: Name | None = None
     tags: Names = []
@@ -59,10 +101,14 @@ class SuiteBody(RunBody):
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
     seed: int | None = None
+    only_failed: Name | None = None  # a run whose cases that did not pass are run again
+    replay: Name | None = None  # a run that every answer is taken from
+    reuse: Name | None = None  # a run whose answers to equal requests are taken over
 
     def chosen(self, paths: list[str], judge: str | None) -> dict[str, Any]:
         """Return what was chosen by the names of a suite run's spec, with files and a judge of the library."""
-        own = self.model_dump(exclude=set(RunBody.model_fields) | {"suites", "judge"}, exclude_defaults=True)
+        other = set(RunBody.model_fields) | {"suites", "judge", "only_failed", "replay", "reuse"}
+        own = self.model_dump(exclude=other, exclude_defaults=True)
         return {"path": paths, **own, **({} if judge is None else {"judge": judge})}
 
 
@@ -94,7 +140,10 @@ class MemberBody(StrictBody):
 
 
 class CouncilBody(RunBody):
-    """A council: with the members of a policy of the library, or with named ones."""
+    """A council: with the members of a policy of the library, or with named ones.
+
+    The time limit is that of its rounds: the best proposal by then stands.
+    """
 
     question: Text
     policy: Name | None = None
@@ -106,14 +155,29 @@ class CouncilBody(RunBody):
     synthesis: Name | None = None
     baseline: Name | None = None
 
+    def options(self) -> dict[str, Any]:
+        """Return the options of a run by their names; the run itself has no time limit."""
+        return super().options() | {"timeout": None}
 
-class VerifyBody(RunBody):
-    """A verification of the files of the project that git says have changed, or that are marked as pending."""
 
-    files: Literal["changed", "pending"] = "changed"
+class VerifyBody(StartBody):
+    """A verification of the files of the project that have changed, are staged, or are marked as pending."""
+
+    files: Literal["changed", "staged", "pending"] = "changed"
+    ref: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./@^~{}-]{0,199}$")] | None = None
+    dispatch: ModeName | None = None  # None: as the agents are declared
+    model: Name | None = None
     agents: Names = []
     waves: Annotated[list[Annotated[int, Field(ge=1)]], Field(max_length=100)] = []
     keep_going: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of a run by their names."""
+        if self.dispatch == "live" and self.fallback != "fail":
+            raise BadArgument("is about batches, and this run has none", argument="fallback")
+        mode = Mode.LIVE if self.dispatch is None else Mode(self.dispatch)
+        dispatch = Dispatch(mode=mode, fallback=Fallback(self.fallback), cache=self.cache)
+        return super().options() | {"dispatch": dispatch}
 
 
 class TaskBody(StrictBody):
@@ -230,16 +294,23 @@ class BattleBody(CamelBody):
     id: ClientId | None = None
     job_id: ClientId | None = None  # another name of id
     run_id: ClientId | None = None  # another name of id
+    name: Name | None = None
+    run_tags: Names = []
+    dispatch: ModeName = "live"
+    fallback: FallbackName = "fail"
+    cache: bool = True
     agent_id: Name
     provider: Name | None = None
     model: Name | None = None
     counterpart: Name | None = None
     system_prompt: Prompt | None = None
+    persona: Prompt | None = None
     goal: Prompt | None = None
     message_limit: Annotated[int, Field(ge=1, le=25)] | None = None
     user_message: Prompt | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
+    seed: int | None = None
     budget_usd: Usd | None = None
     validators: Annotated[list[dict[str, Any]], Field(max_length=50)] = []
     judge: Name | None = None
@@ -247,10 +318,30 @@ class BattleBody(CamelBody):
     timeout_secs: Seconds | None = None
     plateau_turns: Annotated[int, Field(ge=1, le=25)] | None = None
 
+    @model_validator(mode="after")
+    def _has_one_id(self) -> Self:
+        if len({self.id, self.job_id, self.run_id} - {None}) > 1:
+            raise ValueError("id, jobId and runId are names of one id, and differ")
+        return self
+
     @property
-    def client_id(self) -> str | None:
+    def chosen_id(self) -> str | None:
         """The id that the client chose, by whichever name."""
         return self.id or self.job_id or self.run_id
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked for, spelled in one way, with one name for the id."""
+        other = {name: value for name, value in super().asked().items() if name not in ("jobId", "runId")}
+        return other if self.chosen_id is None else other | {"id": self.chosen_id}
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of a run by their names; its time limit is that of a battle."""
+        return {
+            "name": self.name,
+            "tags": (*self.run_tags, *(() if self.model is None else (f"agent:{self.agent_id}",))),
+            "budget_usd": self.budget_usd,
+            "dispatch": dispatch_of(self.dispatch, self.fallback, self.cache),
+        }
 
     @property
     def agent(self) -> str:
@@ -268,12 +359,35 @@ class GoalBody(CamelBody):
     user_message: Annotated[str, Field(max_length=100_000)] = ""
 
 
-class ScaleBody(BattleBody):
-    """A scale test: many battles of one kind."""
+class PromptBody(CamelBody):
+    """One system prompt that a scale test measures."""
 
-    run_count: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    concurrency: Annotated[int, Field(ge=1, le=1000)] | None = None
+    name: Name
+    text: Prompt
+
+
+class ScaleBody(BattleBody):
+    """A scale test: many battles of one kind; how many at most is the operator's choice."""
+
+    agent_ids: Names = []  # more agents under test, that take turns with the first
+    prompts: Annotated[list[PromptBody], Field(max_length=100)] = []
+    run_count: Annotated[int, Field(ge=1, description="At most `runs` of the operator, 10 as usual.")] | None = None
+    concurrency: (
+        Annotated[int, Field(ge=1, description="Battles at a time; at most `concurrency` of the operator, 3 as usual.")]
+        | None
+    ) = None
     goals: Annotated[list[GoalBody], Field(max_length=1000)] = []
     min_goal_rate: Annotated[float, Field(ge=0, le=1)] | None = None
     reviser: Name | None = None
+    revision: bool = True  # ask for a better prompt at the end
     try_revised: bool = False
+
+    @model_validator(mode="after")
+    def _says_things_once(self) -> Self:
+        if self.goals and self.goal is not None:
+            raise ValueError("goals and goal cannot be used together; leave out goal")
+        if self.prompts and self.system_prompt is not None:
+            raise ValueError("prompts and systemPrompt cannot be used together; leave out systemPrompt")
+        if not self.revision and (self.reviser is not None or self.try_revised):
+            raise ValueError("without a revision there is nothing to try or to revise")
+        return self

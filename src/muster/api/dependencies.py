@@ -1,18 +1,17 @@
 """What routes ask for by its type: the Muster of the caller, who asks, and a way to start runs once."""
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request, Response
 
+from muster.api.bodies import StrictBody
 from muster.api.callers import RequestCaller, Scope
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.starts import Starts
-from muster.domain.canonical import Json
+from muster.domain.canonical import digest
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.run import Run, StartRequest
@@ -82,17 +81,24 @@ Begin = Callable[[Muster], Awaitable[RunHandle | Run]]
 class RunStarter:
     """Starts the run of this request, or finds the one that the same request started before."""
 
-    def __init__(self, starts: Starts, caller: RequestCaller, request: StartRequest, audit: RequestAudit) -> None:
-        self._starts, self._caller, self._request, self._audit = starts, caller, request, audit
+    def __init__(
+        self, starts: Starts, caller: RequestCaller, audit: RequestAudit, *, path: str, key: str | None
+    ) -> None:
+        self._starts, self._caller, self._audit = starts, caller, audit
+        self._path, self._key = path, key
 
-    async def start(self, response: Response, action: str, begin: Begin, *, run: str | None = None) -> Run:
-        """Return the run, with status 202 if it is new and 200 if it was known; `run` is an id the client chose."""
-        request = self._request
-        if run == LAST:
+    async def start(self, response: Response, action: str, begin: Begin, body: StrictBody | None = None) -> Run:
+        """Return the run, with status 202 if it is new and 200 if it was known.
+
+        A request is the same if it asks for the same: bodies are compared as they were understood, not as spelled.
+        """
+        chosen = None if body is None else body.chosen_id
+        if chosen == LAST:
             raise BadArgument("must not be `last`, which is the newest run", argument="id")
-        if run is not None and request.key is None:
-            request = replace(request, key=f"id:{run}")
-        user = replace(self._caller.user, request=request, run=None if run is None else RunId(run))
+        key = f"id:{chosen}" if self._key is None and chosen is not None else self._key
+        asked = digest([self._path, {} if body is None else body.asked()])
+        request = StartRequest(client=self._caller.address, key=key, digest=asked, id=self._audit.request_id)
+        user = replace(self._caller.user, request=request, run=None if chosen is None else RunId(chosen))
 
         async def create(muster: Muster) -> Run:
             made = await begin(muster)
@@ -116,28 +122,13 @@ IdempotencyKey = Annotated[
 
 
 async def _starter(
-    request: Request, muster: Server, caller: Caller, audit: Audit, idempotency_key: IdempotencyKey = None
+    request: Request, caller: Caller, audit: Audit, idempotency_key: IdempotencyKey = None
 ) -> RunStarter:
     if idempotency_key is not None and not idempotency_key.isprintable():
         raise BadArgument("the Idempotency-Key must be printable")
-    asked = StartRequest(
-        client=caller.address,
-        key=None if idempotency_key is None else f"key:{idempotency_key}",
-        digest=_digest(request.url.path, await request.body()),
-        id=request.state.request_id,
-    )
     starts: Starts = request.app.state.starts
-    return RunStarter(starts, caller, asked, audit)
-
-
-def _digest(path: str, body: bytes) -> str:
-    """Return a digest of what is asked for; the order of keys and the space between them do not count."""
-    try:
-        value: Json = json.loads(body) if body else None
-        body = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-    except ValueError:
-        pass  # the route refuses it
-    return sha256(path.encode() + b"\n" + body).hexdigest()
+    key = None if idempotency_key is None else f"key:{idempotency_key}"
+    return RunStarter(starts, caller, audit, path=request.url.path, key=key)
 
 
 Starter = Annotated[RunStarter, Depends(_starter)]

@@ -5,12 +5,13 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from muster.api.answers import ANSWERS, SHAPES
+
 ERRORS = {
     400: "The request is not valid, or names something that it may not.",
     401: "A valid token is needed.",
     403: "The token does not have the scope, or the host or origin is not allowed.",
     404: "There is no such thing, or it belongs to another user.",
-    405: "The path does not take this method.",
     408: "The body did not arrive in time.",
     409: "It is not in a state for this, or the idempotency key was used for another request.",
     413: "The body is too large.",
@@ -23,6 +24,9 @@ ERRORS = {
     504: "It took too long.",
 }
 METHODS = ("get", "put", "post", "delete")
+JSON = "application/json"
+NAMING_ROUTES = frozenset({"post /api/reviews", "post /api/suites/start", "post /api/tasks"})  # runs, in their bodies
+PROVIDER_ROUTES = frozenset({"post /api/batches/{batch_id}/cancel"})  # that ask a provider before they answer
 
 _TEXT = {"type": "string"}
 _TEXTS = ("code", "message", "request_id")
@@ -36,32 +40,55 @@ def install_schema(app: FastAPI) -> None:
     def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
             found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-            app.openapi_schema = with_errors(found)
+            app.openapi_schema = completed(found)
         return app.openapi_schema
 
     app.openapi = describe  # type: ignore[method-assign]  # as FastAPI wants it to be extended
 
 
-def with_errors(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema in which every operation names the errors of this server, and none that it never makes."""
+def completed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema in which every operation names what it answers with, the errors of this server too."""
     components = schema.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    schemas["Error"] = _ERROR
+    schemas.update(SHAPES, Error=_ERROR)
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{}, {"token": []}]
-    for operations in schema["paths"].values():
+    for path, operations in schema["paths"].items():
         for method in METHODS:
             if method in operations:
-                _complete(operations[method]["responses"])
+                _complete(f"{method} {path}", operations[method])
     return schema
 
 
-def _complete(responses: dict[str, Any]) -> None:
+def _complete(route: str, operation: dict[str, Any]) -> None:
+    responses = operation["responses"]
     responses.pop("422", None)
+    shape = ANSWERS.get(route)
+    for status, response in responses.items():
+        if shape is not None and status.startswith("2"):
+            response.setdefault("content", {})[JSON] = {"schema": shape}
     if "202" in responses:
         responses.setdefault("200", {**responses["202"], "description": "The same request was made before."})
-    body = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    for status, description in ERRORS.items():
-        responses[str(status)] = {"description": description, "content": body}
+    body = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
+    for status in errors_of(route, operation):
+        responses[str(status)] = {"description": ERRORS[status], "content": body}
+
+
+def errors_of(route: str, operation: dict[str, Any]) -> list[int]:
+    """Return the errors that a route can answer with; those of the guards are the same for all."""
+    method, _, path = route.partition(" ")
+    starts, writes = "202" in operation["responses"], method != "get"
+    names = {one["name"] for one in operation.get("parameters", ())}
+    left_out = {
+        400: not (names or "requestBody" in operation),
+        401: path == "/healthz",
+        404: not ("{" in path or names & {"a", "run", "after"} or route in NAMING_ROUTES) or method == "put",
+        409: not (writes or path.endswith(("/report", "/diff", "/progress"))),
+        415: not writes,
+        429: not starts,
+        502: route not in PROVIDER_ROUTES,
+        504: path.endswith("/stream") or path.startswith("/api/stream/"),
+    }
+    return [status for status in ERRORS if not left_out.get(status)]

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from muster.api.dependencies import Audit, Opened, PageLimit, needs
+from muster.api.json_route import JsonRoute
 from muster.app.views.runs import batch_stats_view, batch_view
 from muster.domain.batch import BatchState
 
-router = APIRouter(prefix="/api/batches", tags=["batches"])
+router = APIRouter(prefix="/api/batches", tags=["batches"], route_class=JsonRoute)
 ADMIN = [needs("admin")]
 
 

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import BattleBody, ScaleBody
 from muster.api.dependencies import Audit, Opened, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.api.routes.streams import Streaming
 from muster.app import Muster
 from muster.app.battles.battles import BattleSpec
-from muster.app.battles.scales import BattleGoal
+from muster.app.battles.scales import BattleGoal, PromptVariant
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
 from muster.app.views.battles import (
     battle_status_view,
     decisions_view,
@@ -22,7 +22,7 @@ from muster.app.views.battles import (
     started_scale_view,
 )
 
-router = APIRouter(prefix="/api", tags=["battles"])
+router = APIRouter(prefix="/api", tags=["battles"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
 
 
@@ -31,12 +31,12 @@ async def start_battle(starter: Starter, response: Response, body: BattleBody) -
     """Start a battle."""
 
     async def begin(muster: Muster) -> RunHandle:
-        return await muster.battles.submit(_battle(muster, body), _options(muster, body))
+        return await muster.battles.submit(_battle(muster, body, body.goal), muster.runs.options(**body.options()))
 
-    return started_battle_view(await starter.start(response, "start battle", begin, run=body.client_id))
+    return started_battle_view(await starter.start(response, "start battle", begin, body))
 
 
-def _battle(muster: Muster, body: BattleBody) -> BattleSpec:
+def _battle(muster: Muster, body: BattleBody, goal: str | None) -> BattleSpec:
     """Return the battle that a request asks for; the time limit is at most that of requests."""
     programs = [str(one["agent"]) for one in body.validators if one.get("agent")]
     muster.library.require_agents([body.agent, body.counterpart, body.judge, body.confirm_judge, *programs])
@@ -44,24 +44,21 @@ def _battle(muster: Muster, body: BattleBody) -> BattleSpec:
     return muster.battles.spec(
         body.agent,
         body.counterpart,
-        goal=body.goal or "",
+        goal=goal or "",
         judge=body.judge,
         confirm_judge=body.confirm_judge,
         validators=body.validators,
         models=muster.library.agents,
         system_prompt=body.system_prompt,
+        persona=body.persona,
         user_message=body.user_message,
         message_limit=body.message_limit,
         max_tokens=body.max_tokens,
         temperature=body.temperature,
+        seed=body.seed,
         plateau_turns=body.plateau_turns,
         timeout_secs=min(body.timeout_secs or longest, longest),
     )
-
-
-def _options(muster: Muster, body: BattleBody) -> RunOptions:
-    tags = () if body.model is None else (f"agent:{body.agent_id}",)
-    return muster.runs.options(budget_usd=body.budget_usd, tags=tags)
 
 
 @router.get("/battles/{run_id}/status", dependencies=READ, response_model=None)
@@ -103,19 +100,22 @@ async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> 
     """Start a scale test; the operator's limits hold for its battles and how many are played at a time."""
 
     async def begin(muster: Muster) -> RunHandle:
-        muster.library.require_agents([body.reviser])
+        muster.library.require_agents([body.reviser, *body.agent_ids])
+        goals = [BattleGoal(goal=g.goal, persona=g.persona, user_message=g.user_message) for g in body.goals]
         spec = muster.battles.scales.spec(
-            _battle(muster, body),
+            _battle(muster, body, goals[0].goal if goals else body.goal),
             runs=body.run_count,
             concurrency=body.concurrency,
-            goals=[BattleGoal(goal=g.goal, persona=g.persona, user_message=g.user_message) for g in body.goals],
+            agents=[body.agent, *body.agent_ids],
+            prompts=[PromptVariant(name=one.name, text=one.text) for one in body.prompts],
+            goals=goals,
             min_goal_rate=body.min_goal_rate,
-            reviser=body.reviser,
+            reviser=body.reviser if body.revision else "",
             try_revised=body.try_revised,
         )
-        return await muster.battles.scales.submit(spec, _options(muster, body))
+        return await muster.battles.scales.submit(spec, muster.runs.options(**body.options()))
 
-    return started_scale_view(await starter.start(response, "start scale test", begin, run=body.client_id))
+    return started_scale_view(await starter.start(response, "start scale test", begin, body))
 
 
 @router.get("/scale/{run_id}/status", dependencies=READ)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from muster.api.bodies import ChainBody, ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.library import LibraryKind
@@ -13,7 +14,7 @@ from muster.app.views.chains import progress_view
 from muster.app.views.runs import run_view
 from muster.domain.run import Run
 
-router = APIRouter(prefix="/api/chains", tags=["chains"])
+router = APIRouter(prefix="/api/chains", tags=["chains"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
 
 
@@ -32,7 +33,7 @@ async def start_chain(starter: Starter, response: Response, body: ChainBody) -> 
         spec = muster.chains.spec(chain, body.input, folder=muster.settings.folder)
         return await muster.chains.submit(spec, muster.runs.options(**body.options()))
 
-    return run_view(await starter.start(response, "start chain", begin, run=body.id))
+    return run_view(await starter.start(response, "start chain", begin, body))
 
 
 @router.get("/{run_id}/progress", dependencies=READ)
@@ -46,13 +47,14 @@ async def resume_chain(
     starter: Starter, response: Response, run_id: str, body: ResumeBody | None = None
 ) -> dict[str, Any]:
     """Go on with a chain at the step that failed or was stopped."""
+    wanted = body or ResumeBody()
 
     async def begin(muster: Muster) -> Run:
         found = await muster.chains.find(run_id)
-        prepared = await muster.prepare_resume(found.id, budget_usd=body.budget_usd if body else None, here=False)
+        prepared = await muster.prepare_resume(found.id, budget_usd=wanted.budget_usd, here=False)
         return await muster.runs.queue(prepared.id)
 
-    return run_view(await starter.start(response, "resume", begin))
+    return run_view(await starter.start(response, "resume", begin, wanted))
 
 
 @router.post("/{run_id}/cancel", dependencies=START)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from muster.api.bodies import CouncilBody, MemberBody, TextBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.councils import CouncilMember, CouncilSpec
 from muster.app.runs.handle import RunHandle
@@ -13,7 +14,7 @@ from muster.app.serving.library import LibraryKind
 from muster.app.views.councils import council_view, signal_view
 from muster.app.views.runs import run_view
 
-router = APIRouter(prefix="/api/councils", tags=["councils"])
+router = APIRouter(prefix="/api/councils", tags=["councils"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
 WORKLOAD = "deliberation"
 
@@ -32,7 +33,7 @@ async def start_council(starter: Starter, response: Response, body: CouncilBody)
     async def begin(muster: Muster) -> RunHandle:
         return await muster.councils.submit(_spec(muster, body), muster.runs.options(**body.options()))
 
-    return run_view(await starter.start(response, "start council", begin, run=body.id))
+    return run_view(await starter.start(response, "start council", begin, body))
 
 
 def _spec(muster: Muster, body: CouncilBody) -> CouncilSpec:
@@ -46,6 +47,7 @@ def _spec(muster: Muster, body: CouncilBody) -> CouncilSpec:
         rounds=body.rounds,
         min_rounds=body.min_rounds,
         effort=body.effort,
+        timeout_secs=body.timeout_secs,
         seed=body.seed,
         synthesis=body.synthesis,
         baseline=body.baseline,

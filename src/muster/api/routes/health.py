@@ -6,9 +6,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
 
 from muster.api.dependencies import Opened, PageLimit, Server, needs
+from muster.api.json_route import JsonRoute
 from muster.app.views.service import audit_view
 
-router = APIRouter(tags=["server"])
+router = APIRouter(tags=["server"], route_class=JsonRoute)
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 

@@ -6,9 +6,10 @@ from fastapi import APIRouter, Query
 
 from muster.api.bodies import DrainBody, ScaleSlotsBody, TextBody
 from muster.api.dependencies import Audit, Opened, needs
+from muster.api.json_route import JsonRoute
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 
-router = APIRouter(prefix="/api/pool", tags=["pool"])
+router = APIRouter(prefix="/api/pool", tags=["pool"], route_class=JsonRoute)
 ADMIN = [needs("admin")]
 
 

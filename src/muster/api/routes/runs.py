@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import AnswerBody, AskBody, ForkBody, ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.runs.ask import Question
 from muster.app.runs.handle import RunHandle
@@ -21,7 +22,7 @@ from muster.app.views.runs import (
 )
 from muster.domain.run import Run, RunState
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
 
 ReportFormat = Literal["json", "junit", "sarif", "markdown", "html"]
@@ -95,12 +96,13 @@ async def resume_run(
     muster: Opened, starter: Starter, response: Response, run_id: str, body: ResumeBody | None = None
 ) -> dict[str, Any]:
     """Go on with a run; one that failed, was canceled or timed out goes on as a new one."""
+    wanted = body or ResumeBody()
 
     async def begin(muster: Muster) -> Run:
-        prepared = await muster.prepare_resume(run_id, budget_usd=body.budget_usd if body else None, here=False)
+        prepared = await muster.prepare_resume(run_id, budget_usd=wanted.budget_usd, here=False)
         return await muster.runs.queue(prepared.id)
 
-    return await _queued(muster, await starter.start(response, "resume", begin))
+    return await _queued(muster, await starter.start(response, "resume", begin, wanted))
 
 
 @router.post("/api/runs/{run_id}/fork", dependencies=START, status_code=202)
@@ -111,7 +113,7 @@ async def fork_run(muster: Opened, starter: Starter, response: Response, run_id:
         forked = await muster.runs.fork(run_id, body.from_key, budget_usd=body.budget_usd)
         return await muster.runs.queue(forked.id)
 
-    return await _queued(muster, await starter.start(response, "fork", begin))
+    return await _queued(muster, await starter.start(response, "fork", begin, body))
 
 
 async def _queued(muster: Muster, run: Run) -> dict[str, Any]:
@@ -157,4 +159,4 @@ async def ask(starter: Starter, response: Response, body: AskBody) -> dict[str, 
         )
         return await muster.submit_question(question, muster.runs.options(**body.options()))
 
-    return run_view(await starter.start(response, "start ask", begin, run=body.id))
+    return run_view(await starter.start(response, "start ask", begin, body))

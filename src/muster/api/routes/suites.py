@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import ReviewBody, SuiteBody
 from muster.api.dependencies import Audit, Opened, RunReference, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.library import LibraryKind
@@ -16,7 +17,7 @@ from muster.app.views.runs import run_view
 from muster.app.views.service import library_view
 from muster.app.views.suites import baseline_view, comparison_view, review_view, reviews_view
 
-router = APIRouter(tags=["suites"])
+router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]
 Share = Annotated[float, Query(gt=0, lt=1)]
 
@@ -40,10 +41,12 @@ async def start_suite(starter: Starter, response: Response, body: SuiteBody) -> 
     async def begin(muster: Muster) -> RunHandle:
         muster.library.require_agents(body.agents)
         paths = [str(muster.library.find(LibraryKind.SUITE, name)) for name in body.suites]
-        spec = await muster.suites.spec(SuiteChoice(given=body.chosen(paths, muster.library.judge(body.judge))))
-        return await muster.suites.submit(spec, muster.runs.options(**body.options()))
+        given = body.chosen(paths, muster.library.judge(body.judge))
+        source = await muster.suites.source(replay=body.replay, reuse=body.reuse)
+        spec = await muster.suites.spec(SuiteChoice(given=given, only_failed=body.only_failed), source)
+        return await muster.suites.submit(spec, muster.runs.options(**body.options()), origin=source.origin)
 
-    return run_view(await starter.start(response, "start suite", begin, run=body.id))
+    return run_view(await starter.start(response, "start suite", begin, body))
 
 
 @router.get("/api/compare", dependencies=READ)

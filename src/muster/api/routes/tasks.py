@@ -6,12 +6,13 @@ from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, TaskBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.pool.values import TaskSpec, TaskState
 from muster.app.views.pool import log_view, overlaps_view, result_view, task_view
 from muster.domain.run import Run
 
-router = APIRouter(prefix="/api/tasks", tags=["tasks"])
+router = APIRouter(prefix="/api/tasks", tags=["tasks"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
 
 
@@ -39,7 +40,7 @@ async def submit_task(starter: Starter, response: Response, muster: Opened, body
         )
         return task.run
 
-    run = await starter.start(response, "submit task", begin)
+    run = await starter.start(response, "submit task", begin, body)
     return task_view(await muster.pool.tasks.of(await muster.runs.newest_of_lineage(run)))
 
 

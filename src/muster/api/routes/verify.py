@@ -6,15 +6,16 @@ from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import VerifyBody
 from muster.api.dependencies import Opened, PageLimit, Starter, needs
+from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.verify.request import VerifyChoice, VerifyRequest
 from muster.app.verify.values import FileSelection, metrics_json
 from muster.app.views.errors import why_nothing
 from muster.app.views.runs import run_view
-from muster.domain.errors import Conflict
+from muster.domain.errors import BadArgument, Conflict
 
-router = APIRouter(prefix="/api/verify", tags=["verify"])
+router = APIRouter(prefix="/api/verify", tags=["verify"], route_class=JsonRoute)
 WORKLOAD = "waves"
 
 
@@ -27,15 +28,23 @@ async def list_verifications(muster: Opened, limit: PageLimit = 20) -> dict[str,
 
 @router.post("", dependencies=[needs("start")], status_code=202)
 async def start_verification(starter: Starter, response: Response, body: VerifyBody) -> dict[str, Any]:
-    """Verify the files of the project that have changed since the last commit, or that are marked as pending."""
+    """Verify the files of the project that have changed since a commit, are staged, or are marked as pending."""
 
     async def begin(muster: Muster) -> RunHandle:
-        selection = chosen_files(muster, body.files)
+        muster.library.require_agents([body.model])
+        selection = chosen_files(muster, body)
         started = await muster.verify.begin(
             VerifyRequest(
                 folder=muster.settings.folder,
                 selection=selection,
-                choice=VerifyChoice(agents=tuple(body.agents), waves=tuple(body.waves), keep_going=body.keep_going),
+                choice=VerifyChoice(
+                    model=body.model,
+                    agents=tuple(body.agents),
+                    waves=tuple(body.waves),
+                    keep_going=body.keep_going,
+                    live=body.dispatch == "live",
+                    cache=body.cache,
+                ),
                 options=muster.runs.options(**body.options()),
                 queued=True,
             )
@@ -44,13 +53,19 @@ async def start_verification(starter: Starter, response: Response, body: VerifyB
             raise Conflict(why_nothing(selection, started.prepared))
         return started.handle
 
-    return run_view(await starter.start(response, "start verification", begin, run=body.id))
+    return run_view(await starter.start(response, "start verification", begin, body))
 
 
-def chosen_files(muster: Muster, files: str) -> FileSelection:
+def chosen_files(muster: Muster, body: VerifyBody) -> FileSelection:
     """Return the selection of files; a request names no paths."""
-    pending = files == "pending"
-    return FileSelection(changed=not pending, pending=muster.settings.verify.pending if pending else None)
+    if body.ref is not None and body.files != "changed":
+        raise BadArgument("is what changed files are compared with", argument="ref")
+    return FileSelection(
+        changed=body.files == "changed",
+        ref=body.ref,
+        staged=body.files == "staged",
+        pending=muster.settings.verify.pending if body.files == "pending" else None,
+    )
 
 
 @router.get("/metrics", dependencies=[needs("admin")])

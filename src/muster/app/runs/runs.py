@@ -135,9 +135,22 @@ class Runs:
         return self._user.budget
 
     async def requested(self) -> Run | None:
-        """Return the run that the request of the user started before; raises Conflict for another one under its key."""
-        request = self._user.request
-        return None if request is None else await self._store.runs.requested(self._user.name, request)
+        """Return the run that the request of the user started before, under its key or with the id that it chose.
+
+        Raises Conflict for another request under the key or the id.
+        """
+        request, chosen = self._user.request, self._user.run
+        if request is None:
+            return None
+        found = await self._store.runs.requested(self._user.name, request)
+        if found is not None or chosen is None:
+            return found
+        taken = await self._store.runs.get(chosen)
+        if taken is None:
+            return None
+        if taken.owner != self._user.name or taken.request is None or taken.request.digest != request.digest:
+            raise Conflict(f"id {chosen} belongs to another request", suggestions=("use a new one for each request",))
+        return taken
 
     async def get(self, run: RunId) -> Run:
         """Return a run as it is stored now."""
@@ -254,11 +267,14 @@ class Runs:
         new = new_run(run, self._clock.now(), workload, spec, options)
         return await self._engine.create(replace(new, budgets=budgets, request=self._user.request))
 
-    async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
+    async def submit(
+        self, workload: str, spec: Json, options: RunOptions | None = None, *, origin: Origin | None = None
+    ) -> RunHandle:
         """Store a run for the workers; its keys are theirs to have, but its agents must be known."""
+        chosen = options or self.options()
         self._workloads.check(workload, spec)
-        self._admit(workload, spec, options or self.options(), False)
-        return self.watch(await self._create(workload, spec, options or self.options(), submitted=True))
+        self._admit(workload, spec, chosen, False)
+        return self.watch(await self._create(workload, spec, chosen, submitted=True, origin=origin))
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None

@@ -1,8 +1,8 @@
 """Starts that are requested over a network: known ones are found again, new ones are admitted, counted and logged."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from muster.app.muster import Muster
@@ -33,8 +33,9 @@ class Starts:
         LimitReached when there were too many starts.
         """
         acting = self._muster.acting_for(user)
-        key = user.request.key if user.request else None
-        async with self._keys.held((user.name or "", key)) if key else _nothing_held():
+        async with AsyncExitStack() as held:
+            for name in _held_names(user):
+                await held.enter_async_context(self._keys.held((user.name or "", name)))
             known = await acting.runs.requested()
             if known is not None:
                 return RequestedRun(run=known, known=True)
@@ -42,9 +43,10 @@ class Starts:
             return RequestedRun(run=await begin(acting), known=False)
 
 
-@asynccontextmanager
-async def _nothing_held() -> AsyncIterator[None]:
-    yield
+def _held_names(user: User) -> Iterable[str]:
+    """Return what no other request of the user may use meanwhile: the id before the key, so no two block each other."""
+    names = (f"id:{user.run}" if user.run else None, user.request.key if user.request else None)
+    return dict.fromkeys(name for name in names if name is not None)
 
 
 class KeyLocks:

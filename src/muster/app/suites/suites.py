@@ -190,11 +190,14 @@ class Suites:
             WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before
         )
 
-    async def submit(self, spec: SuiteSpec, options: RunOptions | None = None) -> RunHandle:
+    async def submit(
+        self, spec: SuiteSpec, options: RunOptions | None = None, *, origin: Origin | None = None
+    ) -> RunHandle:
         """Store a suite run for the workers; raises before that when an agent cannot be asked."""
         chosen, spec = options or self._runs.options(), self._settled(spec)
-        self.plan(spec, chosen.dispatch, Quoting.FIRST)
-        return await self._runs.submit(WORKLOAD, spec.stored(), chosen)
+        calls = origin is None or origin.reuse not in REPLAYS
+        self.plan(spec, chosen.dispatch, Quoting.FIRST if calls else Quoting.NONE)
+        return await self._runs.submit(WORKLOAD, spec.stored(), chosen, origin=origin)
 
     async def start_stored(self, spec: Json, options: RunOptions, *, detach: bool = False) -> RunHandle:
         """Start the run of a spec as it is stored."""

@@ -1,0 +1,41 @@
+"""Reading bodies: what JSON leaves open is refused, because two readers would understand it differently."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.exceptions import HTTPException
+from fastapi.routing import APIRoute
+
+
+class JsonRequest(Request):
+    """A request whose body names every key once and holds only numbers that JSON has."""
+
+    async def json(self) -> Any:
+        """Return the body; raises HTTPException for a key that stands twice in one object."""
+        return json.loads(await self.body(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise HTTPException(400, "body: an object has the same key twice; which one counts cannot be known")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise HTTPException(400, f"body: {name} is not a number in JSON")
+
+
+class JsonRoute(APIRoute):
+    """A route that reads bodies strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        """Return what handles a request."""
+        handle = super().get_route_handler()
+
+        async def read_strictly(request: Request) -> Response:
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return read_strictly

@@ -1,0 +1,253 @@
+"""Every status that a route documents is provoked: those of the guards on every route, those of one route on it."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi import FastAPI
+
+import muster
+from muster.api.answers import ANSWERS
+from muster.api.app import create_app
+from muster.api.guards import Lifetime, RequestIds, RequestLimits
+from muster.api.schema import ERRORS
+from muster.app import Muster
+from muster.domain.errors import MusterError, ProviderFault, StoreFailed
+from muster.settings import load_settings
+
+from .contract import routes
+from .server import ADMIN, SETTINGS, SUITE, TOKENS
+
+JSON = {"content-type": "application/json"}
+HOST = {"host": "127.0.0.1"}
+# The smallest valid body of each route that needs one.
+BODIES: Mapping[str, Any] = {
+    "/api/ask": {"agent": "sim/echo", "prompt": "x"},
+    "/api/suites/start": {"suites": ["smoke"], "only_failed": "x"},
+    "/api/chains": {"chain": "x"},
+    "/api/councils": {"question": "x"},
+    "/api/tasks": {"prompt": "x", "continue": "x"},
+    "/api/battles/start": {"agentId": "sim/echo"},
+    "/api/scale/start": {"agentId": "sim/echo"},
+    "/api/reviews": {"run": "x", "case": "x", "opinion": "right"},
+    "/api/runs/{run_id}/fork": {"from": "x"},
+    "/api/runs/{run_id}/answer": {"text": "x"},
+    "/api/councils/{run_id}/inject": {"text": "x"},
+    "/api/tasks/{task_id}/reject": {"feedback": "x"},
+    "/api/tasks/{task_id}/change": {"priority": 1},
+    "/api/pool/slots/{slot}/messages": {"text": "x"},
+    "/api/pool/messages": {"text": "x"},
+    "/api/pool/context/{name}": {"text": "x"},
+    "/api/pool/scale": {"slots": 1},
+}
+OTHER_FORMS = {"/metrics", "/api/runs/{run_id}/report", "/api/runs/{run_id}/events"}  # text, or forms that are chosen
+ROUTES = [(method, path, operation) for method, path, _, operation in routes()]
+
+
+def documenting(status: int) -> list[tuple[str, str]]:
+    return [(method, path) for method, path, operation in ROUTES if str(status) in operation["responses"]]
+
+
+class Answered:
+    def __init__(self) -> None:
+        self.status, self.body = 0, b""
+
+    async def __call__(self, message: Any) -> None:
+        self.status = message.get("status", self.status)
+        self.body += message.get("body", b"")
+
+
+async def ask(
+    app: Any,
+    method: str,
+    path: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    query: str = "",
+    receive: Any = None,
+) -> int:
+    """Send one request to an application and return its status; an error has the one form that there is."""
+    target, answered = re.sub(r"\{\w+\}", "x", path), Answered()
+    given = {**HOST, **(headers or {})}
+
+    async def whole() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    scope = {
+        **{"type": "http", "method": method.upper(), "path": target, "raw_path": target.encode(), "root_path": ""},
+        **{"query_string": query.encode(), "scheme": "http", "http_version": "1.1", "client": ("127.0.0.1", 1)},
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        "state": {},
+    }
+    try:
+        await app(scope, receive or whole, answered)
+    except RuntimeError:
+        assert answered.status == 500  # the server raises it again, for its log
+    if answered.status >= 400:
+        assert set(json.loads(answered.body)["error"]) == {"code", "message", "request_id"}
+    return answered.status
+
+
+async def statuses(app: Any, asked: list[tuple[str, str]], **request: Any) -> dict[int, list[tuple[str, str]]]:
+    found: dict[int, list[tuple[str, str]]] = {}
+    for method, path in asked:
+        found.setdefault(await ask(app, method, path, **request), []).append((method, path))
+    return found
+
+
+class Served:
+    """An open Muster, and applications over it."""
+
+    def __init__(self, m: Muster) -> None:
+        self.muster, self.lifetime = m, Lifetime()
+
+    def app(self, other: Muster | None = None) -> FastAPI:
+        return create_app(other or self.muster, self.muster.settings, lifetime=self.lifetime)
+
+
+async def opened(folder: Path, toml: str, **variables: str) -> AsyncIterator[Served]:
+    (folder / "muster.toml").write_text(toml, encoding="utf-8")
+    (folder / "library" / "smoke").mkdir(parents=True)
+    (folder / "library" / "smoke" / "cases.yaml").write_text(SUITE, encoding="utf-8")
+    settings = load_settings(folder / ".muster", folder=folder, environment=variables)
+    async with muster.open(settings=settings) as m:
+        yield Served(m)
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async for one in opened(tmp_path, SETTINGS + '[pool]\nagent = "sim/echo"\n'):
+        yield one
+
+
+@pytest.fixture
+async def narrow(tmp_path: Path) -> AsyncIterator[Served]:
+    """A server with tokens, on which there can be one start in a minute."""
+    secrets = {"TOKEN_ROOT": ADMIN, "TOKEN_CI": "c" * 20, "TOKEN_EVE": "e" * 20}
+    toml = SETTINGS.replace("starts_per_minute = 10000", "starts_per_minute = 1") + TOKENS
+    async for one in opened(tmp_path, toml, **secrets):
+        yield one
+
+
+class Broken:
+    """Fails whatever it is asked for."""
+
+    def __init__(self, whole: Muster, error: Exception) -> None:
+        self.log, self.clock, self.settings = whole.log, whole.clock, whole.settings
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (403, {"host": "elsewhere.example"}),
+        (413, {"content-length": "999999999"}),
+        (431, {"x-long": "x" * 40_000}),
+        (415, {"content-type": "text/plain"}),
+    ],
+)
+async def test_what_the_guards_refuse_is_refused_on_every_route(
+    served: Served, status: int, headers: dict[str, str]
+) -> None:
+    asked = documenting(status)
+    assert await statuses(served.app(), asked, headers=headers, body=b"{}") == {status: asked}
+    assert len(asked) > 35
+
+
+async def test_every_route_but_one_needs_a_token(narrow: Served) -> None:
+    asked = documenting(401)
+    assert await statuses(narrow.app(), asked) == {401: asked}
+    assert [one for one in ((method, path) for method, path, _ in ROUTES) if one not in asked] == [("get", "/healthz")]
+
+
+async def test_every_route_is_refused_while_the_server_stops(served: Served) -> None:
+    served.lifetime.stopping.set()
+    asked = documenting(503)
+    assert await statuses(served.app(), asked) == {503: asked}
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (500, RuntimeError("a defect")),
+        (502, ProviderFault("the provider failed", status=500)),
+        (503, StoreFailed("the disk is full")),
+    ],
+)
+async def test_what_breaks_below_a_route_is_told_without_its_words(
+    served: Served, status: int, error: MusterError | RuntimeError
+) -> None:
+    app, asked = served.app(cast(Muster, Broken(served.muster, error))), documenting(status)
+    assert await statuses(app, asked, headers=JSON, body=b"{}") == {status: asked}
+    assert asked
+
+
+async def test_every_route_but_the_streams_has_a_time_limit() -> None:
+    async def never(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.Event().wait()
+
+    app = RequestIds(RequestLimits(never, body_bytes=1, body_secs=60, request_secs=0.001), log=lambda *_, **__: None)
+    asked = documenting(504)
+    assert await statuses(app, asked) == {504: asked}
+    assert {path for _, path in asked} == {path for _, path, _ in ROUTES if "stream" not in path}
+
+
+async def test_every_route_waits_for_a_body_for_so_long() -> None:
+    async def never() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    app = RequestIds(
+        RequestLimits(cast(Any, never), body_bytes=1, body_secs=0.001, request_secs=60), log=lambda *_, **__: None
+    )
+    asked = documenting(408)
+    assert await statuses(app, asked, receive=never) == {408: asked}
+    assert len(asked) == len(ROUTES)
+
+
+async def test_every_route_that_takes_something_refuses_what_it_cannot_be(served: Served) -> None:
+    """What is wrong for a run of another kind, where a path is all that is taken, stands in the tests of routes."""
+    app, asked = served.app(), documenting(400)
+    for method, path, operation in ROUTES:
+        takes = {one["in"] for one in operation.get("parameters", ())}
+        if (method, path) in asked and ("requestBody" in operation or takes - {"path"}):
+            names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+            query = "&".join(f"{name}={'x' * 2000}" for name in names)
+            headers = {**JSON, "idempotency-key": "x" * 300, "last-event-id": "x"}
+            body = b"{" if "requestBody" in operation else b""
+            assert await ask(app, method, path, headers=headers, body=body, query=query) == 400, (method, path)
+
+
+async def test_every_route_that_names_something_says_when_it_is_not_there(served: Served) -> None:
+    app = served.app()
+    for method, path in documenting(404):
+        body = json.dumps(BODIES[path]).encode() if method != "get" and path in BODIES else b""
+        found = await ask(app, method, path, headers=JSON, body=body, query="a=x&b=x&run=x&key=x&after=1")
+        assert found == 404, (method, path)
+
+
+async def test_every_start_counts_in_the_limit(narrow: Served) -> None:
+    app = narrow.app()
+    token = {"authorization": f"Bearer {ADMIN}", **JSON}
+    await ask(app, "post", "/api/ask", headers=token, body=json.dumps(BODIES["/api/ask"]).encode())
+    for method, path in documenting(429):
+        body = json.dumps(BODIES.get(path, {})).encode()
+        assert await ask(app, method, path, headers=token, body=body) == 429, (method, path)
+    assert len(documenting(429)) == len([1 for _, _, one in ROUTES if "202" in one["responses"]])
+
+
+def test_every_route_has_a_shape_for_its_answer() -> None:
+    made = {f"{method} {path}" for method, path, _ in ROUTES if "stream" not in path and path not in OTHER_FORMS}
+    assert made == set(ANSWERS)
+
+
+def test_every_error_is_of_some_route_or_of_all() -> None:
+    assert all(documenting(status) for status in ERRORS)
