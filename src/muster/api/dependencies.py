@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from fastapi import Depends, Header, Query, Request, Response
 from muster.api.callers import RequestCaller, Scope
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
+from muster.app.serving.audit import AuditedAction
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
@@ -66,9 +68,9 @@ class RequestAudit:
     address: str
     request_id: str
 
-    async def note(self, action: str, subject: str) -> None:
-        """Remember that the caller did something."""
-        await self.muster.audit.note(action, subject, client=self.address, request_id=self.request_id)
+    def action(self, name: str, subject: str) -> AbstractAsyncContextManager[AuditedAction]:
+        """Return a context for what the caller does: written down before it, and completed after it."""
+        return self.muster.audit.action(name, subject, client=self.address, request_id=self.request_id)
 
 
 def _audit(request: Request, muster: Opened, caller: Caller) -> RequestAudit:
@@ -92,16 +94,18 @@ class RunStarter:
             raise BadArgument("must not be `last`, which is the newest run", argument="id")
         if run is not None and request.key is None:
             request = replace(request, key=f"id:{run}")
-        user = replace(self._caller.user, request=request, run=None if run is None else RunId(run))
+        chosen = self._audit.muster.runs.new_id() if run is None else RunId(run)
+        user = replace(self._caller.user, request=request, run=chosen)
 
         async def create(muster: Muster) -> Run:
-            made = await begin(muster)
-            return await made.run() if isinstance(made, RunHandle) else made
+            async with self._audit.action(action, chosen) as doing:
+                made = await begin(muster)
+                started = await made.run() if isinstance(made, RunHandle) else made
+                doing.subject = started.id
+                return started
 
         found = await self._starts.start(user, create)
         response.status_code = 200 if found.known else 202
-        if not found.known:
-            await self._audit.note(action, found.run.id)
         return found.run
 
 

@@ -139,6 +139,14 @@ class Runs:
         request = self._user.request
         return None if request is None else await self._store.runs.requested(self._user.name, request)
 
+    async def starts(self, seconds: float) -> Sequence[tuple[str, float]]:
+        """Return the clients whose requests started runs in the last seconds, and when, the oldest first."""
+        return await self._store.queue.starts(self._clock.now() - seconds)
+
+    def new_id(self) -> RunId:
+        """Return the id of the run that the user starts next: the one that was chosen for it, or a new one."""
+        return self._user.run or self._engine.new_id()
+
     async def get(self, run: RunId) -> Run:
         """Return a run as it is stored now."""
         found = await self._store.runs.get(run)
@@ -199,8 +207,8 @@ class Runs:
 
     async def unknown(self) -> Sequence[Run]:
         """Return the runs for workers whose workload this process does not know."""
-        queued = await self._store.runs.select((RunState.QUEUED,), limit=PAGE)
-        return [run for run in queued if run.submitted and not self._engine.knows(run.workload)]
+        submitted = await self._store.runs.submitted(PAGE)
+        return [run for run in submitted if not self._engine.knows(run.workload)]
 
     async def workers(self) -> int:
         """Return how many workers are alive."""
@@ -534,7 +542,7 @@ class Runs:
     async def _create(
         self, workload: str, spec: Json, options: RunOptions, *, submitted: bool = False, origin: Origin | None = None
     ) -> Run:
-        id_, now = self._user.run or self._engine.new_id(), self._clock.now()
+        id_, now = self.new_id(), self._clock.now()
         new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin)
         return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
 
@@ -547,7 +555,7 @@ class Runs:
         fork_key: str | None = None,
         budgets: Budgets | None = None,
     ) -> Run:
-        id_, now = self._engine.new_id(), self._clock.now()
+        id_, now = self.new_id(), self._clock.now()
         new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
         return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
 

@@ -72,10 +72,13 @@ from muster.store.base.records import (
     StoreInspection,
 )
 from muster.store.base.runs import (
+    Announcement,
+    Announcements,
     BudgetBalances,
     Claim,
     Leases,
     ProcessTable,
+    QueueTurn,
     RunCommands,
     RunControl,
     RunDeletion,
@@ -83,6 +86,7 @@ from muster.store.base.runs import (
     RunLists,
     RunPage,
     RunPages,
+    RunQueue,
     RunRelease,
     RunTable,
     WorkerTable,
@@ -93,6 +97,8 @@ from muster.store.base.totals import RunGroup, RunTotal, SlotGroup, StoreTotals,
 __all__ = [
     "POOL_LEVEL",
     "Advance",
+    "Announcement",
+    "Announcements",
     "AnswerTaking",
     "Attempt",
     "AuditRecord",
@@ -130,6 +136,7 @@ __all__ = [
     "QuestionDriver",
     "QuestionOpening",
     "QuestionTable",
+    "QueueTurn",
     "Record",
     "ResultPage",
     "Reuser",
@@ -144,6 +151,7 @@ __all__ = [
     "RunLists",
     "RunPage",
     "RunPages",
+    "RunQueue",
     "RunRelease",
     "RunRestoration",
     "RunTable",
@@ -182,6 +190,14 @@ class Store(Protocol):
     @property
     def runs(self) -> RunTable:
         """The runs."""
+
+    @property
+    def queue(self) -> RunQueue:
+        """What waits for workers."""
+
+    @property
+    def announcements(self) -> Announcements:
+        """What hooks are to be told."""
 
     @property
     def commands(self) -> RunCommands:
