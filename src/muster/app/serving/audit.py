@@ -12,6 +12,7 @@ from muster.store.base import AuditRecord
 __all__ = ["AuditRecord", "AuditedAction", "UserActions"]
 
 DONE = "done"
+MOST_SUBJECT = 200  # characters of what a request names
 REFUSED = (BadArgument, NotFound, AccessDenied, LimitReached)  # errors that come before anything is done
 
 
@@ -40,7 +41,7 @@ class UserActions:
             user=self._user.name,
             client=client,
             action=name,
-            subject=subject,
+            subject=subject[:MOST_SUBJECT],
             request_id=request_id,
         )
         seq, doing = await self._store.audit.begin(record), AuditedAction(subject)

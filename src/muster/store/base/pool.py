@@ -107,7 +107,7 @@ class TaskRuns(Protocol):
 
 
 class PoolControl(Protocol):
-    """The pool itself. Creating it twice keeps the first; of several drivers the last one counts."""
+    """The pool itself. Creating it twice keeps the first; of several who drive it at once one wins."""
 
     async def pool(self) -> PoolRecord | None:
         """Return the pool; None when no task was ever submitted."""
@@ -118,8 +118,11 @@ class PoolControl(Protocol):
     def drain(self, until: float | None) -> Awaitable[None]:
         """Write that new work is refused, and until when tasks may go on; None: that it is taken again."""
 
-    def drive_pool(self, driver: Driver | None, until: float) -> Awaitable[None]:
-        """Write who drives the pool, and until when if nothing more is heard of it."""
+    def drive_pool(self, driver: Driver, until: float, *, instead: Driver) -> Awaitable[bool]:
+        """Let a driver have the pool until a time; False when somebody else has it than the one it comes after."""
+
+    def leave_pool(self, driver: Driver) -> Awaitable[None]:
+        """Write that a driver drives the pool no more; of another one nothing changes."""
 
 
 class PoolBudget(Protocol):
