@@ -23,9 +23,7 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Announcement
 
 TIMEOUTS = Timeouts(connect=10.0, idle=30.0, call=30.0)
-REPEAT_SECONDS = (
-    45.0  # after which a hook is told again that failed, or whose server died; then 4 times that, and so on
-)
+REPEAT_SECONDS = 45.0  # after which a hook that failed, or whose server died, is told again; then 4 times that
 MOST_TRIES = 5  # of a hook that fails
 MOST_AT_ONCE = 8
 Target = tuple[str, ...] | str
@@ -49,7 +47,7 @@ class RunHooks:
 
     async def wait(self, seconds: float) -> None:
         """Wait until something may have ended."""
-        await (self._store.changes.wait(seconds) if self.is_declared else self._clock.sleep(seconds))
+        await self._store.changes.wait(seconds)
 
     async def tell_due(self, except_for: Collection[RunId], on_note: Callable[[str], None]) -> int:
         """Tell hooks of everything that is to be told, but of some runs; returns how many runs that were."""

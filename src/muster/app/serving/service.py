@@ -40,6 +40,7 @@ class Service:
                 group.create_task(self._worker.serve())
                 if self._muster.pool.is_declared:
                     group.create_task(self._drive_pool())
+            beside.append(asyncio.ensure_future(self._tell_due()))
             await asyncio.wait(beside[1:], timeout=HOOK_SECONDS)
         finally:
             for task in beside:
@@ -80,11 +81,16 @@ class Service:
 
     async def _tell_hooks(self) -> None:
         """Tell hooks of what has ended, until closed; what is left then is told by the next server."""
-        while not self._closing.is_set():
-            told = await self._muster.hooks.tell_due(self._worker.driving, self._on_note)
-            if not told:
+        while self._muster.hooks.is_declared and not self._closing.is_set():
+            if not await self._tell_due():
                 await self._muster.hooks.wait(LOOK_SECONDS)
-        await self._muster.hooks.tell_due((), self._on_note)
+
+    async def _tell_due(self) -> int:
+        try:
+            return await self._muster.hooks.tell_due(self._worker.driving, self._on_note)
+        except MusterError as error:
+            self._on_note(f"hooks could not be told: {error.message}")
+            return 0
 
     def close(self) -> None:
         """Take nothing new."""

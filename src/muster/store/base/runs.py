@@ -119,13 +119,10 @@ class RunDirectory(Protocol):
 
 
 class RunLists(Protocol):
-    """Several runs at once: for lists that people see, for workers, and for the sweep over dead drivers."""
+    """Several runs at once: for lists that people see, and for workers."""
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs, of these states if any are named."""
-
-    async def driven(self) -> Sequence[Run]:
-        """Return the runs that have a driver, dead or alive."""
 
     async def roots(self, limit: int = 100) -> Sequence[Run]:
         """Return the newest runs that are nobody's children."""
@@ -135,6 +132,13 @@ class RunLists(Protocol):
 
     async def submitted(self, limit: int) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""
+
+
+class DrivenRuns(Protocol):
+    """The runs that somebody drives. Read by the sweep over dead drivers."""
+
+    async def driven(self) -> Sequence[Run]:
+        """Return the runs that have a driver, dead or alive."""
 
 
 class RunPages(Protocol):
@@ -154,7 +158,7 @@ class BudgetBalances(Protocol):
         """Return what budgets hold, with their caps; those that are not there are left out."""
 
 
-class RunTable(RunDirectory, RunLists, RunPages, BudgetBalances, Protocol):
+class RunTable(RunDirectory, RunLists, DrivenRuns, RunPages, BudgetBalances, Protocol):
     """The runs of this store and what they spent."""
 
 

@@ -93,7 +93,7 @@ async def keeps_the_pool_and_its_driver(store: Store) -> None:
     won = await asyncio.gather(
         store.pool.drive_pool(DRIVER, NOW + 15, instead=DRIVER), store.pool.drive_pool(OTHER, NOW + 15, instead=OTHER)
     )
-    assert won == [True, False]
+    assert list(won) == [True, False]
     assert await store.pool.drive_pool(DRIVER, NOW + 16, instead=DRIVER)
     assert await store.pool.drive_pool(OTHER, NOW + 17, instead=DRIVER)  # which is known to be dead
     assert not await store.pool.drive_pool(DRIVER, NOW + 18, instead=DRIVER)
