@@ -91,7 +91,7 @@ async def test_a_scale_test_waits_for_as_many_places_as_it_plays_battles_and_lat
     hanging = Hanging()
 
     async def play(ctx: Context, spec: Any) -> Json:
-        return (await ctx.call("a", str(ctx.run_id), key="k")).text
+        return (await ctx.call("a", str(ctx.run), key="k")).text
 
     async with house(tmp_path, a=hanging.puppet) as h:
         served = Served(h, hanging)

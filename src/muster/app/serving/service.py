@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from muster.app.muster import Muster
 from muster.app.pool.driver import PoolDriver
@@ -34,7 +35,9 @@ class Service:
     async def drive(self) -> None:
         """Drive runs and tasks until closed; those that are let go of can be resumed."""
         await self._muster.hooks.prepare()
-        beside = [asyncio.ensure_future(work) for work in (self._forget_old(), self._tell_hooks())]
+        beside: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(work) for work in (self._forget_old(), self._tell_hooks())
+        ]
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._worker.serve())

@@ -49,7 +49,7 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.driver_pid IS NOT NULL AND runs.state IN ('running', 'waiting')
+WHERE runs.driver_pid IS NOT NULL
 
 -- name: select_roots
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
