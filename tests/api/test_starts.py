@@ -14,6 +14,7 @@ from muster.client import ServiceClient
 from muster.domain.errors import LimitReached
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState, StartRequest
+from muster.engine.worker import HeldBack
 from muster.testing.clock import FakeClock
 
 from .server import ADMIN, CI, SETTINGS, TOKENS, Answer, Project, Server
@@ -54,15 +55,21 @@ def run_of(client: str | None, workload: str = "ask") -> Run:
     )
 
 
+SCALE = {"battle": {"agent": "a", "counterpart": "b"}, "runs": 10, "concurrency": 2}
+
+
 def test_runs_of_one_client_and_battles_have_a_maximum_at_a_time() -> None:
-    caps = QueueCaps(per_client=2, battles=1)
-    busy = [run_of("a"), run_of("a")]
-    assert not caps.admits(run_of("a"), busy)
-    assert caps.admits(run_of("b"), busy)
-    assert caps.admits(run_of(None), busy)
-    assert not caps.admits(run_of("c", "battle"), [run_of("d", "scale")])
-    assert not caps.admits(run_of(None, "scale"), [run_of("d", "battle")])
-    assert caps.admits(replace(run_of("c"), workload="suite"), [run_of("d", "battle")])
+    caps = QueueCaps(per_client=2, battles=3)
+    assert caps.held([run_of("a"), run_of("a"), run_of("b"), run_of(None)], None) == HeldBack(clients=frozenset({"a"}))
+    battle, scale = run_of("a", "battle"), replace(run_of("b", "scale"), spec=SCALE)
+    assert caps.held([battle, scale], None).workloads == {"battle", "scale"}
+    assert caps.held([scale], None).workloads == frozenset()
+    assert caps.held([], scale).workloads == {"battle", "scale"}
+    assert caps.fits(scale, [battle])
+    assert not caps.fits(scale, [battle, battle])
+    assert not caps.fits(scale, [scale])
+    assert caps.fits(run_of("c", "suite"), [scale, battle])
+    assert caps.fits(replace(scale, spec=SCALE | {"concurrency": 9}), [])  # more than there may be: alone
 
 
 def test_forks_and_resumes_are_starts_too(project: Project) -> None:

@@ -194,7 +194,9 @@ async def test_every_route_but_the_streams_has_a_time_limit() -> None:
     async def never(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.Event().wait()
 
-    app = RequestIds(RequestLimits(never, body_bytes=1, body_secs=60, request_secs=0.001), log=lambda *_, **__: None)
+    app = RequestIds(
+        RequestLimits(never, body_bytes=1, body_secs=60, request_secs=0.001, streams=9), log=lambda *_, **__: None
+    )
     asked = documenting(504)
     assert await statuses(app, asked) == {504: asked}
     assert {path for _, path in asked} == {path for _, path, _ in ROUTES if "stream" not in path}
@@ -206,7 +208,8 @@ async def test_every_route_waits_for_a_body_for_so_long() -> None:
         return {}
 
     app = RequestIds(
-        RequestLimits(cast(Any, never), body_bytes=1, body_secs=0.001, request_secs=60), log=lambda *_, **__: None
+        RequestLimits(cast(Any, never), body_bytes=1, body_secs=0.001, request_secs=60, streams=9),
+        log=lambda *_, **__: None,
     )
     asked = documenting(408)
     assert await statuses(app, asked, receive=never) == {408: asked}

@@ -82,6 +82,7 @@ NO_ROUTE = {
         "send": "inject, stop and reviews do it",
         "sees": "a part of other use cases",
         "requested": "a part of starts",
+        "starts": "a part of starts",
         "forget_ended": "the server does it by itself",
         "export": "it writes a file of the machine",
         "import_": "it reads a file of the machine",
@@ -146,6 +147,7 @@ NO_ROUTE = {
         "wait": "submit, and the result later",
         "fan_out": "submit one task for each prompt",
         "living_driver": "status has it",
+        "may_be_driven": "the server drives by itself",
         "set_budget": "a choice of the operator",
     },
     "pool.tasks": {
@@ -238,6 +240,7 @@ NO_COMMAND = {
     "library.items": "commands name files",
     "library.judge": "commands name any file",
     "library.require_agents": "commands name any agent",
+    "pool.require_driver": "muster task submit says that no process drives the pool",
     "pool.tasks.of": "a part of other use cases",
     "runs.calls": "muster runs show --calls",
     "runs.newest_of_lineage": "a part of other use cases",

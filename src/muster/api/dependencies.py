@@ -1,6 +1,7 @@
 """What routes ask for by its type: the Muster of the caller, who asks, and a way to start runs once."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from muster.api.bodies import StrictBody
 from muster.api.callers import RequestCaller, Scope
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
+from muster.app.serving.audit import AuditedAction
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import digest
 from muster.domain.errors import BadArgument
@@ -65,9 +67,9 @@ class RequestAudit:
     address: str
     request_id: str
 
-    async def note(self, action: str, subject: str) -> None:
-        """Remember that the caller did something."""
-        await self.muster.audit.note(action, subject, client=self.address, request_id=self.request_id)
+    def action(self, name: str, subject: str) -> AbstractAsyncContextManager[AuditedAction]:
+        """Return a context for what the caller does: written down before it, and completed after it."""
+        return self.muster.audit.action(name, subject, client=self.address, request_id=self.request_id)
 
 
 def _audit(request: Request, muster: Opened, caller: Caller) -> RequestAudit:
@@ -98,16 +100,18 @@ class RunStarter:
         key = f"id:{chosen}" if self._key is None and chosen is not None else self._key
         asked = digest([self._path, {} if body is None else body.asked()])
         request = StartRequest(client=self._caller.address, key=key, digest=asked, id=self._audit.request_id)
-        user = replace(self._caller.user, request=request, run=None if chosen is None else RunId(chosen))
+        run = self._audit.muster.runs.new_id() if chosen is None else RunId(chosen)
+        user = replace(self._caller.user, request=request, run=run)
 
         async def create(muster: Muster) -> Run:
-            made = await begin(muster)
-            return await made.run() if isinstance(made, RunHandle) else made
+            async with self._audit.action(action, run) as doing:
+                made = await begin(muster)
+                started = await made.run() if isinstance(made, RunHandle) else made
+                doing.subject = started.id
+                return started
 
         found = await self._starts.start(user, create)
         response.status_code = 200 if found.known else 202
-        if not found.known:
-            await self._audit.note(action, found.run.id)
         return found.run
 
 

@@ -1,7 +1,7 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProce
 from muster.engine.clock import Clock
 from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
-from muster.engine.worker import Worker
+from muster.engine.worker import DriveCaps, Worker
 
 if TYPE_CHECKING:
     from muster.app.batches import Batches
@@ -418,11 +418,11 @@ class Muster:
         most: int = 4,
         on_end: Callable[[Run], None] = lambda run: None,
         on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
-        admits: Callable[[Run, Collection[Run]], bool] = lambda run, driven: True,
+        caps: DriveCaps | None = None,
     ) -> Worker:
         """Return a worker of this process; raises BadConfiguration when it could not know every workload.
 
-        `admits` decides whether a run may be driven beside others that are.
+        `caps` decide which runs may be driven beside each other.
         """
         require_limit(most)
         backend = self._backend
@@ -441,7 +441,7 @@ class Muster:
             backend.clock,
             most=most,
             leaves_out=frozenset({TASK}),  # which need a slot of the pool
-            admits=admits,
+            caps=caps,
             on_end=conclude,
             on_error=on_error,
         )

@@ -23,4 +23,6 @@ def audit(common: CommonOptions, limit: LimitOption = 20) -> None:
 
 
 def _line(record: AuditRecord) -> str:
-    return clean(f"{local(record.at)}  {record.user or 'local'}  {record.client}  {record.action}  {record.subject}")
+    came = "" if record.outcome == "done" else f"  {record.outcome}"
+    who = f"{record.user or 'local'}  {record.client}"
+    return clean(f"{local(record.at)}  {who}  {record.action}  {record.subject}{came}")

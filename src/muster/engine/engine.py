@@ -211,7 +211,7 @@ class Engine:
         Runs whose time to wait for a signal is over are queued.
         """
         expired = []
-        for run in await self._with.store.runs.select(DRIVEN, limit=1000):
+        for run in await self._with.store.runs.driven():
             if run.id in self._drives or not self.is_abandoned(run):
                 continue
             try:

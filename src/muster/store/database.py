@@ -100,6 +100,10 @@ class DatabaseRuns:
         """Return the newest runs."""
         return runs.select(self._reader, tuple(states), limit)
 
+    async def driven(self) -> Sequence[Run]:
+        """Return the runs that have a driver, dead or alive."""
+        return [run_of(row) for row in self._reader.rows("select_runs_with_driver", {})]
+
     async def roots(self, limit: int = 100) -> Sequence[Run]:
         """Return the newest runs that are nobody's children."""
         return [run_of(row) for row in self._reader.rows("select_roots", {"limit": limit})]

@@ -113,12 +113,15 @@ class DatabasePool:
         """Write that new work is refused, and until when tasks may go on; None: that it is taken again."""
         return self._write("drain_pool", {"name": POOL, "until": until})
 
-    def drive_pool(self, driver: Driver | None, until: float) -> Awaitable[None]:
-        """Write who drives the pool, and until when if nothing more is heard of it."""
-        who: dict[str, str | int | None] = {"host": None, "pid": None, "started": None}
-        if driver is not None:
-            who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
-        return self._write("drive_pool", {"name": POOL, "until": until, **who})
+    def drive_pool(self, driver: Driver, until: float, *, instead: Driver) -> Awaitable[bool]:
+        """Let a driver have the pool, if nobody has it but the one that it comes after."""
+        before = {f"{name}_before": value for name, value in _driver_parameters(instead).items()}
+        parameters = {"name": POOL, "until": until, **_driver_parameters(driver), **before}
+        return self._writer.run(lambda db: db.execute("drive_pool", parameters) > 0)
+
+    def leave_pool(self, driver: Driver) -> Awaitable[None]:
+        """Write that a driver drives the pool no more."""
+        return self._write("leave_pool", {"name": POOL, **_driver_parameters(driver)})
 
     def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of the pool's budget."""
@@ -143,6 +146,10 @@ class DatabasePool:
             database.execute(query, values)
 
         return self._writer.run(work)
+
+
+def _driver_parameters(driver: Driver) -> dict[str, str | int]:
+    return {"host": driver.host, "pid": driver.pid, "started": driver.started}
 
 
 def _slot_of(row: Row) -> SlotRecord:

@@ -106,8 +106,8 @@ class DatabaseAudit:
     def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
-    def add(self, record: AuditRecord) -> Awaitable[None]:
-        """Remember what somebody did."""
+    def begin(self, record: AuditRecord) -> Awaitable[int]:
+        """Remember what somebody is about to do."""
         parameters = {
             "at": record.at,
             "user_name": record.user,
@@ -116,9 +116,19 @@ class DatabaseAudit:
             "subject": self._codec.clean(record.subject),
             "request_id": self._codec.clean(record.request_id),
         }
+        return self._writer.run(lambda db: int(db.rows("begin_audit", parameters)[0]["seq"]))
 
+    def end(self, seq: int, subject: str, outcome: str) -> Awaitable[None]:
+        """Remember to what it was done in the end, and what came of it."""
+        return self._write("end_audit", {"seq": seq, "subject": self._codec.clean(subject), "outcome": outcome})
+
+    def withdraw(self, seq: int) -> Awaitable[None]:
+        """Forget what was refused before anything was done."""
+        return self._write("withdraw_audit", {"seq": seq})
+
+    def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
         def work(database: DatabaseConnection) -> None:
-            database.execute("add_audit", parameters)
+            database.execute(query, parameters)
 
         return self._writer.run(work)
 
@@ -136,4 +146,5 @@ def _audit_of(row: Row) -> AuditRecord:
         action=row["action"],
         subject=row["subject"],
         request_id=row["request_id"],
+        outcome=row["outcome"],
     )

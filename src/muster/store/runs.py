@@ -10,7 +10,7 @@ from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled, state_verb
+from muster.domain.errors import AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartRequest, move
@@ -159,6 +159,8 @@ def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, 
     if ending.error is not None:
         data["error"] = ending.error
     write_event(database, codec, NewEvent(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))
+    if ending.state in TERMINAL or ending.reason == AwaitsSignal.code:
+        database.execute("announce_run", {"id": run})
     if ending.state is RunState.CANCELED:
         database.execute("cancel_batches_of_run", {"run_id": run})
     elif ending.state is RunState.WAITING:
@@ -201,6 +203,7 @@ def expire(
     state = get(database, run).state
     write_event(database, codec, NewEvent(run=run, kind=f"run.{state}", data=data, at=at))
     if state is RunState.CANCELED:
+        database.execute("announce_run", {"id": run})
         database.execute("cancel_batches_of_run", {"run_id": run})
         _cancel_children(database, codec, run, at)
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
@@ -218,6 +221,7 @@ def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -
     """Cancel a run with its children; False when it is over."""
     if database.execute("cancel_idle_run", {"id": run, "at": at}):
         write_event(database, codec, NewEvent(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
+        database.execute("announce_run", {"id": run})
         database.execute("cancel_batches_of_run", {"run_id": run})
         database.execute("delete_awaits", {"run_id": run})
     elif database.execute("ask_cancel", {"id": run}):

@@ -28,6 +28,7 @@ from muster.store.database import (
 from muster.store.pool import DatabasePool
 from muster.store.queries import DatabaseConnection, Locked, migrations
 from muster.store.questions import DatabaseQuestions
+from muster.store.queue import DatabaseAnnouncements, DatabaseQueue
 from muster.store.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
 from muster.store.signals import DatabaseSignals
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
@@ -202,6 +203,16 @@ class SqliteStore:
         self.batch_writer = DatabaseBatchWriter(writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
         self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, codec, self._shut, refusal)
+
+    @cached_property
+    def queue(self) -> DatabaseQueue:
+        """What waits for workers."""
+        return DatabaseQueue(self._reader)
+
+    @cached_property
+    def announcements(self) -> DatabaseAnnouncements:
+        """What hooks are to be told."""
+        return DatabaseAnnouncements(self._reader, self._writer)
 
     @cached_property
     def signals(self) -> DatabaseSignals:

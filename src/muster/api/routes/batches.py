@@ -37,6 +37,7 @@ async def show_batch(muster: Opened, batch_id: str) -> dict[str, Any]:
 @router.post("/{batch_id}/cancel", dependencies=ADMIN)
 async def cancel_batch(muster: Opened, audit: Audit, batch_id: str) -> dict[str, Any]:
     """Cancel a batch at the provider; the results that it has are kept."""
-    batch = await muster.batches.cancel(await muster.batches.find(batch_id))
-    await audit.note("cancel batch", batch.id)
+    async with audit.action("cancel batch", batch_id) as doing:
+        batch = await muster.batches.cancel(await muster.batches.find(batch_id))
+        doing.subject = batch.id
     return batch_view(batch)

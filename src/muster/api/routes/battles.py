@@ -90,8 +90,9 @@ async def battle_decisions(muster: Opened, run_id: str) -> list[dict[str, Any]]:
 @router.post("/battles/{run_id}/cancel", dependencies=START)
 async def cancel_battle(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
     """Cancel a battle; what was said stays."""
-    run = await muster.battles.cancel(run_id)
-    await audit.note("cancel", run.id)
+    async with audit.action("cancel", run_id) as doing:
+        run = await muster.battles.cancel(run_id)
+        doing.subject = run.id
     return {"acknowledged": True}
 
 
@@ -133,6 +134,7 @@ async def scale_report(muster: Opened, run_id: str) -> dict[str, Any]:
 @router.post("/scale/{run_id}/cancel", dependencies=START)
 async def cancel_scale(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
     """Cancel a scale test with all its battles; what was said stays."""
-    run = await muster.battles.scales.cancel(run_id)
-    await audit.note("cancel", run.id)
+    async with audit.action("cancel", run_id) as doing:
+        run = await muster.battles.scales.cancel(run_id)
+        doing.subject = run.id
     return {"acknowledged": True}

@@ -60,6 +60,7 @@ async def resume_chain(
 @router.post("/{run_id}/cancel", dependencies=START)
 async def cancel_chain(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
     """Cancel a chain; the output of its finished steps stays."""
-    run = await muster.runs.cancel((await muster.chains.find(run_id)).id)
-    await audit.note("cancel", run.id)
+    async with audit.action("cancel", run_id) as doing:
+        run = await muster.runs.cancel((await muster.chains.find(run_id)).id)
+        doing.subject = run.id
     return run_view(run)

@@ -70,8 +70,8 @@ async def trace(muster: Opened, run_id: str) -> dict[str, Any]:
 async def inject(muster: Opened, audit: Audit, run_id: str, body: TextBody) -> dict[str, Any]:
     """Tell all members something, from their next phase on."""
     run = await muster.councils.find(run_id)
-    sent = await muster.councils.inject(run.id, body.text)
-    await audit.note("inject", run.id)
+    async with audit.action("inject", run.id):
+        sent = await muster.councils.inject(run.id, body.text)
     return signal_view(sent)
 
 
@@ -79,6 +79,6 @@ async def inject(muster: Opened, audit: Audit, run_id: str, body: TextBody) -> d
 async def stop(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
     """End a council with the best proposal so far."""
     run = await muster.councils.find(run_id)
-    sent = await muster.councils.stop(run.id)
-    await audit.note("stop", run.id)
+    async with audit.action("stop", run.id):
+        sent = await muster.councils.stop(run.id)
     return signal_view(sent)

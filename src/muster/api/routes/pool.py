@@ -45,16 +45,16 @@ async def pool_metrics(
 @router.post("/scale", dependencies=ADMIN)
 async def scale_pool(muster: Opened, audit: Audit, body: ScaleSlotsBody) -> dict[str, Any]:
     """Change how many slots there are; busy ones go when their task ends."""
-    slots = await muster.pool.scale(body.slots)
-    await audit.note("scale", "pool")
+    async with audit.action("scale", "pool"):
+        slots = await muster.pool.scale(body.slots)
     return {"slots": [slot_view(slot) for slot in slots]}
 
 
 @router.post("/drain", dependencies=ADMIN)
 async def drain_pool(muster: Opened, audit: Audit, body: DrainBody | None = None) -> dict[str, Any]:
     """Refuse new tasks, wait for those that run, and stop all slots."""
-    found = await muster.pool.drain((body or DrainBody()).timeout_secs)
-    await audit.note("drain", "pool")
+    async with audit.action("drain", "pool"):
+        found = await muster.pool.drain((body or DrainBody()).timeout_secs)
     return pool_view(found)
 
 
@@ -73,16 +73,16 @@ async def get_context(muster: Opened, name: str) -> dict[str, Any]:
 @router.put("/context/{name}", dependencies=ADMIN)
 async def set_context(muster: Opened, audit: Audit, name: str, body: TextBody) -> dict[str, Any]:
     """Set a text that is added to the prompts of every slot."""
-    await muster.pool.set_context(name, body.text)
-    await audit.note("set context", name)
+    async with audit.action("set context", name):
+        await muster.pool.set_context(name, body.text)
     return {"name": name, "text": body.text}
 
 
 @router.delete("/context/{name}", dependencies=ADMIN)
 async def delete_context(muster: Opened, audit: Audit, name: str) -> dict[str, Any]:
     """Delete a text that is added to the prompts of every slot."""
-    await muster.pool.delete_context(name)
-    await audit.note("delete context", name)
+    async with audit.action("delete context", name):
+        await muster.pool.delete_context(name)
     return {"deleted": name}
 
 
@@ -95,22 +95,22 @@ async def list_messages(muster: Opened, slot: str) -> dict[str, Any]:
 @router.post("/slots/{slot}/messages", dependencies=ADMIN, status_code=201)
 async def send_message(muster: Opened, audit: Audit, slot: str, body: TextBody) -> dict[str, Any]:
     """Send a message to a slot; its agent gets it once."""
-    sent = await muster.pool.send(slot, body.text, sender=audit.user)
-    await audit.note("message", slot)
+    async with audit.action("message", slot):
+        sent = await muster.pool.send(slot, body.text, sender=audit.user)
     return message_view(sent)
 
 
 @router.post("/slots/{slot}/messages/read", dependencies=ADMIN)
 async def read_messages(muster: Opened, audit: Audit, slot: str) -> dict[str, Any]:
     """Return the messages that a slot has not read and count them as read."""
-    found = await muster.pool.read(slot)
-    await audit.note("read messages", slot)
+    async with audit.action("read messages", slot):
+        found = await muster.pool.read(slot)
     return {"messages": [message_view(one) for one in found]}
 
 
 @router.post("/messages", dependencies=ADMIN, status_code=201)
 async def broadcast(muster: Opened, audit: Audit, body: TextBody) -> dict[str, Any]:
     """Send a message to every slot that is not stopped."""
-    names = await muster.pool.broadcast(body.text, sender=audit.user)
-    await audit.note("message", "all slots")
+    async with audit.action("message", "all slots"):
+        names = await muster.pool.broadcast(body.text, sender=audit.user)
     return {"slots": list(names)}

@@ -86,8 +86,9 @@ async def report(
 @router.post("/api/runs/{run_id}/cancel", dependencies=START)
 async def cancel_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
     """Cancel a run and its batches; its replies stay."""
-    run = await muster.runs.cancel(run_id)
-    await audit.note("cancel", run.id)
+    async with audit.action("cancel", run_id) as doing:
+        run = await muster.runs.cancel(run_id)
+        doing.subject = run.id
     return run_view(run)
 
 
@@ -123,8 +124,9 @@ async def _queued(muster: Muster, run: Run) -> dict[str, Any]:
 @router.delete("/api/runs/{run_id}", dependencies=[needs("admin")])
 async def delete_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
     """Delete a run with everything in it."""
-    deleted = await muster.runs.delete([run_id])
-    await audit.note("delete", deleted[0])
+    async with audit.action("delete", run_id) as doing:
+        deleted = await muster.runs.delete([run_id])
+        doing.subject = deleted[0]
     return {"deleted": list(deleted)}
 
 
@@ -138,8 +140,9 @@ async def list_questions(muster: Opened, run_id: str) -> dict[str, Any]:
 async def answer_question(muster: Opened, audit: Audit, run_id: str, body: AnswerBody) -> dict[str, Any]:
     """Answer a question of a run; the same client_id twice answers once."""
     sender = audit.user
-    found = await muster.runs.answer(run_id, body.text, key=body.key, sender=sender, client_id=body.client_id)
-    await audit.note("answer", found.sent.run)
+    async with audit.action("answer", run_id) as doing:
+        found = await muster.runs.answer(run_id, body.text, key=body.key, sender=sender, client_id=body.client_id)
+        doing.subject = found.sent.run
     return answer_view(found)
 
 

@@ -87,6 +87,7 @@ async def add_review(muster: Opened, audit: Audit, body: ReviewBody) -> dict[str
         epoch=body.epoch,
         subject=body.subject,
     )
-    added = await muster.suites.review(body.run, draft)
-    await audit.note("review", added.review.run)
+    async with audit.action("review", body.run) as doing:
+        added = await muster.suites.review(body.run, draft)
+        doing.subject = added.review.run
     return review_view(added.review)

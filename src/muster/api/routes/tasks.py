@@ -35,6 +35,7 @@ async def submit_task(starter: Starter, response: Response, muster: Opened, body
 
     async def begin(muster: Muster) -> Run:
         muster.library.require_agents([body.agent, body.model])
+        await muster.pool.require_driver()
         task = await muster.pool.tasks.submit(
             _spec(body), tags=body.tags, name=body.name, timeout=body.timeout_secs, continues=body.continues
         )
@@ -66,9 +67,9 @@ def _spec(body: TaskBody) -> TaskSpec:
 @router.post("/claim/{slot}", dependencies=[needs("admin")])
 async def claim_task(muster: Opened, audit: Audit, slot: str) -> dict[str, Any]:
     """Give the oldest pending task that fits to a slot; null when there is none."""
-    task = await muster.pool.tasks.claim(slot)
-    if task is not None:
-        await audit.note("claim", task.id)
+    async with audit.action("claim", slot) as doing:
+        task = await muster.pool.tasks.claim(slot)
+        doing.subject = slot if task is None else task.id
     return {"task": None if task is None else task.id}
 
 
@@ -102,16 +103,18 @@ async def task_logs(muster: Opened, task_id: str) -> dict[str, Any]:
 @router.post("/{task_id}/approve", dependencies=REVIEW)
 async def approve_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
     """Approve a task that waits for its review."""
-    task = await muster.pool.tasks.approve(task_id, sender=audit.user)
-    await audit.note("approve", task.id)
+    async with audit.action("approve", task_id) as doing:
+        task = await muster.pool.tasks.approve(task_id, sender=audit.user)
+        doing.subject = task.id
     return task_view(task)
 
 
 @router.post("/{task_id}/reject", dependencies=REVIEW)
 async def reject_task(muster: Opened, audit: Audit, task_id: str, body: FeedbackBody) -> dict[str, Any]:
     """Reject a task that waits for its review; it is done again with all feedback."""
-    task = await muster.pool.tasks.reject(task_id, body.feedback, sender=audit.user)
-    await audit.note("reject", task.id)
+    async with audit.action("reject", task_id) as doing:
+        task = await muster.pool.tasks.reject(task_id, body.feedback, sender=audit.user)
+        doing.subject = task.id
     return task_view(task)
 
 
@@ -119,8 +122,9 @@ async def reject_task(muster: Opened, audit: Audit, task_id: str, body: Feedback
 async def allow_task(muster: Opened, audit: Audit, task_id: str, body: AllowBody | None = None) -> dict[str, Any]:
     """Grant what a task asks permission for, to its end."""
     tool = body.tool if body else None
-    task = await muster.pool.tasks.allow(task_id, tool=tool, sender=audit.user)
-    await audit.note("allow", task.id)
+    async with audit.action("allow", task_id) as doing:
+        task = await muster.pool.tasks.allow(task_id, tool=tool, sender=audit.user)
+        doing.subject = task.id
     return task_view(task)
 
 
@@ -128,24 +132,27 @@ async def allow_task(muster: Opened, audit: Audit, task_id: str, body: AllowBody
 async def deny_task(muster: Opened, audit: Audit, task_id: str, body: DenyBody | None = None) -> dict[str, Any]:
     """Deny what a task asks permission for; its agent goes on without it."""
     reason = body.reason if body else ""
-    task = await muster.pool.tasks.deny(task_id, reason, sender=audit.user)
-    await audit.note("deny", task.id)
+    async with audit.action("deny", task_id) as doing:
+        task = await muster.pool.tasks.deny(task_id, reason, sender=audit.user)
+        doing.subject = task.id
     return task_view(task)
 
 
 @router.post("/{task_id}/change", dependencies=START)
 async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBody) -> dict[str, Any]:
     """Change the prompt or the priority of a task that has not begun."""
-    task = await muster.pool.tasks.amend(task_id, prompt=body.prompt, priority=body.priority)
-    await audit.note("change", task.id)
+    async with audit.action("change", task_id) as doing:
+        task = await muster.pool.tasks.amend(task_id, prompt=body.prompt, priority=body.priority)
+        doing.subject = task.id
     return task_view(task)
 
 
 @router.post("/{task_id}/cancel", dependencies=START)
 async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
     """Cancel a task; one that has ended stays as it is."""
-    task = await muster.pool.cancel(task_id)
-    await audit.note("cancel", task.id)
+    async with audit.action("cancel", task_id) as doing:
+        task = await muster.pool.cancel(task_id)
+        doing.subject = task.id
     return task_view(task)
 
 

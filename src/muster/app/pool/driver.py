@@ -14,7 +14,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, CallFailed, Conflict, Interrupted, MusterError, NotFound, NotStarted
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.run import TERMINAL, Driver, Run, RunState
 from muster.engine.context import Context
 from muster.engine.drive import Leave, Listener
 from muster.pool.scheduling import PendingTask, PoolFunds, schedule
@@ -73,9 +73,10 @@ class PoolDriver:
 
     async def serve(self, *, until_idle: bool = False, on_begin: Callable[[], None] = lambda: None) -> None:
         """Drive tasks until closed or drained; with `until_idle` only until none can be taken."""
-        await self._begin()
-        on_begin()
+        await self._claim_pool()
         try:
+            await self._begin()
+            on_begin()
             while not self._closing:
                 await self._beat()
                 await self._engine.sweep()
@@ -94,19 +95,32 @@ class PoolDriver:
         finally:
             await self._server.close()
             if self._only is None:
-                await self._store.pool.drive_pool(None, 0.0)
+                await self._store.pool.leave_pool(self._engine.driver)
 
     def close(self) -> None:
         """Take nothing new."""
         self._closing = True
 
-    async def _begin(self) -> None:
+    async def _claim_pool(self) -> None:
+        """Become the driver of the pool; raises Conflict while another process that is alive drives it."""
         await self._store.pool.create_pool(self._clock.now())
+        if self._only is not None:
+            return  # others must not rely on a driver that takes no tasks but its own
         pool = await self._store.pool.pool()
-        other = None if pool is None or pool.driver == self._engine.driver else pool.driver
-        alive = pool is not None and other is not None and self._engine.lives(other, pool.driven_until)
-        if alive and self._only is None:
-            raise Conflict(f"the pool is driven by {other}", suggestions=("muster pool status",))
+        before = None if pool is None else pool.driver
+        alive = before is not None and pool is not None and self._engine.lives(before, pool.driven_until)
+        if before is not None and before != self._engine.driver and alive:
+            raise _driven_by(before)
+        await self._drive_pool(before or self._engine.driver)
+
+    async def _drive_pool(self, before: Driver) -> None:
+        now = self._clock.now()
+        self._beaten_at = now
+        if not await self._store.pool.drive_pool(self._engine.driver, now + LEASE_SECONDS, instead=before):
+            pool = await self._store.pool.pool()
+            raise _driven_by(None if pool is None else pool.driver)
+
+    async def _begin(self) -> None:
         if (self._settings.pool.isolation or "none") != "none":
             await project_trees(self._settings).check()
         self._server.remove_leftovers()
@@ -125,12 +139,9 @@ class PoolDriver:
                 await self._store.pool.update_slot(active)
 
     async def _beat(self) -> None:
-        if self._only is not None:
-            return  # others must not rely on a driver that takes no tasks but its own
-        now = self._clock.now()
-        if now - self._beaten_at >= BEAT_SECONDS:
-            self._beaten_at = now
-            await self._store.pool.drive_pool(self._engine.driver, now + LEASE_SECONDS)
+        """Keep the pool; raises Conflict when another process has taken it over."""
+        if self._only is None and self._clock.now() - self._beaten_at >= BEAT_SECONDS:
+            await self._drive_pool(self._engine.driver)
 
     async def _is_drained(self) -> bool:
         """Return whether the pool drains and nothing is at work any more; what is late is let go of."""
@@ -338,6 +349,10 @@ class PoolDriver:
     async def _over(self) -> None:
         if self._driven:
             await asyncio.wait(set(self._driven.values()))
+
+
+def _driven_by(driver: Driver | None) -> Conflict:
+    return Conflict(f"the pool is driven by {driver or 'another process'}", suggestions=("muster pool status",))
 
 
 def _joined(connection: SlotConnection, before: Callable[[Context], Any] | None) -> Callable[[Context], Any]:

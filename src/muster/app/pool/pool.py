@@ -27,6 +27,7 @@ from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut
 from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
 from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
 from muster.settings import parse_budget
+from muster.settings.sections import PoolSection
 from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
 
 MOST_TEXT = 100_000  # characters of a shared text or a message
@@ -192,6 +193,23 @@ class Pool:
         if pool is None or pool.driver is None or not self._engine.lives(pool.driver, pool.driven_until):
             return None
         return pool.driver
+
+    @property
+    def is_declared(self) -> bool:
+        """Return whether the settings say anything of the pool; then a server drives it."""
+        return bool(self._settings.slots) or self._settings.pool != PoolSection()
+
+    async def may_be_driven(self) -> bool:
+        """Return whether nobody drives the pool, and it was not drained."""
+        return await self._is_open() and await self.living_driver() is None
+
+    async def require_driver(self) -> None:
+        """Raise Conflict when a task would wait without end: no process drives the pool, and no server would."""
+        if not self.is_declared and await self.living_driver() is None:
+            raise Conflict(
+                "no process drives the pool, and its server has no slots",
+                suggestions=("start one with: muster pool start", "declare [pool] or [[slots]] in muster.toml"),
+            )
 
     async def set_budget(self, budget_usd: str | float) -> None:
         """Set the budget of all tasks since the pool was created."""

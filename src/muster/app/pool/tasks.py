@@ -69,7 +69,7 @@ class Tasks(TaskQueries):
         await self._store.pool.create_pool(self._clock.now())
         await self._set_cap()
         await self._require_payable(spec)
-        run = self._engine.new_id()
+        run = self._runs.new_id()
         created = await self._runs.create(WORKLOAD, spec.stored(), options, run, self._budgets(run))
         return Task(run=created, spec=spec)
 

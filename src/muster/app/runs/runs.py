@@ -152,6 +152,14 @@ class Runs:
             raise Conflict(f"id {chosen} belongs to another request", suggestions=("use a new one for each request",))
         return taken
 
+    async def starts(self, seconds: float) -> Sequence[tuple[str, float]]:
+        """Return the clients whose requests started runs in the last seconds, and when, the oldest first."""
+        return await self._store.queue.starts(self._clock.now() - seconds)
+
+    def new_id(self) -> RunId:
+        """Return the id of the run that the user starts next: the one that was chosen for it, or a new one."""
+        return self._user.run or self._engine.new_id()
+
     async def get(self, run: RunId) -> Run:
         """Return a run as it is stored now."""
         found = await self._store.runs.get(run)
@@ -212,8 +220,8 @@ class Runs:
 
     async def unknown(self) -> Sequence[Run]:
         """Return the runs for workers whose workload this process does not know."""
-        queued = await self._store.runs.select((RunState.QUEUED,), limit=PAGE)
-        return [run for run in queued if run.submitted and not self._engine.knows(run.workload)]
+        submitted = await self._store.runs.submitted(PAGE)
+        return [run for run in submitted if not self._engine.knows(run.workload)]
 
     async def workers(self) -> int:
         """Return how many workers are alive."""
@@ -550,7 +558,7 @@ class Runs:
     async def _create(
         self, workload: str, spec: Json, options: RunOptions, *, submitted: bool = False, origin: Origin | None = None
     ) -> Run:
-        id_, now = self._user.run or self._engine.new_id(), self._clock.now()
+        id_, now = self.new_id(), self._clock.now()
         new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin)
         return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
 
@@ -563,7 +571,7 @@ class Runs:
         fork_key: str | None = None,
         budgets: Budgets | None = None,
     ) -> Run:
-        id_, now = self._engine.new_id(), self._clock.now()
+        id_, now = self.new_id(), self._clock.now()
         new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
         return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
 

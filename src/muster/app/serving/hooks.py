@@ -1,9 +1,13 @@
 """Hooks: a command or a webhook that is told when a run has ended or waits for a person. `Muster.hooks`.
 
-A hook is told once and best effort: what goes wrong with it is reported, and changes nothing about the run.
+Whoever ends a run, in whichever process, notes it in the same transaction while a server has hooks (`Announcements`). A
+hook is told at least once: again when the server died meanwhile, and a few times more when it failed. What goes wrong
+with it is reported, and changes nothing about the run.
 """
 
+import asyncio
 import json
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from muster.agents.http.client import HttpClient, require_way
@@ -13,10 +17,15 @@ from muster.app.backend import Backend
 from muster.app.runs.details import details_of
 from muster.app.views.runs import details_view
 from muster.domain.agent import Timeouts
-from muster.domain.errors import AwaitsSignal, BadExit, InvalidRequest
+from muster.domain.errors import AwaitsSignal, BadExit, InvalidRequest, MusterError
+from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.store.base import Announcement
 
 TIMEOUTS = Timeouts(connect=10.0, idle=30.0, call=30.0)
+REPEAT_SECONDS = 45.0  # after which a hook that failed, or whose server died, is told again; then 4 times that
+MOST_TRIES = 5  # of a hook that fails
+MOST_AT_ONCE = 8
 Target = tuple[str, ...] | str
 
 
@@ -25,6 +34,44 @@ class RunHooks:
 
     def __init__(self, backend: Backend) -> None:
         self._store, self._settings, self._processes = backend.store, backend.settings, backend.processes
+        self._clock = backend.clock
+
+    @property
+    def is_declared(self) -> bool:
+        """Return whether there is any hook."""
+        return bool(self._settings.hooks.on_end or self._settings.hooks.on_review)
+
+    async def prepare(self) -> None:
+        """Have runs noted that end from now on, if there is a hook to be told; without one forget what was noted."""
+        await self._store.announcements.want(self.is_declared)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until something may have ended."""
+        await self._store.changes.wait(seconds)
+
+    async def tell_due(self, except_for: Collection[RunId], on_note: Callable[[str], None]) -> int:
+        """Tell hooks of everything that is to be told, but of some runs; returns how many runs that were."""
+        if not self.is_declared:
+            return 0
+        due = await self._store.announcements.due(self._clock.now(), MOST_AT_ONCE + len(except_for))
+        found = [one for one in due if one.run not in except_for][:MOST_AT_ONCE]
+        await asyncio.gather(*(self._tell_one(one, on_note) for one in found))
+        return len(found)
+
+    async def _tell_one(self, one: Announcement, on_note: Callable[[str], None]) -> None:
+        now = self._clock.now()
+        if not await self._store.announcements.take(one, now, now + REPEAT_SECONDS * 4**one.tries):
+            return  # another server was faster
+        run = await self._store.runs.get(one.run)
+        try:
+            if run is not None:
+                await self.tell(run)
+        except MusterError as error:
+            again = one.tries + 1 < MOST_TRIES
+            on_note(f"a hook about run {one.run} failed{'' if again else ' for the last time'}: {error.message}")
+            if again:
+                return
+        await self._store.announcements.done(one)
 
     async def tell(self, run: Run) -> None:
         """Tell the hook that a run has ended, or that it waits for a review or an answer; others are not told.

@@ -1,32 +1,59 @@
 """How much may be started and done at the same time: decided from values, with a clock that a test can stop."""
 
-from collections import deque
-from collections.abc import Collection
+from collections import Counter, deque
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from muster.domain.errors import LimitReached
+from muster.battles.scale_spec import read_scale
+from muster.domain.errors import BadArgument, LimitReached
 from muster.domain.run import Run
 from muster.engine.clock import Clock
+from muster.engine.worker import HeldBack
 
-BATTLES = frozenset({"battle", "scale"})  # workloads that are counted as battles
+BATTLE, SCALE = "battle", "scale"
+BATTLES = frozenset({BATTLE, SCALE})  # workloads that play battles
 WINDOW = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCaps:
-    """How many runs may be driven at the same time: of one client address, and battles; the others stay queued."""
+    """How many runs may be driven at the same time: of one client address, and battles; the others stay queued.
+
+    A scale test counts as the battles that it plays at the same time, at most as all that there may be.
+    """
 
     per_client: int
     battles: int
 
-    def admits(self, run: Run, driven: Collection[Run]) -> bool:
-        """Return whether a run may be driven beside those that are."""
-        if run.workload in BATTLES and sum(other.workload in BATTLES for other in driven) >= self.battles:
-            return False
-        if run.request is None:
-            return True
-        client = run.request.client
-        return sum(other.request is not None and other.request.client == client for other in driven) < self.per_client
+    def held(self, driven: Collection[Run], awaited: Run | None) -> HeldBack:
+        """Return what has to wait; battles that come after an awaited run wait for it, so that it gets its turn."""
+        clients = Counter(run.request.client for run in driven if run.request is not None)
+        waits = awaited is not None or self._played(driven) >= self.battles
+        return HeldBack(
+            clients=frozenset(client for client, number in clients.items() if number >= self.per_client),
+            workloads=BATTLES if waits else frozenset(),
+        )
+
+    def fits(self, run: Run, driven: Collection[Run]) -> bool:
+        """Return whether the battles of a run may be played beside those of others."""
+        return self._places(run) == 0 or self._played(driven) + self._places(run) <= self.battles
+
+    def _played(self, driven: Collection[Run]) -> int:
+        return sum(self._places(run) for run in driven)
+
+    def _places(self, run: Run) -> int:
+        if run.workload not in BATTLES:
+            return 0
+        return 1 if run.workload == BATTLE else min(_at_a_time(run), self.battles)
+
+
+def _at_a_time(run: Run) -> int:
+    """Return how many battles a scale test plays at the same time; one that cannot be read fails when it is driven."""
+    try:
+        spec = read_scale(run.spec)
+    except BadArgument:
+        return 1
+    return min(spec.concurrency, spec.runs)
 
 
 class StartRate:
@@ -35,6 +62,12 @@ class StartRate:
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock, self._most = clock, most
         self._starts: dict[str, deque[float]] = {}
+
+    def recall(self, starts: Iterable[tuple[str, float]]) -> None:
+        """Count starts of an earlier process: clients, and when by the clock of the store."""
+        ago = self._clock.now() - self._clock.monotonic()
+        for client, at in starts:
+            self._starts.setdefault(client, deque()).append(min(at - ago, self._clock.monotonic()))
 
     def admit(self, client: str) -> None:
         """Count a start; raises LimitReached, with the seconds after which another is possible, when it is too many."""

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from muster.app.muster import Muster
+from muster.app.pool.driver import PoolDriver
 from muster.app.serving.limits import QueueCaps
 from muster.domain.errors import Conflict, MusterError
 from muster.domain.ids import RunId
-from muster.domain.run import Run
-from muster.settings.sections import PoolSection
 
 HOOK_SECONDS = 5.0  # for which hooks that are at work are waited for at the end
+LOOK_SECONDS = 2.0  # between two looks for what changes with time only
 RETENTION_SECONDS = 3600.0  # between two looks for runs that are too old
 
 
@@ -24,37 +25,52 @@ class Service:
         on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
         on_note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._muster, self._on_note = muster, on_note
-        settings = muster.settings
-        caps = QueueCaps(per_client=settings.serve.jobs_per_client, battles=settings.serve.battles)
-        self._worker = muster.worker(
-            most=settings.serve.runs, on_end=self._tell_hooks, on_error=on_error, admits=caps.admits
-        )
-        has_slots = bool(settings.slots) or settings.pool != PoolSection()
-        self._pool = muster.pool.driver(on_end=self._tell_hooks, on_error=on_error) if has_slots else None
-        self._hooks: set[asyncio.Task[None]] = set()
+        self._muster, self._on_note, self._on_error = muster, on_note, on_error
+        serve = muster.settings.serve
+        caps = QueueCaps(per_client=serve.jobs_per_client, battles=serve.battles)
+        self._worker = muster.worker(most=serve.runs, on_error=on_error, caps=caps)
+        self._pool: PoolDriver | None = None
+        self._closing = asyncio.Event()
 
     async def drive(self) -> None:
         """Drive runs and tasks until closed; those that are let go of can be resumed."""
-        retention = asyncio.ensure_future(self._forget_old())
+        await self._muster.hooks.prepare()
+        beside: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(work) for work in (self._forget_old(), self._tell_hooks())
+        ]
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._worker.serve())
-                if self._pool is not None:
+                if self._muster.pool.is_declared:
                     group.create_task(self._drive_pool())
-            if self._hooks:
-                await asyncio.wait(self._hooks, timeout=HOOK_SECONDS)
+            beside.append(asyncio.ensure_future(self._tell_due()))
+            await asyncio.wait(beside[1:], timeout=HOOK_SECONDS)
         finally:
-            for task in (retention, *self._hooks):
+            for task in beside:
                 task.cancel()
+            await asyncio.wait(beside)
 
     async def _drive_pool(self) -> None:
-        if self._pool is None:
-            return
-        try:
-            await self._pool.serve()
-        except Conflict as error:
-            self._on_note(f"tasks are left to another process: {error.message}")
+        """Drive the pool whenever no other process does; a pool that was drained is left alone."""
+        first = True
+        while not self._closing.is_set():
+            if first or await self._muster.pool.may_be_driven():
+                self._pool = self._muster.pool.driver(on_error=self._on_error)
+                try:
+                    await self._pool.serve()
+                except Conflict as error:
+                    self._on_note(f"tasks are left to another process: {error.message}")
+                self._pool = None
+            first = False
+            await self._look_again()
+
+    async def _look_again(self) -> None:
+        """Wait for a moment, or until closed."""
+        closing = asyncio.ensure_future(self._closing.wait())
+        change = asyncio.ensure_future(self._muster.clock.sleep(LOOK_SECONDS))
+        await asyncio.wait({closing, change}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (closing, change):
+            task.cancel()
 
     async def _forget_old(self) -> None:
         """Delete what ended longer ago than the settings say, again and again."""
@@ -66,19 +82,22 @@ class Service:
                 self._on_note(f"old runs could not be deleted: {error.message}")
             await self._muster.clock.sleep(RETENTION_SECONDS)
 
-    def _tell_hooks(self, run: Run) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell(run))
-        self._hooks.add(task)
-        task.add_done_callback(self._hooks.discard)
+    async def _tell_hooks(self) -> None:
+        """Tell hooks of what has ended, until closed; what is left then is told by the next server."""
+        while self._muster.hooks.is_declared and not self._closing.is_set():
+            if not await self._tell_due():
+                await self._muster.hooks.wait(LOOK_SECONDS)
 
-    async def _tell(self, run: Run) -> None:
+    async def _tell_due(self) -> int:
         try:
-            await self._muster.hooks.tell(run)
+            return await self._muster.hooks.tell_due(self._worker.driving, self._on_note)
         except MusterError as error:
-            self._on_note(f"a hook about run {run.id} failed: {error.message}")
+            self._on_note(f"hooks could not be told: {error.message}")
+            return 0
 
     def close(self) -> None:
         """Take nothing new."""
+        self._closing.set()
         self._worker.close()
         if self._pool is not None:
             self._pool.close()

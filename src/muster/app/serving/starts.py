@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from muster.app.muster import Muster
-from muster.app.serving.limits import StartRate
+from muster.app.serving.limits import WINDOW, StartRate
 from muster.domain.run import Run, User
 
 
@@ -24,6 +24,7 @@ class Starts:
     def __init__(self, muster: Muster) -> None:
         self._muster = muster
         self._rate = StartRate(muster.clock, muster.settings.serve.starts_per_minute)
+        self._recalled = False
         self._keys = KeyLocks()
 
     async def start(self, user: User, begin: Callable[[Muster], Awaitable[Run]]) -> RequestedRun:
@@ -39,8 +40,15 @@ class Starts:
             known = await acting.runs.requested()
             if known is not None:
                 return RequestedRun(run=known, known=True)
+            await self._recall()
             self._rate.admit(user.request.client if user.request else "")
             return RequestedRun(run=await begin(acting), known=False)
+
+    async def _recall(self) -> None:
+        """Count what was started before this process, so that a restart gives nobody more."""
+        if not self._recalled:
+            self._recalled = True
+            self._rate.recall(await self._muster.runs.starts(WINDOW))
 
 
 def _held_names(user: User) -> Iterable[str]:

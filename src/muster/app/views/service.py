@@ -29,4 +29,5 @@ def audit_view(record: AuditRecord) -> dict[str, Any]:
         "action": record.action,
         "subject": record.subject,
         "request_id": record.request_id,
+        "outcome": record.outcome,
     }

@@ -45,6 +45,7 @@ from muster.store.base.pool import (
     POOL_LEVEL,
     PoolBudget,
     PoolControl,
+    PoolDriving,
     PoolRecord,
     PoolTable,
     SharedContext,
@@ -72,10 +73,14 @@ from muster.store.base.records import (
     StoreInspection,
 )
 from muster.store.base.runs import (
+    Announcement,
+    Announcements,
     BudgetBalances,
     Claim,
+    DrivenRuns,
     Leases,
     ProcessTable,
+    QueueTurn,
     RunCommands,
     RunControl,
     RunDeletion,
@@ -83,6 +88,7 @@ from muster.store.base.runs import (
     RunLists,
     RunPage,
     RunPages,
+    RunQueue,
     RunRelease,
     RunTable,
     WorkerTable,
@@ -93,6 +99,8 @@ from muster.store.base.totals import RunGroup, RunTotal, SlotGroup, StoreTotals,
 __all__ = [
     "POOL_LEVEL",
     "Advance",
+    "Announcement",
+    "Announcements",
     "AnswerTaking",
     "Attempt",
     "AuditRecord",
@@ -115,6 +123,7 @@ __all__ = [
     "Changes",
     "Claim",
     "Dismissal",
+    "DrivenRuns",
     "EventLog",
     "Events",
     "Journal",
@@ -123,6 +132,7 @@ __all__ = [
     "PartialTexts",
     "PoolBudget",
     "PoolControl",
+    "PoolDriving",
     "PoolRecord",
     "PoolTable",
     "ProcessTable",
@@ -130,6 +140,7 @@ __all__ = [
     "QuestionDriver",
     "QuestionOpening",
     "QuestionTable",
+    "QueueTurn",
     "Record",
     "ResultPage",
     "Reuser",
@@ -144,6 +155,7 @@ __all__ = [
     "RunLists",
     "RunPage",
     "RunPages",
+    "RunQueue",
     "RunRelease",
     "RunRestoration",
     "RunTable",
@@ -182,6 +194,14 @@ class Store(Protocol):
     @property
     def runs(self) -> RunTable:
         """The runs."""
+
+    @property
+    def queue(self) -> RunQueue:
+        """What waits for workers."""
+
+    @property
+    def announcements(self) -> Announcements:
+        """What hooks are to be told."""
 
     @property
     def commands(self) -> RunCommands:

@@ -107,7 +107,7 @@ class TaskRuns(Protocol):
 
 
 class PoolControl(Protocol):
-    """The pool itself. Creating it twice keeps the first; of several drivers the last one counts."""
+    """The pool itself. Creating it twice keeps the first."""
 
     async def pool(self) -> PoolRecord | None:
         """Return the pool; None when no task was ever submitted."""
@@ -118,8 +118,15 @@ class PoolControl(Protocol):
     def drain(self, until: float | None) -> Awaitable[None]:
         """Write that new work is refused, and until when tasks may go on; None: that it is taken again."""
 
-    def drive_pool(self, driver: Driver | None, until: float) -> Awaitable[None]:
-        """Write who drives the pool, and until when if nothing more is heard of it."""
+
+class PoolDriving(Protocol):
+    """Who drives the pool. Of several who begin at once one wins; whoever drives says so again and again."""
+
+    def drive_pool(self, driver: Driver, until: float, *, instead: Driver) -> Awaitable[bool]:
+        """Let a driver have the pool until a time; False when somebody else has it than the one it comes after."""
+
+    def leave_pool(self, driver: Driver) -> Awaitable[None]:
+        """Write that a driver drives the pool no more; of another one nothing changes."""
 
 
 class PoolBudget(Protocol):
@@ -145,5 +152,5 @@ class SharedContext(Protocol):
         """Forget a text; False when there is none."""
 
 
-class PoolTable(SlotTable, SlotAssignment, TaskRuns, PoolControl, PoolBudget, SharedContext, Protocol):
+class PoolTable(SlotTable, SlotAssignment, TaskRuns, PoolControl, PoolDriving, PoolBudget, SharedContext, Protocol):
     """The pool of this store."""

@@ -55,14 +55,21 @@ class AuditRecord:
     action: str
     subject: str  # what it was done to, such as the id of a run
     request_id: str
+    outcome: str = "unknown"  # "done", or the code of an error; unknown: the server ended before it knew
     seq: int = 0  # given by the store
 
 
 class AuditTable(Protocol):
-    """What users did through servers. Written by the edge after each start, review and cancel; never changed."""
+    """What users did through servers. Written before each start, review and cancel, and again with what came of it."""
 
-    def add(self, record: AuditRecord) -> Awaitable[None]:
-        """Remember what somebody did."""
+    def begin(self, record: AuditRecord) -> Awaitable[int]:
+        """Remember what somebody is about to do; returns its number."""
+
+    def end(self, seq: int, subject: str, outcome: str) -> Awaitable[None]:
+        """Remember to what it was done in the end, and what came of it."""
+
+    def withdraw(self, seq: int) -> Awaitable[None]:
+        """Forget what was refused before anything was done."""
 
     async def newest(self, before: int | None = None, limit: int = 100) -> Sequence[AuditRecord]:
         """Return records, the newest first; with `before` those with a lower number."""

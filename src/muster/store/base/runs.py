@@ -35,6 +35,15 @@ class RunRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """A run of which hooks are to be told."""
+
+    run: RunId
+    seq: int  # higher when the run has changed again
+    tries: int = 0  # how often it was taken before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
     """A page of runs, the newest first: of some states and workloads, of one user, older than a run."""
 
@@ -44,6 +53,49 @@ class RunPage:
     roots: bool = False  # without children
     before: tuple[float, str] | None = None  # when the last run of the page before was created, and its id
     limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueTurn:
+    """Whose turn it is: clients come one after the other, so that none with many runs keeps the others waiting."""
+
+    workloads: tuple[str, ...]
+    after: str = ""  # the client that had the turn before; empty: somebody at this machine
+    full: frozenset[str] = frozenset()  # clients whose runs have to wait
+    passed: frozenset[RunId] = frozenset()  # runs that are left alone
+
+
+class RunQueue(Protocol):
+    """The runs that wait for a worker. Read by workers; however many runs wait, one look costs the same."""
+
+    async def workloads(self) -> Sequence[str]:
+        """Return the workloads of runs that wait for a worker."""
+
+    async def next(self, turn: QueueTurn) -> Run | None:
+        """Return the oldest run of the client whose turn it is; None when no client has one that may be taken."""
+
+    async def starts(self, since: float) -> Sequence[tuple[str, float]]:
+        """Return the clients whose requests started runs after a time, and when, the oldest first."""
+
+
+class Announcements(Protocol):
+    """Runs that have ended, or wait for a person, and of which hooks are still to be told.
+
+    While hooks are `wanted`, the transaction that ends a run notes it here, in whichever process. A server `takes` what
+    is due for some time, tells the hook, and is `done` with it; what it was not done with by then is due again.
+    """
+
+    def want(self, wanted: bool) -> Awaitable[None]:
+        """Begin or end to note runs; at the end everything that was noted is forgotten."""
+
+    async def due(self, at: float, limit: int) -> Sequence[Announcement]:
+        """Return what is to be told now."""
+
+    def take(self, one: Announcement, at: float, until: float) -> Awaitable[bool]:
+        """Take what is due, until a time; False when another process was faster."""
+
+    def done(self, one: Announcement) -> Awaitable[None]:
+        """Forget what was told; a run that changed meanwhile stays to be told of."""
 
 
 class RunDirectory(Protocol):
@@ -67,7 +119,7 @@ class RunDirectory(Protocol):
 
 
 class RunLists(Protocol):
-    """Several runs at once: for lists that people see, for workers, and for the sweep over dead drivers."""
+    """Several runs at once: for lists that people see, and for workers."""
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs, of these states if any are named."""
@@ -80,6 +132,13 @@ class RunLists(Protocol):
 
     async def submitted(self, limit: int) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""
+
+
+class DrivenRuns(Protocol):
+    """The runs that somebody drives. Read by the sweep over dead drivers."""
+
+    async def driven(self) -> Sequence[Run]:
+        """Return the runs that have a driver, dead or alive."""
 
 
 class RunPages(Protocol):
@@ -99,7 +158,7 @@ class BudgetBalances(Protocol):
         """Return what budgets hold, with their caps; those that are not there are left out."""
 
 
-class RunTable(RunDirectory, RunLists, RunPages, BudgetBalances, Protocol):
+class RunTable(RunDirectory, RunLists, DrivenRuns, RunPages, BudgetBalances, Protocol):
     """The runs of this store and what they spent."""
 
 

@@ -51,6 +51,11 @@ UPDATE pools SET drain_until = :until WHERE name = :name
 -- name: drive_pool
 UPDATE pools SET driver_host = :host, driver_pid = :pid, driver_started = :started, driven_until = :until
 WHERE name = :name
+  AND (driver_pid IS NULL OR (driver_host = :host_before AND driver_pid = :pid_before AND driver_started = :started_before))
+
+-- name: leave_pool
+UPDATE pools SET driver_host = NULL, driver_pid = NULL, driver_started = NULL, driven_until = 0
+WHERE name = :name AND driver_host = :host AND driver_pid = :pid AND driver_started = :started
 
 -- name: select_task_runs
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,

@@ -44,6 +44,13 @@ LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.i
 WHERE runs.state = :state
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
+-- name: select_runs_with_driver
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
+WHERE runs.driver_pid IS NOT NULL
+
 -- name: select_roots
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain

@@ -86,18 +86,24 @@ async def lists_the_newest_run_of_each_task(store: Store) -> None:
 
 
 async def keeps_the_pool_and_its_driver(store: Store) -> None:
-    """Creating the pool twice keeps the first; the last driver counts; draining is remembered."""
+    """Creating the pool twice keeps the first; of several drivers one wins; draining is remembered."""
     assert await store.pool.pool() is None
     await store.pool.create_pool(NOW)
     await store.pool.create_pool(NOW + 9)
-    await store.pool.drive_pool(DRIVER, NOW + 15)
-    await store.pool.drive_pool(OTHER, NOW + 16)
+    won = await asyncio.gather(
+        store.pool.drive_pool(DRIVER, NOW + 15, instead=DRIVER), store.pool.drive_pool(OTHER, NOW + 15, instead=OTHER)
+    )
+    assert list(won) == [True, False]
+    assert await store.pool.drive_pool(DRIVER, NOW + 16, instead=DRIVER)
+    assert await store.pool.drive_pool(OTHER, NOW + 17, instead=DRIVER)  # which is known to be dead
+    assert not await store.pool.drive_pool(DRIVER, NOW + 18, instead=DRIVER)
+    await store.pool.leave_pool(DRIVER)
     await store.pool.drain(NOW + 60)
     found = await store.pool.pool()
     assert found is not None
-    assert (found.created_at, found.driver, found.driven_until) == (NOW, OTHER, NOW + 16)
+    assert (found.created_at, found.driver, found.driven_until) == (NOW, OTHER, NOW + 17)
     assert (found.draining, found.drain_until) == (True, NOW + 60)
-    await store.pool.drive_pool(None, 0.0)
+    await store.pool.leave_pool(OTHER)
     await store.pool.drain(None)
     found = await store.pool.pool()
     assert found is not None

@@ -8,7 +8,7 @@ from muster.domain.budget import Budgets, UserBudget
 from muster.domain.errors import Conflict
 from muster.domain.ids import RunId
 from muster.domain.run import NewRun, RunState, StartRequest
-from muster.store.base import AuditRecord, RunPage, Store
+from muster.store.base import AuditRecord, QueueTurn, RunPage, Store
 from muster.testing.stores.values import NOW, SECRET, Check, new_run, raises, stored
 
 
@@ -87,9 +87,9 @@ async def knows_which_runs_ended_before(store: Store) -> None:
 
 
 async def remembers_what_users_did(store: Store) -> None:
-    """The audit log gives the newest first, in pages, without secrets."""
+    """The audit log gives the newest first, in pages, without secrets; what was begun is there before it is done."""
     for number in range(3):
-        await store.audit.add(
+        await store.audit.begin(
             AuditRecord(
                 at=NOW + number,
                 user="ci" if number else None,
@@ -100,10 +100,55 @@ async def remembers_what_users_did(store: Store) -> None:
             )
         )
     newest = await store.audit.newest(limit=2)
-    assert [one.at for one in newest] == [NOW + 2, NOW + 1]
+    assert [(one.at, one.outcome) for one in newest] == [(NOW + 2, "unknown"), (NOW + 1, "unknown")]
     assert all(SECRET not in one.subject for one in newest)
     (oldest,) = await store.audit.newest(before=newest[-1].seq)
     assert (oldest.user, oldest.client, oldest.action, oldest.request_id) == (None, "10.0.0.1", "start", "r")
+    await store.audit.end(oldest.seq, f"run {SECRET}", "done")
+    await store.audit.withdraw(newest[0].seq)
+    second, first = await store.audit.newest()
+    assert (second.seq, first.outcome, SECRET in first.subject) == (newest[1].seq, "done", False)
+
+
+async def gives_clients_their_turns(store: Store) -> None:
+    """One run of a client after one of the next, the oldest first; a client with many runs hides nobody."""
+    for number, client in enumerate(("10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", None)):
+        request = None if client is None else StartRequest(client=client)
+        new = replace(new_run(f"run{number}", submitted=True), created_at=NOW + number, request=request)
+        await store.runs.create(new)
+    (workload,) = await store.queue.workloads()
+    turn, found = QueueTurn(workloads=(workload,)), list[str]()
+    while run := await store.queue.next(turn):
+        found.append(run.id)
+        client = run.request.client if run.request else ""
+        turn = replace(turn, after=client, passed=turn.passed | {run.id})
+    assert found == ["run0", "run3", "run4", "run1", "run2"]
+    held = await store.queue.next(QueueTurn(workloads=(workload,), full=frozenset({"10.0.0.1"})))
+    assert held is not None
+    assert held.id == "run3"
+    assert await store.queue.next(QueueTurn(workloads=("other",))) is None
+    assert await store.queue.starts(NOW + 1) == [("10.0.0.1", NOW + 2), ("10.0.0.2", NOW + 3)]
+
+
+async def notes_runs_that_have_ended_for_hooks(store: Store) -> None:
+    """While it is wanted, every end of a run is noted once, taken by one, and due again until somebody is done."""
+    for number in range(3):
+        await store.runs.create(new_run(f"run{number}"))
+    await store.commands.cancel(RunId("run0"), NOW)
+    await store.announcements.want(True)
+    await store.commands.cancel(RunId("run1"), NOW)
+    (one,) = await store.announcements.due(NOW, 10)
+    assert (one.run, one.tries) == ("run1", 0)
+    assert await store.announcements.take(one, NOW, NOW + 9)
+    assert not await store.announcements.take(one, NOW, NOW + 9)
+    assert not await store.announcements.due(NOW + 8, 10)
+    (again,) = await store.announcements.due(NOW + 9, 10)
+    assert (again.run, again.tries) == ("run1", 1)
+    await store.announcements.done(again)
+    assert not await store.announcements.due(NOW + 99, 10)
+    await store.commands.cancel(RunId("run2"), NOW)
+    await store.announcements.want(False)
+    assert not await store.announcements.due(NOW + 99, 10)
 
 
 CHECKS: tuple[Check, ...] = (
@@ -113,4 +158,6 @@ CHECKS: tuple[Check, ...] = (
     pages_through_runs,
     knows_which_runs_ended_before,
     remembers_what_users_did,
+    gives_clients_their_turns,
+    notes_runs_that_have_ended_for_hooks,
 )

@@ -1,0 +1,111 @@
+"""What waits in the database: runs for a worker, client after client, and endings that hooks are to be told of.
+
+Clients and workloads are found by seeks in one index, so a look costs the same however many runs wait.
+"""
+
+from collections.abc import Awaitable, Iterator, Sequence
+
+from muster.domain.ids import RunId
+from muster.domain.run import Run
+from muster.store import runs
+from muster.store.base import Announcement, QueueTurn
+from muster.store.queries import DatabaseConnection, first
+from muster.store.writer import Writer
+
+WANTED = "hooks"  # the trait that says that endings are noted
+
+
+class DatabaseQueue:
+    """The runs that wait for a worker."""
+
+    def __init__(self, reader: DatabaseConnection) -> None:
+        self._reader = reader
+
+    async def workloads(self) -> Sequence[str]:
+        """Return the workloads of runs that wait for a worker."""
+        found: list[str] = []
+        while row := first(self._reader.rows("next_due_workload", {"after": found[-1] if found else ""})):
+            found.append(row["workload"])
+        return found
+
+    async def next(self, turn: QueueTurn) -> Run | None:
+        """Return the oldest run of the client whose turn it is."""
+        clients = [_client(self._reader, turn, workload) for workload in turn.workloads]
+        found = [client for client in clients if client is not None]
+        if not found:
+            return None
+        chosen = min(found, key=lambda client: (client <= turn.after, client))
+        heads = [_head(self._reader, turn, workload, chosen) for workload in turn.workloads]
+        _, oldest = min(head for head in heads if head is not None)
+        return runs.get(self._reader, oldest)
+
+    async def starts(self, since: float) -> Sequence[tuple[str, float]]:
+        """Return the clients whose requests started runs after a time, and when."""
+        return [(row["client"], row["created_at"]) for row in self._reader.rows("select_starts", {"since": since})]
+
+
+def _client(database: DatabaseConnection, turn: QueueTurn, workload: str) -> str | None:
+    """Return the next client that has a run of a workload which may be taken."""
+    for client in _clients(database, workload, turn.after):
+        if client not in turn.full and _head(database, turn, workload, client) is not None:
+            return client
+    return None
+
+
+def _clients(database: DatabaseConnection, workload: str, after: str) -> Iterator[str]:
+    """Yield the clients that have runs of a workload: those behind a client, then those from the first one on."""
+    row = first(database.rows("next_due_client", {"workload": workload, "after": after}))
+    while row is not None:
+        yield row["client"]
+        row = first(database.rows("next_due_client", {"workload": workload, "after": row["client"]}))
+    row = first(database.rows("first_due_client", {"workload": workload}))
+    while row is not None and row["client"] <= after:
+        yield row["client"]
+        row = first(database.rows("next_due_client", {"workload": workload, "after": row["client"]}))
+
+
+def _head(database: DatabaseConnection, turn: QueueTurn, workload: str, client: str) -> tuple[float, RunId] | None:
+    """Return the oldest run of a client and workload that is not left alone, with when it was created."""
+    scope = {"workload": workload, "client": client, "limit": len(turn.passed) + 1}
+    rows = database.rows("select_due", scope)
+    return next(((row["created_at"], RunId(row["id"])) for row in rows if row["id"] not in turn.passed), None)
+
+
+class DatabaseAnnouncements:
+    """Runs of which hooks are still to be told."""
+
+    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def want(self, wanted: bool) -> None:
+        """Begin or end to note runs."""
+        known = bool(self._reader.rows("select_trait", {"name": WANTED}))
+        if known == wanted:
+            return
+
+        def work(database: DatabaseConnection) -> None:
+            if wanted:
+                database.execute("set_trait", {"name": WANTED, "value": ""})
+            else:
+                database.execute("delete_trait", {"name": WANTED, "value": ""})
+                database.execute("delete_announcements", {})
+
+        await self._writer.run(work)
+
+    async def due(self, at: float, limit: int) -> Sequence[Announcement]:
+        """Return what is to be told now."""
+        rows = self._reader.rows("select_announcements", {"at": at, "limit": limit})
+        return [Announcement(run=RunId(row["run_id"]), seq=row["seq"], tries=row["tries"]) for row in rows]
+
+    def take(self, one: Announcement, at: float, until: float) -> Awaitable[bool]:
+        """Take what is due, until a time."""
+        parameters = {"run_id": one.run, "seq": one.seq, "at": at, "until": until}
+        return self._writer.run(lambda db: db.execute("postpone_announcement", parameters) > 0)
+
+    def done(self, one: Announcement) -> Awaitable[None]:
+        """Forget what was told."""
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("delete_announcement", {"run_id": one.run, "seq": one.seq})
+
+        return self._writer.run(work)
