@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from muster.app.battles.battles import BattleEnding, BattleReport
+from muster.app.runs.follow import TextDelta
 from muster.app.runs.options import new_run
 from muster.app.views.battles import battle_event_view, decisions_view, messages_view
 from muster.battles.values import PLATEAU
@@ -324,6 +325,42 @@ async def test_what_a_model_thinks_is_in_no_message_and_no_event(tmp_path: Path)
         assert "SECRET PLAN" not in str(events)
         report = await home.muster.battles.report(found.run)
         assert not any(["SECRET PLAN" in await report.text(name) for name in report.formats])
+
+
+THINKER = """
+[agents.thinker]
+kind = "cli"
+command = ["sh", "-c", '''
+  echo '{"d": "<thi"}'
+  echo '{"d": "nk>SECRET"}'
+  echo '{"d": " PLAN</think>Hel"}'
+  while ! test -e seen; do sleep 0.1; done
+  echo '{"d": "lo"}'
+  echo '{"a": "<think>SECRET PLAN</think>Hello"}'
+''']
+output = "jsonl"
+delta = "$.d"
+answer = "$.a"
+ends = "$.a"
+budget_usd = 1.00
+"""
+
+
+async def test_what_a_model_thinks_is_not_shown_while_it_writes(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with battle_home(tmp_path, toml=THINKER) as home:
+        spec = home.spec("thinker", message_limit=1)
+        handle = await home.muster.battles.start(spec, on_delta=lambda _, text: heard.append(text))
+        told: list[str] = []
+        async with await home.muster.runs.follow(handle.id) as updates:
+            async for update in updates:
+                if isinstance(update, TextDelta):
+                    told.append(update.text)
+                    (tmp_path / "seen").touch()  # only now the agent goes on
+        assert told == ["Hel"]
+        assert "".join(heard).startswith("Hello")
+        assert "SECRET" not in "".join(heard)
+        assert (await home.muster.battles.messages(handle.id)).messages[-1].content == "Hello"
 
 
 REFUSED: Sequence[tuple[str, dict[str, Any], type[Exception], str]] = (

@@ -6,12 +6,20 @@ Messages and decisions are events that are told once, so that any process can re
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from muster.battles.judge import decision_of, judge_question
-from muster.battles.prompts import agent_request, counterpart_request, program_request, spoken
+from muster.battles.prompts import (
+    agent_request,
+    closes_unopened,
+    counterpart_request,
+    program_request,
+    spoken,
+    spoken_so_far,
+)
 from muster.battles.rules import FINAL, BattleStop, stop_after
 from muster.battles.spec import MOST_REPLIES, BattleSpec, read_spec
 from muster.battles.validators import ReplyValidator, ValidatorFinding, ValidatorKind, read_program, validate
@@ -59,6 +67,7 @@ class _Battle:
     messages: list[BattleMessage] = field(default_factory=list)
     history: list[tuple[BattleDecision, ...]] = field(default_factory=list)  # the decisions of each turn
     turn: int = 0
+    unopened: set[str] = field(default_factory=set)  # agents whose thinking is closed and never opened
 
     async def play(self) -> BattleStop:
         """Play turns until there is a reason to stop."""
@@ -77,8 +86,11 @@ class _Battle:
     async def _ask(self, agent: str, request: Request, role: Role) -> None:
         """Get the next message of a side; one that says nothing has no next message, and ends the battle."""
         side = "agent" if role is Role.ASSISTANT else "counterpart"
-        reply = await self.ctx.call(agent, request, key=f"turn/{self.turn:02}/{side}", stream=True)
+        shown = partial(spoken_so_far, unopened=agent in self.unopened)
+        reply = await self.ctx.call(agent, request, key=f"turn/{self.turn:02}/{side}", stream=True, shown=shown)
         said = spoken(reply.text)
+        if closes_unopened(reply.text):
+            self.unopened.add(agent)
         if reply.quality is Quality.EMPTY or not says_something(said):
             raise BattleFailed(
                 f"turn {self.turn}: the {side} {agent!r} gave an empty reply, so that the conversation cannot go on",
