@@ -1,5 +1,6 @@
 """Battles from their first message to each of their endings, with scripted sides and judges."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -371,6 +372,7 @@ REFUSED: Sequence[tuple[str, dict[str, Any], type[Exception], str]] = (
     ("time", {"timeout_secs": 0}, BadArgument, "more than 0 seconds"),
     ("field", {"colour": "red"}, BadArgument, "unknown key 'colour'"),
     ("pattern", {"validators": [{"kind": "regex", "pattern": "("}]}, BadArgument, "not a regular expression"),
+    ("patterns", {"validators": [{"kind": "regex", "pattern": "a" * 9000}] * 6}, BadArgument, "the maximum is 50,000"),
     ("schema", {"validators": [{"kind": "json_schema", "schema": {"type": 7}}]}, BadArgument, "not a JSON Schema"),
     ("validator", {"validators": [{"kind": "contains", "text": "a", "agent": "b"}]}, BadArgument, "means nothing"),
     ("plateau", {"goal": "", "judge": None, "plateau_turns": 2}, BadArgument, "needs a goal and a judge"),
@@ -386,6 +388,26 @@ async def test_what_cannot_be_played_is_refused_before_anything_is_stored(
         with pytest.raises(kind, match=words.replace("(", r"\(")):
             await home.play(home.spec(**given))
         assert await home.stored() == 0
+
+
+LARGE = {
+    "patterns": [{"kind": "regex", "pattern": f"(?i)x{n}" + "[a-zäöü]" * 300} for n in range(20)],
+    "schemas": [{"kind": "json_schema", "schema": {"title": str(n), "anyOf": [{}] * 300}} for n in range(20)],
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+async def test_large_validators_are_checked_while_everything_else_goes_on(tmp_path: Path, kind: str) -> None:
+    async with battle_home(tmp_path) as home:
+        checking = asyncio.create_task(home.muster.battles.check_validators(LARGE[kind]))
+        rounds = 0  # of the event loop
+        while not checking.done():
+            await asyncio.sleep(0)
+            rounds += 1
+        assert rounds > 20
+        await checking
+        found = await home.play(home.spec(validators=LARGE[kind], message_limit=1))
+        assert len(found.decisions) == 21
 
 
 async def test_the_judge_is_that_of_the_settings_or_the_small_model_of_the_provider(tmp_path: Path) -> None:

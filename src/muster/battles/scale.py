@@ -1,5 +1,6 @@
 """The workload of scale tests: many battles as child runs, then a revised prompt, and maybe the same goals with it."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,7 @@ class ScaleOutcome:
 @workload(SCALE, check=read_scale)
 async def scale(ctx: Context, spec: Any) -> Json:
     """Play all battles, propose a better prompt, and try it if that is wanted."""
-    wanted = read_scale(spec)
+    wanted = await asyncio.to_thread(read_scale, spec)  # as a battle does
     wrong = limit_flaw(wanted, ctx.limits)
     if wrong:
         raise BadArgument(wrong, suggestions=("the operator raises limits under [battles] in muster.toml",))

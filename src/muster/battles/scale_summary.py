@@ -1,5 +1,6 @@
 """A scale test summed up: counts, rates, turns, times and costs, recounted from the stored conversations."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -228,7 +229,7 @@ def _compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedCompa
 async def summarize_scale(store: Store, run: Run) -> ScaleReport:
     """Sum a scale test up; raises BadArgument for a run of another workload."""
     require_workload(run, SCALE, "scale test")
-    spec = read_scale(run.spec)
+    spec = await asyncio.to_thread(read_scale, run.spec)
     outcome = msgspec.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
     revision = None if outcome is None else outcome.revision
     again: tuple[PlannedBattle, ...] = ()

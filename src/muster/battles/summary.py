@@ -1,5 +1,6 @@
 """A battle summed up from the store: its conversation, its decisions, and what it came to."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from itertools import count as count_from
@@ -143,7 +144,7 @@ async def summarize_battle(store: Store, run: Run) -> BattleReport:
     require_workload(run, WORKLOAD, "battle")
     return BattleReport(
         run=run,
-        spec=read_spec(run.spec),
+        spec=await asyncio.to_thread(read_spec, run.spec),  # its validators may be large
         messages=tuple([one async for one in messages_of(store, run.id)]),
         decisions=tuple([one async for one in decisions_of(store, run.id)]),
     )

@@ -50,7 +50,8 @@ _CLOSING, _LONGEST_CLOSING = 6, 1500  # messages, and characters of each, that a
 @workload(WORKLOAD, check=read_spec)
 async def battle(ctx: Context, spec: Any) -> Json:
     """Let two sides talk until the goal is reached or something runs out."""
-    playing = _Battle(ctx=ctx, spec=read_spec(spec))
+    # In a thread: the patterns and schemas of a run that is resumed elsewhere are read anew, and may be large.
+    playing = _Battle(ctx=ctx, spec=await asyncio.to_thread(read_spec, spec))
     stop = await playing.play()
     closing = tuple((str(one.role), shorten(one.content, _LONGEST_CLOSING)) for one in playing.messages[-_CLOSING:])
     return msgspec.to_builtins(

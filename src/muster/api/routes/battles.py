@@ -31,6 +31,7 @@ async def start_battle(starter: Starter, response: Response, body: BattleBody) -
     """Start a battle."""
 
     async def begin(muster: Muster) -> RunHandle:
+        await muster.battles.check_validators(body.validators)
         return await muster.battles.submit(_battle(muster, body), _options(muster, body))
 
     return started_battle_view(await starter.start(response, "start battle", begin, run=body.client_id))
@@ -104,6 +105,7 @@ async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> 
 
     async def begin(muster: Muster) -> RunHandle:
         muster.library.require_agents([body.reviser])
+        await muster.battles.check_validators(body.validators)
         spec = muster.battles.scales.spec(
             _battle(muster, body),
             runs=body.run_count,

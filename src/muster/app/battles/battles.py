@@ -1,5 +1,6 @@
 """Battles: put together, started, followed, canceled and summed up. `Muster.battles`."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -116,6 +117,15 @@ class Battles:
         given["persona"] = given.get("persona") or self._own_persona(other, agent)
         given["people"] = [name for name in dict.fromkeys((agent, other)) if self._directory.is_person(name)]
         return read_spec(given)
+
+    async def check_validators(self, validators: Iterable[Mapping[str, Json]]) -> None:
+        """Raise BadArgument for validators with flaws, found in a thread: large patterns and schemas take a while.
+
+        What was found is remembered, so that a spec with the same validators is made at once.
+        """
+        listed = list(validators)
+        if listed:
+            await asyncio.to_thread(read_spec, {"agent": "?", "counterpart": "?", "validators": listed})
 
     def _default_judge(self, agent: str, models: Collection[str] | None, *, needed: bool) -> str:
         """Return who judges when nobody is named: the operator's choice, or the small model of the same provider."""
