@@ -390,7 +390,7 @@ async def test_what_cannot_be_played_is_refused_before_anything_is_stored(
         assert await home.stored() == 0
 
 
-LARGE = {
+LARGE: dict[str, list[dict[str, Any]]] = {
     "patterns": [{"kind": "regex", "pattern": f"(?i)x{n}" + "[a-zäöü]" * 300} for n in range(20)],
     "schemas": [{"kind": "json_schema", "schema": {"title": str(n), "anyOf": [{}] * 300}} for n in range(20)],
 }

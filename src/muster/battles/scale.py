@@ -25,6 +25,7 @@ from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.structured import ask_structured
 
+PLAYED_EVENT = "scale.played"  # a battle is over
 PLAYED = "/played"  # after the key of a battle: the step that remembers what became of it
 
 
@@ -71,6 +72,8 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
         return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
 
     found: Mapping[str, Json] = await ctx.step(f"{one.key}{PLAYED}", work)
+    told = {"number": one.number, "conversation": found["run"], "ending": found["ending"]}
+    await ctx.emit(f"{one.key}/told", PLAYED_EVENT, told)
     return msgspec.convert({"number": one.number, "key": one.key, **found}, PlayedBattle)
 
 

@@ -13,7 +13,7 @@ from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
-from muster.domain.run import Run
+from muster.domain.run import Run, state_after
 from muster.store.base import Attempt
 
 if TYPE_CHECKING:
@@ -244,21 +244,23 @@ def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence
 
 
 def event_view(event: Event) -> dict[str, Any]:
-    """Return an event as JSON."""
-    return {
+    """Return an event as JSON; one that tells a change of state has the new state."""
+    found = {
         "run": event.run,
         "seq": event.seq,
         "kind": event.kind,
         "at": moment(event.at),
         "data": dict(event.data),
     }
+    state = state_after(event.kind)
+    return found if state is None else found | {"state": str(state)}
 
 
-def events_view(run: Run, events: Sequence[Event], after: int) -> dict[str, Any]:
+def events_view(run: Run, events: Sequence[dict[str, Any]], after: int) -> dict[str, Any]:
     """Return a page of the events of a run as JSON; `next` is the number to ask for what follows after."""
     return {
-        "events": [event_view(event) for event in events],
-        "next": events[-1].seq if events else after,
+        "events": list(events),
+        "next": events[-1]["seq"] if events else after,
         "last_seq": run.last_seq,
         "state": str(run.state),
     }
