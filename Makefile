@@ -29,7 +29,7 @@ check:         ## style and types, and that every test can be collected
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace
-	$(BIN)/pytest -m chaos tests/chaos tests/engine --timeout 900
+	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare

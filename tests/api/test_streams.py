@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster.agents.http.sse import EventParser, ServerSentEvent
-from muster.app.views.battles import messages_view
+from muster.app.views.battles import battle_status_view, messages_view, scale_status_view
 from muster.client import ServiceClient, ServiceUpdate
 from muster.domain.errors import NotFound
 
@@ -98,10 +98,9 @@ async def test_polling_gives_the_same_facts(tmp_path: Path) -> None:
         polled: list[ServiceUpdate] = []
         while page := await client.events(run, after=len(polled), limit=7):
             polled += page
-        told = [{**update.data} for update in streamed if not update.is_end]
-        states = [one.pop("state") for one in told if "state" in one]
+        told = [update.data for update in streamed if not update.is_end]
         assert [update.data for update in polled] == told
-        assert states == ["queued", "running", "completed"]
+        assert [one["state"] for one in told if "state" in one] == ["queued", "running", "completed"]
         whole = (await client.get(run)).data
         end = streamed[-1].data
         assert {name: whole[name] for name in end if name in whole} == {
@@ -329,3 +328,27 @@ async def test_the_messages_of_a_battle_are_told_as_polling_gives_them(tmp_path:
         assert [update.data for update in updates if update.name == "message"] == polled["messages"]
         assert len(polled["messages"]) == 4
         assert [update.seq for update in updates] == [*range(1, len(updates)), len(updates) - 1]
+
+
+async def test_the_status_of_battles_and_scale_tests_is_told_as_polling_gives_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, client), server.opened() as m:
+        battle = m.battles.spec("sim/echo", "sim/echo", user_message="hello", message_limit=2)
+        for run, view, poll in (
+            ((await m.battles.submit(battle)).id, battle_status_view, m.battles.status),
+            ((await m.battles.scales.submit(m.battles.scales.spec(battle, runs=3, concurrency=1))).id,
+             scale_status_view, m.battles.scales.status),
+        ):  # fmt: skip
+            live = await everything(client, run)
+            wanted = view(await poll(run))
+            told = [update.data for update in live if update.name in ("status", "end")]
+            assert {name: told[-1][name] for name in wanted} == wanted  # of `end`
+            assert {name: told[-2][name] for name in wanted} == wanted
+            assert all(set(wanted) <= set(one) for one in told)
+            assert told[0]["progress"] == 0
+            assert [one["progress"] for one in told] == sorted(one["progress"] for one in told)
+            again = [update.data for update in await everything(client, run) if update.name in ("status", "end")]
+            assert again == told
+            polled = [update.data for update in await client.events(run) if "state" in update.data]
+            assert polled == told[:-1]
+        assert [one["completed"] for one in told] == [0, 0, 1, 2, 3, 3, 3]
+        assert [len(one["conversationIds"]) for one in told][0::6] == [0, 3]

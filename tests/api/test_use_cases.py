@@ -228,6 +228,8 @@ NO_ROUTE = {
 # What commands do in another way: they start runs in their own process, and show by other use cases.
 NO_COMMAND = {
     "battles.cancel": "muster runs cancel",
+    "battles.check_validators": "muster battle checks them with its spec: nobody else waits for it",
+    "battles.standing": "of streams; muster runs watch shows the events themselves",
     "battles.scales.cancel": "muster runs cancel",
     "battles.scales.result": "muster report",
     "battles.scales.spec": "muster scale makes it from its options",

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muster.battles.judge import judge_question
-from muster.battles.prompts import OPENING, agent_request, counterpart_request, spoken
+from muster.battles.prompts import OPENING, agent_request, counterpart_request, spoken, spoken_so_far
 from muster.battles.rules import is_plateau, is_reached, stop_after
 from muster.battles.scale_spec import MOST_CONCURRENT, MOST_RUNS, ScaleSpec, limit_flaw, read_scale, stored_scale
 from muster.battles.scale_summary import PairedComparison
@@ -158,10 +160,43 @@ def test_each_side_sees_the_conversation_from_its_own_place() -> None:
         ("\n<think>a plan", ""),
         ("Hello <think>x</think>", "Hello <think>x</think>"),
         ("Hello.", "Hello."),
+        ("a plan</think>\n\nHello.", "Hello."),
+        ("a plan </think> Hello.", "Hello."),
+        ("<think>a</think>\n<think>b</think>\nHello.", "Hello."),
+        ("a </think> b </think> Hello.", "Hello."),
+        ("<think>a</think> b </think> Hello.", "Hello."),
+        ("Hello, write <think> and </think>.", "Hello, write <think> and </think>."),
     ],
 )
 def test_what_is_thought_before_a_message_is_no_part_of_it(text: str, said: str) -> None:
     assert spoken(text) == said
+
+
+SAID_TEXT = st.text(alphabet="h <>/\n", max_size=20).filter(lambda text: "<t" not in text and "</t" not in text)
+THOUGHTS = st.lists(st.text(alphabet="T <>/\n", max_size=12), max_size=3)
+
+
+@given(SAID_TEXT, THOUGHTS)
+def test_of_a_reply_that_is_being_written_nothing_is_shown_but_what_it_says(said: str, thoughts: list[str]) -> None:
+    text = "".join(f"<think>{one}</think>\n" for one in thoughts) + said
+    shown = [spoken_so_far(text[:end]) for end in range(len(text) + 1)]
+    final = spoken(text)
+    assert "T" not in final + "".join(shown)
+    assert all(final.startswith(one) for one in shown)
+    assert [len(one) for one in shown] == sorted(len(one) for one in shown)
+    assert final.removeprefix(shown[-1]).strip() in ("", "<", "</")  # which may have become a tag
+
+
+@given(SAID_TEXT.map(str.lstrip), st.text(alphabet="T \n", max_size=12))
+def test_thinking_that_is_only_closed_is_taken_back_and_not_shown_again_to_those_who_know_it(
+    said: str, thought: str
+) -> None:
+    text = f"{thought}</think>{said}"
+    closed = len(thought) + len("</think>")
+    assert not any("T" in spoken_so_far(text[:end]) for end in range(closed, len(text) + 1))
+    assert not any("T" in spoken_so_far(text[:end], unopened=True) for end in range(len(text) + 1))
+    assert not any("</" in spoken_so_far(text[:end]) for end in range(closed))
+    assert spoken_so_far(text + "h") == spoken(text + "h")
 
 
 def test_a_spec_is_stored_without_what_is_as_usual_and_read_back() -> None:

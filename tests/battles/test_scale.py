@@ -57,7 +57,17 @@ async def test_every_figure_of_a_report_is_a_recount_of_the_stored_conversations
         assert len(view["samples"]) == 2
 
 
-async def test_ten_battles_end_within_their_timeouts(tmp_path: Path) -> None:
+async def test_ten_battles_end_with_results_within_their_timeouts(tmp_path: Path) -> None:
+    async with battle_home(tmp_path) as home:
+        spec = home.muster.battles.scales.spec(home.spec(timeout_secs=60), runs=10, reviser="")
+        found = await home.measure(spec, timeout=120.0)
+        assert (found.run.state, found.counts["goal"], found.ok) == (RunState.COMPLETED, 10, True)
+        assert [(one.run.timeout, one.turns, len(one.messages), len(one.decisions)) for one in found.reports] == [
+            (60.0, 3, 6, 4)
+        ] * 10
+
+
+async def test_battles_whose_time_is_over_are_counted_and_the_test_ends(tmp_path: Path) -> None:
     async with battle_home(tmp_path) as home:
         battle = home.spec("sim/slow", message_limit=3, timeout_secs=0.3, judge="judge")
         spec = home.muster.battles.scales.spec(battle, runs=10, reviser="")

@@ -1,5 +1,6 @@
 """Battles from their first message to each of their endings, with scripted sides and judges."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from muster.app.battles.battles import BattleEnding, BattleReport
+from muster.app.runs.follow import TextDelta
 from muster.app.runs.options import new_run
 from muster.app.views.battles import battle_event_view, decisions_view, messages_view
 from muster.battles.values import PLATEAU
@@ -326,6 +328,42 @@ async def test_what_a_model_thinks_is_in_no_message_and_no_event(tmp_path: Path)
         assert not any(["SECRET PLAN" in await report.text(name) for name in report.formats])
 
 
+THINKER = """
+[agents.thinker]
+kind = "cli"
+command = ["sh", "-c", '''
+  echo '{"d": "<thi"}'
+  echo '{"d": "nk>SECRET"}'
+  echo '{"d": " PLAN</think>Hel"}'
+  while ! test -e seen; do sleep 0.1; done
+  echo '{"d": "lo"}'
+  echo '{"a": "<think>SECRET PLAN</think>Hello"}'
+''']
+output = "jsonl"
+delta = "$.d"
+answer = "$.a"
+ends = "$.a"
+budget_usd = 1.00
+"""
+
+
+async def test_what_a_model_thinks_is_not_shown_while_it_writes(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with battle_home(tmp_path, toml=THINKER) as home:
+        spec = home.spec("thinker", message_limit=1)
+        handle = await home.muster.battles.start(spec, on_delta=lambda _, text: heard.append(text))
+        told: list[str] = []
+        async with await home.muster.runs.follow(handle.id) as updates:
+            async for update in updates:
+                if isinstance(update, TextDelta):
+                    told.append(update.text)
+                    (tmp_path / "seen").touch()  # only now the agent goes on
+        assert told == ["Hel"]
+        assert "".join(heard).startswith("Hello")
+        assert "SECRET" not in "".join(heard)
+        assert (await home.muster.battles.messages(handle.id)).messages[-1].content == "Hello"
+
+
 REFUSED: Sequence[tuple[str, dict[str, Any], type[Exception], str]] = (
     ("agent", {"agent": "nobody"}, BadConfiguration, "unknown agent 'nobody'"),
     ("judge", {"judge": "nobody"}, BadConfiguration, "unknown agent 'nobody'"),
@@ -334,6 +372,7 @@ REFUSED: Sequence[tuple[str, dict[str, Any], type[Exception], str]] = (
     ("time", {"timeout_secs": 0}, BadArgument, "more than 0 seconds"),
     ("field", {"colour": "red"}, BadArgument, "unknown key 'colour'"),
     ("pattern", {"validators": [{"kind": "regex", "pattern": "("}]}, BadArgument, "not a regular expression"),
+    ("patterns", {"validators": [{"kind": "regex", "pattern": "a" * 9000}] * 6}, BadArgument, "the maximum is 50,000"),
     ("schema", {"validators": [{"kind": "json_schema", "schema": {"type": 7}}]}, BadArgument, "not a JSON Schema"),
     ("validator", {"validators": [{"kind": "contains", "text": "a", "agent": "b"}]}, BadArgument, "means nothing"),
     ("plateau", {"goal": "", "judge": None, "plateau_turns": 2}, BadArgument, "needs a goal and a judge"),
@@ -349,6 +388,26 @@ async def test_what_cannot_be_played_is_refused_before_anything_is_stored(
         with pytest.raises(kind, match=words.replace("(", r"\(")):
             await home.play(home.spec(**given))
         assert await home.stored() == 0
+
+
+LARGE: dict[str, list[dict[str, Any]]] = {
+    "patterns": [{"kind": "regex", "pattern": f"(?i)x{n}" + "[a-zäöü]" * 300} for n in range(20)],
+    "schemas": [{"kind": "json_schema", "schema": {"title": str(n), "anyOf": [{}] * 300}} for n in range(20)],
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+async def test_large_validators_are_checked_while_everything_else_goes_on(tmp_path: Path, kind: str) -> None:
+    async with battle_home(tmp_path) as home:
+        checking = asyncio.create_task(home.muster.battles.check_validators(LARGE[kind]))
+        rounds = 0  # of the event loop
+        while not checking.done():
+            await asyncio.sleep(0)
+            rounds += 1
+        assert rounds > 20
+        await checking
+        found = await home.play(home.spec(validators=LARGE[kind], message_limit=1))
+        assert len(found.decisions) == 21
 
 
 async def test_the_judge_is_that_of_the_settings_or_the_small_model_of_the_provider(tmp_path: Path) -> None:

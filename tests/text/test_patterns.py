@@ -56,11 +56,23 @@ def test_many_places_share_the_time_of_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["x" * (LONGEST + 1), "((x{1000}){1000}){1000}", "x{100000000}", "x{99999999999999999999}"]
+    "pattern",
+    [
+        "x" * (LONGEST + 1),
+        "((x{1000}){1000}){1000}",
+        "x{100000000}",
+        "x{99999999999999999999}",
+        "(?:" * 90 + "a" + ")+" * 90,
+    ],
 )
 def test_a_pattern_that_would_eat_the_memory_is_refused(pattern: str) -> None:
     with pytest.raises(BadArgument, match="too large"):
         compile_pattern(pattern)
+
+
+def test_repeats_that_follow_each_other_are_not_nested() -> None:
+    compile_pattern("(?:ab)+[(]" * 40 + r"\(+" * 40)
+    compile_pattern("((a)+b)+")
 
 
 def test_the_same_pattern_is_read_once() -> None:

@@ -1,12 +1,15 @@
 """Server-sent events: frames, each encoded once for all watchers, and the response that sends them."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 import msgspec
 from fastapi.responses import StreamingResponse
 
 from muster.app import Muster
+from muster.app.battles.battles import Standing
 from muster.app.runs.follow import Resync, ResyncReason, RunEnd, RunUpdate, RunWatcher
 from muster.app.views.stream import update_view
 from muster.domain.entry import Event
@@ -21,6 +24,7 @@ HEARTBEAT = b": heartbeat\n\n"
 OPENING = b"retry: %d\n\n" % RETRY_MS
 MOST_FRAMES, MOST_FRAME_BYTES = 4_096, 16 * 1024 * 1024
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+Stood = Callable[[Event | RunEnd], Awaitable[Standing | None]]  # returns how a run stood after an update
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _NUMBER = re.compile(r"[0-9]{1,30}", re.ASCII)
 
@@ -34,9 +38,9 @@ def frame(name: str, data: bytes, id_: int | None = None) -> bytes:
     return b"%bevent: %b\n%b\n" % (number, name.encode("ascii"), lines)
 
 
-def update_frame(update: RunUpdate) -> bytes:
+def update_frame(update: RunUpdate, standing: Standing | None = None) -> bytes:
     """Return an update as bytes; what can be asked for again has the number of its event as id."""
-    name, view = update_view(update)
+    name, view = update_view(update, standing)
     return frame(name, msgspec.json.encode(view), _id_of(update))
 
 
@@ -55,17 +59,29 @@ class FrameCache:
         self._most, self._most_bytes = most, most_bytes
         self._frames: dict[tuple[object, ...], bytes] = {}
         self._bytes = 0
+        self._locks: dict[tuple[object, ...], asyncio.Lock] = {}  # of the frames that are being made
 
-    def of(self, update: RunUpdate) -> bytes:
+    def of(self, update: RunUpdate, standing: Standing | None = None) -> bytes:
         """Return the frame of an update."""
         key = _key(update)
         found = self._frames.get(key)
         if found is None:
-            found = self._frames[key] = update_frame(update)
+            found = self._frames[key] = update_frame(update, standing)
             self._bytes += len(found)
             while len(self._frames) > self._most or (self._bytes > self._most_bytes and len(self._frames) > 1):
                 self._bytes -= len(self._frames.pop(next(iter(self._frames))))
         return found
+
+    async def told(self, update: RunUpdate, stood: Stood) -> bytes:
+        """Return the frame of an update with how its run stood then, which one watcher asks for all."""
+        key = _key(update)
+        if key in self._frames or not isinstance(update, Event | RunEnd):
+            return self.of(update)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            try:
+                return self._frames.get(key) or self.of(update, await stood(update))
+            finally:
+                self._locks.pop(key, None)
 
 
 def _key(update: RunUpdate) -> tuple[object, ...]:
@@ -93,14 +109,14 @@ def accepts_stream(accept: str | None) -> bool:
 
 
 async def frames_of(
-    watcher: RunWatcher, cache: FrameCache, heartbeat: float = HEARTBEAT_SECONDS
+    watcher: RunWatcher, cache: FrameCache, stood: Stood, heartbeat: float = HEARTBEAT_SECONDS
 ) -> AsyncIterator[bytes]:
     """Yield the frames of a watcher until it is over; those that are there together are sent together."""
     yield OPENING
     while True:
         updates = await watcher.take(heartbeat)
         if updates:
-            yield b"".join([cache.of(update) for update in updates])
+            yield b"".join([await cache.told(update, stood) for update in updates])
         elif watcher.over:
             return
         else:
@@ -114,7 +130,7 @@ def stream_response(muster: Muster, cache: FrameCache, run: Run, after: int) -> 
         # Joined here and not before: what is not begun is never closed.
         try:
             async with await muster.runs.follow(run.id, after) as watcher:
-                async for part in frames_of(watcher, cache):
+                async for part in frames_of(watcher, cache, partial(muster.battles.standing, run)):
                     yield part
         except MusterError:
             return  # a run that was deleted, a disk that is full: whoever connects again is told in full

@@ -44,13 +44,39 @@ def counterpart_request(spec: BattleSpec, messages: Sequence[BattleMessage], tur
     )
 
 
-_THINKING = re.compile(r"\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
+OPENS, CLOSES = "<think>", "</think>"
+# Thinking before a message: between its tags, cut off, or only closed, where the server had opened it in the prompt.
+_THINKING = re.compile(r"\s*<think>.*?(?:</think>\s*|\Z)|(?:(?!<think>).)*?</think>\s*", re.DOTALL)
+_TAG_BEGUN = re.compile(r"<(?:/(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?)?\Z")  # the end of a text that may become </think>
 
 
 def spoken(text: str) -> str:
     """Return what a side says without what it thinks: some servers put that before it, between <think> and </think>."""
+    at = 0
+    while thought := _THINKING.match(text, at):
+        at = thought.end()
+    return text[at:]
+
+
+def spoken_so_far(text: str, *, unopened: bool = False) -> str:
+    """Return what can be shown of a reply that is being written: nothing that is thought, and no half of a tag.
+
+    Thinking that is only closed is known as such when its end comes, and what was shown is taken back then. With
+    `unopened`, for a side that was found to write so, nothing is shown before that end.
+    """
+    if unopened and CLOSES not in text:
+        return ""
+    said = spoken(text)
+    if OPENS.startswith(said.lstrip()[: len(OPENS)]):
+        return ""
+    begun = _TAG_BEGUN.search(said)
+    return said if begun is None else said[: begun.start()]
+
+
+def closes_unopened(text: str) -> bool:
+    """Return whether a reply begins with thinking that it closes and did not open."""
     thought = _THINKING.match(text)
-    return text if thought is None else text[thought.end() :]
+    return thought is not None and not text.lstrip().startswith(OPENS)
 
 
 _OTHER = {Role.USER: Role.ASSISTANT, Role.ASSISTANT: Role.USER}

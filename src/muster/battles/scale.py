@@ -1,5 +1,6 @@
 """The workload of scale tests: many battles as child runs, then a revised prompt, and maybe the same goals with it."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.structured import ask_structured
 
+PLAYED_EVENT = "scale.played"  # a battle is over
 PLAYED = "/played"  # after the key of a battle: the step that remembers what became of it
 
 
@@ -39,7 +41,7 @@ class ScaleOutcome:
 @workload(SCALE, check=read_scale)
 async def scale(ctx: Context, spec: Any) -> Json:
     """Play all battles, propose a better prompt, and try it if that is wanted."""
-    wanted = read_scale(spec)
+    wanted = await asyncio.to_thread(read_scale, spec)  # as a battle does
     wrong = limit_flaw(wanted, ctx.limits)
     if wrong:
         raise BadArgument(wrong, suggestions=("the operator raises limits under [battles] in muster.toml",))
@@ -70,6 +72,8 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
         return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
 
     found: Mapping[str, Json] = await ctx.step(f"{one.key}{PLAYED}", work)
+    told = {"number": one.number, "conversation": found["run"], "ending": found["ending"]}
+    await ctx.emit(f"{one.key}/told", PLAYED_EVENT, told)
     return msgspec.convert({"number": one.number, "key": one.key, **found}, PlayedBattle)
 
 

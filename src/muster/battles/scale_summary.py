@@ -1,19 +1,28 @@
 """A scale test summed up: counts, rates, turns, times and costs, recounted from the stored conversations."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from statistics import fmean, median
 
 import msgspec
 
 from muster.battles.revision import PromptRevision
-from muster.battles.scale import PLAYED, ScaleOutcome
+from muster.battles.scale import PLAYED, PLAYED_EVENT, ScaleOutcome
 from muster.battles.scale_spec import SCALE, PlannedBattle, ScaleSpec, plan_battles, plan_revised, read_scale
-from muster.battles.summary import BattleReport, BattleUsage, require_workload, summarize_battle
+from muster.battles.summary import (
+    BattleReport,
+    BattleUsage,
+    events_until,
+    require_workload,
+    summarize_battle,
+    unended,
+)
 from muster.battles.values import PLAYED as OWN_ENDS
 from muster.battles.values import BattleEnding
+from muster.domain.entry import Event
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
@@ -228,7 +237,7 @@ def _compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedCompa
 async def summarize_scale(store: Store, run: Run) -> ScaleReport:
     """Sum a scale test up; raises BadArgument for a run of another workload."""
     require_workload(run, SCALE, "scale test")
-    spec = read_scale(run.spec)
+    spec = await asyncio.to_thread(read_scale, run.spec)
     outcome = msgspec.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
     revision = None if outcome is None else outcome.revision
     again: tuple[PlannedBattle, ...] = ()
@@ -251,3 +260,22 @@ async def _scaled(store: Store, run: Run, plan: PlannedBattle) -> ScaledBattle:
         await store.runs.get(RunId(str(noted["run"]))) if noted else await store.reuser.newest_child(run.id, plan.key)
     )
     return ScaledBattle(plan=plan, report=None if child is None else await summarize_battle(store, child))
+
+
+async def scale_at(store: Store, run: Run, event: Event, state: RunState) -> ScaleReport:
+    """Sum a scale test up as it stood after one of its events: which battles were over, its own events tell."""
+    found = await summarize_scale(store, run)
+    if state in TERMINAL:
+        return found
+    over = {one.data["number"] async for one in events_until(store, run.id, event.seq) if one.kind == PLAYED_EVENT}
+    battles = tuple(one if one.plan.number in over else _unended(one, event.at) for one in found.battles)
+    return replace(found, run=unended(run, state), battles=battles)
+
+
+def _unended(battle: ScaledBattle, at: float) -> ScaledBattle:
+    """Return a battle as it was at a time before its end."""
+    report = battle.report
+    if report is None or report.run.created_at > at:
+        return replace(battle, report=None)
+    said = tuple(one for one in report.messages if one.created_at <= at)
+    return replace(battle, report=replace(report, run=unended(report.run, RunState.RUNNING), messages=said))

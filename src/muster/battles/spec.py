@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, ValidatorKind, validator_flaws
+from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, ValidatorKind, total_flaws, validator_flaws
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
@@ -106,7 +106,9 @@ def battle_flaws(spec: BattleSpec) -> Iterator[str]:
     yield from _number_flaws(spec)
     if len(spec.validators) > MOST_VALIDATORS:
         yield f"there are {len(spec.validators)} validators; the maximum is {MOST_VALIDATORS}"
-    for place, validator in enumerate(spec.validators):
+    else:
+        yield from total_flaws(spec.validators)
+    for place, validator in enumerate(spec.validators[:MOST_VALIDATORS]):
         yield from (f"validators[{place}]: {flaw}" for flaw in validator_flaws(validator))
 
 

@@ -1,13 +1,16 @@
 """A battle summed up from the store: its conversation, its decisions, and what it came to."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count as count_from
 
 import msgspec
 
 from muster.battles.spec import BattleSpec, read_spec
 from muster.battles.values import (
+    DECISION_EVENT,
+    MESSAGE_EVENT,
     PLATEAU,
     WORKLOAD,
     BattleDecision,
@@ -19,15 +22,16 @@ from muster.battles.values import (
     message_key,
 )
 from muster.domain.call import Role
-from muster.domain.entry import Entry
+from muster.domain.entry import Entry, Event
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, Run
+from muster.domain.run import TERMINAL, CallCounts, Run, RunState, Spent
 from muster.store.base import Store
 from muster.text.words import count
 
 MOST_MESSAGES = 500  # on one page
+_PAGE = 250  # events that are read at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +147,7 @@ async def summarize_battle(store: Store, run: Run) -> BattleReport:
     require_workload(run, WORKLOAD, "battle")
     return BattleReport(
         run=run,
-        spec=read_spec(run.spec),
+        spec=await asyncio.to_thread(read_spec, run.spec),  # its validators may be large
         messages=tuple([one async for one in messages_of(store, run.id)]),
         decisions=tuple([one async for one in decisions_of(store, run.id)]),
     )
@@ -185,3 +189,53 @@ async def decisions_of(store: Store, run: RunId) -> AsyncIterator[BattleDecision
 def _value(entry: Entry) -> dict[str, object]:
     found = dict(entry.value) if isinstance(entry.value, Mapping) else {}
     return found | {"created_at": entry.settled_at or entry.opened_at}
+
+
+async def events_until(store: Store, run: RunId, seq: int) -> AsyncIterator[Event]:
+    """Yield the events of a run up to a number."""
+    after = 0
+    while after < seq:
+        page = await store.events.read(run, after, _PAGE)
+        for event in page:
+            if event.seq <= seq:
+                yield event
+        after = page[-1].seq if page else seq
+
+
+async def battle_at(store: Store, run: Run, event: Event, state: RunState) -> BattleReport:
+    """Sum a battle up as it stood after one of its events, from that and those before it."""
+    if state in TERMINAL:
+        return await summarize_battle(store, run)
+    messages: list[BattleMessage] = []
+    decisions: list[BattleDecision] = []
+    costs: dict[object, int] = {}  # of each attempt, as it was booked last
+    done: set[object] = set()
+    started: float | None = None
+    async for one in events_until(store, run.id, event.seq):
+        if one.kind == MESSAGE_EVENT:
+            messages.append(msgspec.convert({**one.data, "created_at": one.at}, BattleMessage))
+        elif one.kind == DECISION_EVENT:
+            decisions.append(msgspec.convert({**one.data, "created_at": one.at}, BattleDecision))
+        elif one.kind == "run.started":
+            started = one.at
+        elif one.kind.startswith("call."):
+            costs[one.data.get("key"), one.data.get("attempt")] = int(one.data.get("cost") or 0)
+            if one.kind in ("call.done", "call.reused") or one.data.get("kept"):
+                done.add(one.data.get("key"))
+    before = replace(
+        unended(run, state),
+        started_at=started,
+        calls=CallCounts(done=len(done)),
+        spent=Spent(billed=Microdollars(sum(costs.values()))),
+    )
+    return BattleReport(
+        run=before,
+        spec=await asyncio.to_thread(read_spec, run.spec),
+        messages=tuple(messages),
+        decisions=tuple(decisions),
+    )
+
+
+def unended(run: Run, state: RunState) -> Run:
+    """Return a run as it was before its end."""
+    return replace(run, state=state, ended_at=None, ended_reason=None, error=None, result=None)

@@ -1,6 +1,6 @@
 """Validators: deterministic checks of a reply, which decide before any judge is asked. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -16,6 +16,7 @@ from muster.text.words import one_line
 
 MOST_VALIDATORS = 20
 _LARGEST_SCHEMA = 100_000  # bytes of JSON
+_MOST_PATTERNS = 50_000  # characters of all patterns together
 _LONGEST_TEXT = 10_000  # characters that are searched for
 _SHOWN = 60  # characters of a pattern in the name of its validator
 
@@ -80,6 +81,13 @@ def validator_flaws(validator: ReplyValidator) -> Iterator[str]:
     yield from _kind_flaws(validator)
     if validator.on_match is validator.on_miss:
         yield "on_match and on_miss are the same, so that it decides nothing"
+
+
+def total_flaws(validators: Sequence[ReplyValidator]) -> Iterator[str]:
+    """Yield what is too much of all validators together: each is compiled or checked before a battle begins."""
+    patterns = sum(len(one.pattern) for one in validators)
+    if patterns > _MOST_PATTERNS:
+        yield f"the patterns of all validators have {patterns:,} characters; the maximum is {_MOST_PATTERNS:,}"
 
 
 def _kind_flaws(validator: ReplyValidator) -> Iterator[str]:

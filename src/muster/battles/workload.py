@@ -6,12 +6,20 @@ Messages and decisions are events that are told once, so that any process can re
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from muster.battles.judge import decision_of, judge_question
-from muster.battles.prompts import agent_request, counterpart_request, program_request, spoken
+from muster.battles.prompts import (
+    agent_request,
+    closes_unopened,
+    counterpart_request,
+    program_request,
+    spoken,
+    spoken_so_far,
+)
 from muster.battles.rules import FINAL, BattleStop, stop_after
 from muster.battles.spec import MOST_REPLIES, BattleSpec, read_spec
 from muster.battles.validators import ReplyValidator, ValidatorFinding, ValidatorKind, read_program, validate
@@ -42,7 +50,8 @@ _CLOSING, _LONGEST_CLOSING = 6, 1500  # messages, and characters of each, that a
 @workload(WORKLOAD, check=read_spec)
 async def battle(ctx: Context, spec: Any) -> Json:
     """Let two sides talk until the goal is reached or something runs out."""
-    playing = _Battle(ctx=ctx, spec=read_spec(spec))
+    # In a thread: the patterns and schemas of a run that is resumed elsewhere are read anew, and may be large.
+    playing = _Battle(ctx=ctx, spec=await asyncio.to_thread(read_spec, spec))
     stop = await playing.play()
     closing = tuple((str(one.role), shorten(one.content, _LONGEST_CLOSING)) for one in playing.messages[-_CLOSING:])
     return msgspec.to_builtins(
@@ -59,6 +68,7 @@ class _Battle:
     messages: list[BattleMessage] = field(default_factory=list)
     history: list[tuple[BattleDecision, ...]] = field(default_factory=list)  # the decisions of each turn
     turn: int = 0
+    unopened: set[str] = field(default_factory=set)  # agents whose thinking is closed and never opened
 
     async def play(self) -> BattleStop:
         """Play turns until there is a reason to stop."""
@@ -77,8 +87,11 @@ class _Battle:
     async def _ask(self, agent: str, request: Request, role: Role) -> None:
         """Get the next message of a side; one that says nothing has no next message, and ends the battle."""
         side = "agent" if role is Role.ASSISTANT else "counterpart"
-        reply = await self.ctx.call(agent, request, key=f"turn/{self.turn:02}/{side}", stream=True)
+        shown = partial(spoken_so_far, unopened=agent in self.unopened)
+        reply = await self.ctx.call(agent, request, key=f"turn/{self.turn:02}/{side}", stream=True, shown=shown)
         said = spoken(reply.text)
+        if closes_unopened(reply.text):
+            self.unopened.add(agent)
         if reply.quality is Quality.EMPTY or not says_something(said):
             raise BattleFailed(
                 f"turn {self.turn}: the {side} {agent!r} gave an empty reply, so that the conversation cannot go on",

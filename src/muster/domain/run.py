@@ -29,6 +29,20 @@ DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
 TRACEBACK = "traceback"  # of what a workload raised, in the error of its run
 FAILURES = frozenset({RunState.FAILED, RunState.TIMEOUT})
 
+# The state that a run has after the event `run.NAME`.
+_TOLD: Mapping[str, RunState] = {f"run.{state}": state for state in RunState} | {
+    "run.created": RunState.QUEUED,
+    "run.started": RunState.RUNNING,
+    "run.resumed": RunState.RUNNING,
+    "run.canceling": RunState.RUNNING,
+}
+
+
+def state_after(kind: str) -> RunState | None:
+    """Return the state of a run after an event of a kind; None for an event about something else."""
+    return _TOLD.get(kind)
+
+
 _NEXT: Mapping[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELED}),
     RunState.RUNNING: TERMINAL | {RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED},

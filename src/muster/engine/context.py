@@ -124,6 +124,7 @@ class Context:
         timeout: float | None = None,
         stream: bool = False,
         on_delta: OnDelta | None = None,
+        shown: Callable[[str], str] | None = None,
         dispatch: str | None = None,
         known: bool = False,
         allowance: Allowance | None = None,
@@ -133,8 +134,9 @@ class Context:
         """Ask an agent, or run a command; answered once and paid once, however often the run is resumed.
 
         With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; an answer that does not
-        fit is kept, and raises BadOutput without being asked again. `dispatch` sends this call "live" or in a "batch",
-        whatever the run does with its others. `known` takes a reply or a failure that this run or the one it comes from
+        fit is kept, and raises BadOutput without being asked again. While a reply is written, its text so far is
+        told, or what `shown` makes of it. `dispatch` sends this call "live" or in a "batch", whatever the run does with
+        its others. `known` takes a reply or a failure that this run or the one it comes from
         remembers, and raises ReplayMiss when there is none. `final_failures` are codes of failures that are not tried
         again when the run is resumed: once recorded, they are raised as RecordedFailure. What comes into an `inbox`
         reaches an agent at work that can be told more, and the prompt of whoever is asked again after an attempt that
@@ -150,6 +152,7 @@ class Context:
             timeout=timeout,
             on_delta=listener,
             stream=stream,
+            shown=shown,
             mode=dispatch,
             known=known,
             allowance=allowance,

@@ -67,11 +67,26 @@ def _spell(escape: re.Match[str]) -> str:
 def _require_size(pattern: str) -> None:
     groups = prod(_largest(count) for count in _GROUP_COUNT.findall(pattern))
     single = max((_largest(count) for count in _COUNT.findall(pattern)), default=1)
-    if len(pattern) > LONGEST or groups * single * len(pattern) > _LARGEST:
+    if len(pattern) > LONGEST or groups * single * 2 ** _repeats_nested(pattern) * len(pattern) > _LARGEST:
         raise BadArgument(
             f"the pattern {pattern[:80]!r} is too large",
             suggestions=("use smaller repeat counts, or split the pattern",),
         )
+
+
+_NESTING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\()|(\)(?:\+|\{\d*,\})?)", re.DOTALL)
+
+
+def _repeats_nested(pattern: str) -> int:
+    """Return how deep groups that repeat without end are nested: the compiler writes each of them out twice."""
+    depths = [0]
+    for found in _NESTING.finditer(pattern):
+        if found[1]:
+            depths.append(0)
+        elif found[2] and len(depths) > 1:
+            inner = depths.pop() + (len(found[2]) > 1)
+            depths[-1] = max(depths[-1], inner)
+    return max(depths)
 
 
 def _largest(count: tuple[str, str]) -> int:

@@ -31,6 +31,7 @@ async def start_battle(starter: Starter, response: Response, body: BattleBody) -
     """Start a battle."""
 
     async def begin(muster: Muster) -> RunHandle:
+        await muster.battles.check_validators(body.validators)
         return await muster.battles.submit(_battle(muster, body, body.goal), muster.runs.options(**body.options()))
 
     return started_battle_view(await starter.start(response, "start battle", begin, body))
@@ -101,6 +102,7 @@ async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> 
     """Start a scale test; the operator's limits hold for its battles and how many are played at a time."""
 
     async def begin(muster: Muster) -> RunHandle:
+        await muster.battles.check_validators(body.validators)
         muster.library.require_agents([body.reviser, *body.agent_ids])
         goals = [BattleGoal(goal=g.goal, persona=g.persona, user_message=g.user_message) for g in body.goals]
         spec = muster.battles.scales.spec(

@@ -10,6 +10,7 @@ from muster.api.dependencies import Opened, needs
 from muster.api.sse import MEDIA_TYPE, FrameCache, accepts_stream, last_event_id, stream_response
 from muster.app import Muster
 from muster.app.views.runs import events_view
+from muster.app.views.stream import told_view
 
 router = APIRouter(tags=["streams"])
 READ = [needs("read")]
@@ -65,4 +66,6 @@ async def list_events(
     run = await muster.runs.find(run_id)
     if streaming.wanted:
         return stream_response(muster, streaming.frames, run, streaming.last or after)
-    return JSONResponse(events_view(run, await muster.runs.events(run.id, after, limit), after))
+    events = await muster.runs.events(run.id, after, limit)
+    told = [told_view(event, await muster.battles.standing(run, event)) for event in events]
+    return JSONResponse(events_view(run, told, after))

@@ -1,5 +1,6 @@
 """Battles: put together, started, followed, canceled and summed up. `Muster.battles`."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,15 +10,20 @@ from muster.app.backend import Backend
 from muster.app.battles.scales import Scales
 from muster.app.costs import Quoter, Quoting
 from muster.app.reports import RunReport, report_of_battle
+from muster.app.runs.follow import RunEnd
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.battles.judge import judge_question
 from muster.battles.prompts import agent_request, counterpart_request, program_request
+from muster.battles.scale import PLAYED_EVENT
+from muster.battles.scale_spec import SCALE
+from muster.battles.scale_summary import ScaleReport, scale_at, summarize_scale
 from muster.battles.spec import BattleSpec, read_spec, stored
 from muster.battles.summary import (
     MOST_MESSAGES,
     BattleReport,
+    battle_at,
     decisions_of,
     messages_of,
     require_workload,
@@ -36,8 +42,9 @@ from muster.battles.values import (
 )
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
+from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, NotFound
-from muster.domain.run import Dispatch, Mode, Run
+from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
 
@@ -54,6 +61,7 @@ __all__ = [
     "GoalVerdict",
     "MessagePage",
     "ReplyValidator",
+    "Standing",
 ]
 
 SMALL_MODELS = {  # by provider, for judges that nobody named
@@ -68,6 +76,9 @@ class MessagePage:
 
     messages: tuple[BattleMessage, ...]
     next_seq: int
+
+
+Standing = BattleReport | ScaleReport
 
 
 class Battles:
@@ -116,6 +127,15 @@ class Battles:
         given["persona"] = given.get("persona") or self._own_persona(other, agent)
         given["people"] = [name for name in dict.fromkeys((agent, other)) if self._directory.is_person(name)]
         return read_spec(given)
+
+    async def check_validators(self, validators: Iterable[Mapping[str, Json]]) -> None:
+        """Raise BadArgument for validators with flaws, found in a thread: large patterns and schemas take a while.
+
+        What was found is remembered, so that a spec with the same validators is made at once.
+        """
+        listed = list(validators)
+        if listed:
+            await asyncio.to_thread(read_spec, {"agent": "?", "counterpart": "?", "validators": listed})
 
     def _default_judge(self, agent: str, models: Collection[str] | None, *, needed: bool) -> str:
         """Return who judges when nobody is named: the operator's choice, or the small model of the same provider."""
@@ -196,6 +216,22 @@ class Battles:
     async def status(self, reference: str) -> BattleReport:
         """Return how a battle stands: its messages, decisions, usage and cost, from the store."""
         return await summarize_battle(self._store, await self.find(reference))
+
+    async def standing(self, run: Run, update: Event | RunEnd) -> Standing | None:
+        """Return how a battle or scale test stood after an update that tells of it; None for any other update.
+
+        From the events up to that one, so that it is the same whenever it is asked for.
+        """
+        if run.workload not in (WORKLOAD, SCALE):
+            return None
+        if isinstance(update, RunEnd):
+            summarize = summarize_battle if run.workload == WORKLOAD else summarize_scale
+            return await summarize(self._store, update.run)
+        told = RunState.RUNNING if update.kind == PLAYED_EVENT else state_after(update.kind)
+        if told is None:
+            return None
+        now = await self._runs.find(run.id)
+        return await (battle_at if run.workload == WORKLOAD else scale_at)(self._store, now, update, told)
 
     async def messages(self, reference: str, since_seq: int = 0, limit: int = 50) -> MessagePage:
         """Return the messages after a number, at most so many."""

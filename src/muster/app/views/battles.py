@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from muster.app.battles.battles import DECISION_EVENT, MESSAGE_EVENT, MessagePage
+from muster.app.battles.battles import DECISION_EVENT, MESSAGE_EVENT, MessagePage, Standing
 from muster.battles.reports.json_report import (
     battle_json,
     battle_status_json,
@@ -59,6 +59,13 @@ def battle_event_view(event: Event) -> tuple[str, dict[str, Any]] | None:
     if message is not None:
         return "message", message_json(message)
     return None if decision is None else ("decision", decision_json(decision))
+
+
+def standing_view(standing: Standing | None) -> dict[str, Any]:
+    """Return how a battle or scale test stands, the same as its status; nothing for any other run."""
+    if standing is None:
+        return {}
+    return battle_status_json(standing) if isinstance(standing, BattleReport) else scale_status_json(standing)
 
 
 def started_scale_view(run: Run) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
-from muster.domain.run import TRACEBACK, Run
+from muster.domain.run import TRACEBACK, Run, state_after
 from muster.store.base import Attempt
 
 if TYPE_CHECKING:
@@ -245,26 +245,28 @@ def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence
 
 
 def event_view(event: Event, *, local: bool = False) -> dict[str, Any]:
-    """Return an event as JSON; the process that drives and tracebacks are told to users of this machine only."""
+    """Return an event as JSON, with the state if it tells a new one; the process that drives and tracebacks are told to users of this machine only."""
     data = dict(event.data)
     if not local and event.kind.startswith("run."):
         data.pop("driver", None)
         if isinstance(error := data.get("error"), Mapping):
             data["error"] = {name: error[name] for name in error if name != TRACEBACK}
-    return {
+    found = {
         "run": event.run,
         "seq": event.seq,
         "kind": event.kind,
         "at": moment(event.at),
         "data": data,
     }
+    state = state_after(event.kind)
+    return found if state is None else found | {"state": str(state)}
 
 
-def events_view(run: Run, events: Sequence[Event], after: int) -> dict[str, Any]:
+def events_view(run: Run, events: Sequence[dict[str, Any]], after: int) -> dict[str, Any]:
     """Return a page of the events of a run as JSON; `next` is the number to ask for what follows after."""
     return {
-        "events": [event_view(event) for event in events],
-        "next": events[-1].seq if events else after,
+        "events": list(events),
+        "next": events[-1]["seq"] if events else after,
         "last_seq": run.last_seq,
         "state": str(run.state),
     }

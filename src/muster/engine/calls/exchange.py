@@ -1,7 +1,7 @@
 """The exchange with an agent: on the wire and back, whoever cancels meanwhile. Step 4 of the call path."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -133,22 +133,26 @@ def read_answer(wire: Wire, agent: str, seconds: float, allowed: float) -> Reply
 
 
 SECONDS_BETWEEN = 1.0
+Shown = Callable[[str], str]  # what is told of the text so far
 
 
 class Partial:
     """Collects the text of one attempt and stores it at most once a second, also when nothing follows for a while."""
 
-    def __init__(self, events: Events, run: RunId, key: str, clock: Clock, on_delta: OnDelta | None) -> None:
+    def __init__(
+        self, events: Events, run: RunId, key: str, clock: Clock, on_delta: OnDelta | None, shown: Shown | None = None
+    ) -> None:
         self._events, self._run, self._key = events, run, key
-        self._clock, self._on_delta = clock, on_delta
+        self._clock, self._on_delta, self._shown = clock, on_delta, shown
         self._parts: list[str] = []
+        self._told = ""  # to the listener, where not everything is shown
         self._timer: asyncio.Task[None] | None = None
 
     def __call__(self, delta: str) -> None:
         """Take over some text."""
         self._parts.append(delta)
         if self._on_delta is not None:
-            self._on_delta(delta)
+            self._on_delta(delta if self._shown is None else self._added())
         if self._timer is None:
             self._timer = asyncio.get_running_loop().create_task(self._store_soon())
 
@@ -161,7 +165,16 @@ class Partial:
         await self._clock.sleep(SECONDS_BETWEEN)
         self._timer = None
         # Not awaited: a lost partial is no loss, and the writer keeps the order.
-        self._events.put_partial(self._run, self._key, "".join(self._parts), self._clock.now())
+        self._events.put_partial(self._run, self._key, self._text(), self._clock.now())
+
+    def _text(self) -> str:
+        text = "".join(self._parts)
+        return text if self._shown is None else self._shown(text)
+
+    def _added(self) -> str:
+        """Return what a listener is told next; what is taken back it has heard already."""
+        before, self._told = self._told, self._text()
+        return self._told.removeprefix(before)
 
 
 class Exchange:
@@ -242,7 +255,7 @@ class Exchange:
     def _partial(self, asking: CallState) -> Partial | None:
         if not asking.streams:
             return None
-        return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta)
+        return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta, asking.shown)
 
     def _read(self, asking: CallState, started: Started, wire: Wire) -> Reply | WireError | None:
         """Read what an exchange came to; one that never left gets its money back."""

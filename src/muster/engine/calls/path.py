@@ -15,7 +15,7 @@ answer that arrived is always settled.
 """
 
 import asyncio
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -113,6 +113,7 @@ class CallPath:
         timeout: float | None = None,
         on_delta: OnDelta | None = None,
         stream: bool = False,
+        shown: Callable[[str], str] | None = None,
         mode: str | None = None,
         known: bool = False,
         allowance: Allowance | None = None,
@@ -123,7 +124,7 @@ class CallPath:
         if self.halt.error is not None:
             await self.halt.admit()
         asking = self._asking(agent, request, key, timeout)
-        asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
+        asking.on_delta, asking.streams, asking.shown = on_delta, stream or on_delta is not None, shown
         asking.part = self._part(allowance)
         asking.final_failures = final_failures
         asking.inbox = inbox

@@ -98,6 +98,7 @@ class CallState:
     part: Level | None = None  # a budget of its own, below those of the run
     on_delta: OnDelta | None = None
     streams: bool = False
+    shown: Callable[[str], str] | None = None  # what is told of the text so far
     final_failures: Collection[str] = ()  # codes of those that are not tried again
     inbox: CallInbox | None = None  # what reaches the agent while it works
     attempts: int = 0  # made so far, by older drivers too
