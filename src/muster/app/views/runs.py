@@ -245,7 +245,7 @@ def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence
 
 
 def event_view(event: Event, *, local: bool = False) -> dict[str, Any]:
-    """Return an event as JSON, with the state if it tells a new one; the process that drives and tracebacks are told to users of this machine only."""
+    """Return an event as JSON, with the new state if it tells one; machine details are for local users only."""
     data = dict(event.data)
     if not local and event.kind.startswith("run."):
         data.pop("driver", None)
