@@ -28,7 +28,7 @@ from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
-from muster.engine.driven_run import DayCaps
+from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import KillPoints
 from muster.engine.workload import Workloads
@@ -172,6 +172,7 @@ async def house(
     policy: RetryPolicy | None = None,
     timeouts: Timeouts | None = None,
     day_cap: int | None = None,
+    call_cap: Microdollars | None = None,
     driver: Driver | None = None,
     batches: MemoryBatches | None = None,
     patience: Patience | None = None,
@@ -221,7 +222,7 @@ async def house(
     )
     workloads = Workloads()
     cap = None if day_cap is None else Microdollars(day_cap)
-    engine = Engine(services, workloads=workloads, driver=driver, day_caps=DayCaps(all=cap))
+    engine = Engine(services, workloads=workloads, driver=driver, caps=BudgetCaps(day=cap, call=call_cap))
     try:
         yield House(store, engine, workloads, clock)
     finally:

@@ -73,6 +73,22 @@ async def test_a_budget_too_small_for_one_call_is_told_with_the_numbers(tmp_path
         assert "up to $0.10" in message
 
 
+async def test_a_call_that_can_cost_more_than_one_may_is_not_sent(tmp_path: Path) -> None:
+    async def both(ctx: Context, spec: Any) -> Json:
+        await ctx.call("small", "hi", key="small")
+        return (await ctx.call("large", "hi", key="large")).text
+
+    small, large = echo(most=100_000), echo(most=100_001)
+    async with house(tmp_path, small=small, large=large, call_cap=Microdollars(100_000)) as h:
+        run = await h.drive(both)
+        assert (run.state, run.ended_reason) == (RunState.FAILED, "budget")
+        assert (len(small.asked), len(large.asked)) == (1, 0)
+        error = run.error or {}
+        assert error["message"] == "the call can cost up to $0.100001, and call_usd is $0.10"
+        assert "raise call_usd in muster.toml" in error["suggestions"]
+        await check_books(h.store, run.id)
+
+
 async def test_the_day_holds_over_all_runs(tmp_path: Path) -> None:
     async with house(tmp_path, a=echo(cost=60, most=100), day_cap=200) as h:
         first = await h.drive(all_at_once, spec=2)

@@ -92,8 +92,10 @@ def test_where_the_home_is_named_only_the_configuration_is_looked_for(tmp_path: 
 
 
 def test_budgets_are_read_exactly(tmp_path: Path) -> None:
-    settings = load_settings(folder=write(tmp_path, "[budget]\nrun_usd = 5.00\nday_usd = 0.1\n"), environment={})
-    assert (settings.run_cap, settings.day_cap) == (5_000_000, 100_000)
+    settings = load_settings(
+        folder=write(tmp_path, "[budget]\nrun_usd = 5.00\nday_usd = 0.1\ncall_usd = 0.5\n"), environment={}
+    )
+    assert (settings.run_cap, settings.day_cap, settings.call_cap) == (5_000_000, 100_000, 500_000)
 
 
 @pytest.mark.parametrize(

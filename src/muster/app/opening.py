@@ -29,7 +29,7 @@ from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
-from muster.engine.driven_run import DayCaps
+from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.settings import Settings, load_settings
@@ -202,8 +202,8 @@ def _assemble(
     """Make the engine, and the application layer above it."""
     workloads = project_workloads(settings)
     users = {one.name: from_usd(f"{one.day_usd:.6f}") for one in settings.tokens if one.day_usd is not None}
-    day_caps = DayCaps(all=settings.day_cap, users=users)
-    engine = Engine(services, workloads=workloads, driver=driver, day_caps=day_caps, limits=settings.workload_limits)
+    caps = BudgetCaps(day=settings.day_cap, call=settings.call_cap, users=users)
+    engine = Engine(services, workloads=workloads, driver=driver, caps=caps, limits=settings.workload_limits)
     backend = Backend(
         settings=settings,
         store=services.store,

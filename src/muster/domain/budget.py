@@ -9,6 +9,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
 
 DECLARE = "set the maximum cost of a call of this agent: budget_usd in muster.toml"
+CALL = "call"  # the level of a single call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +132,8 @@ class Refused:
     @property
     def message(self) -> str:
         """Return which limit refused the call, with the amounts."""
+        if self.level == CALL:
+            return f"the call can cost up to {show_usd(self.most)}, and call_usd is {show_usd(self.cap)}"
         return (
             f"budget {_named(self.level)} does not cover this call: {show_usd(self.settled)} of {show_usd(self.cap)} "
             f"is spent, and the call can cost up to {show_usd(self.most)}"
@@ -140,8 +143,9 @@ class Refused:
     def error(self) -> BudgetExhausted:
         """Return what stops a run that cannot pay for its next call."""
         less = "lower the most that a call can cost: max_tokens of a model, budget_usd of another agent"
-        day = ("raise day_usd in muster.toml",) if self.level.startswith(("day:", "user:")) else ()
-        return BudgetExhausted(self.message, level=self.level, suggestions=(*day, less))
+        key = "call_usd" if self.level == CALL else "day_usd" if self.level.startswith(("day:", "user:")) else ""
+        more = (f"raise {key} in muster.toml",) if key else ()
+        return BudgetExhausted(self.message, level=self.level, suggestions=(*more, less))
 
 
 def _named(level: str) -> str:

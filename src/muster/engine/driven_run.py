@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from muster.domain.budget import Budgets, Excess, Level, UserBudget, overdraft, run_level
+from muster.domain.budget import CALL, Budgets, Excess, Level, Refused, UserBudget, overdraft, run_level
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import KeyReused, NotFound, Overdraft, RecordedFailure, ReplayMiss, StopRun
 from muster.domain.ids import BatchId, RunId
-from muster.domain.money import Microdollars
+from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
 from muster.engine.clock import Activity, Clock
 from muster.store.base import Store
@@ -144,10 +144,11 @@ async def inheritance_of(store: Store, run: Run) -> Inheritance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DayCaps:
-    """What a day may cost as the settings of this process say: all runs together, and those of each user."""
+class BudgetCaps:
+    """What calls may cost as the settings of this process say: all of a day, those of each user, and a single one."""
 
-    all: Microdollars | None = None
+    day: Microdollars | None = None
+    call: Microdollars | None = None
     users: Mapping[str, Microdollars] = field(default_factory=dict)
 
     def user(self, budget: UserBudget | None) -> UserBudget | None:
@@ -158,9 +159,15 @@ class DayCaps:
 class Levels:
     """Gives the levels that count now; the day changes under a run that goes on past midnight (UTC)."""
 
-    def __init__(self, runs: tuple[Level, ...], day_cap: Microdollars | None, user: UserBudget | None = None) -> None:
+    def __init__(
+        self,
+        runs: tuple[Level, ...],
+        day_cap: Microdollars | None,
+        user: UserBudget | None = None,
+        call_cap: Microdollars | None = None,
+    ) -> None:
         """Take the levels of runs, that of the lineage first."""
-        self.runs = runs
+        self.runs, self.call_cap = runs, call_cap
         self._day_cap, self._user = day_cap, user
         self._day = -1
         self._levels: tuple[Level, ...] = ()
@@ -175,6 +182,11 @@ class Levels:
             self._day, self._levels = day, tuple(sorted(everything, key=lambda level: level.id))
         return self._levels
 
+    def require_call(self, most: Microdollars) -> None:
+        """Raise BudgetExhausted for a call that can cost more than a single one may."""
+        if self.call_cap is not None and most > self.call_cap:
+            raise Refused(level=CALL, cap=self.call_cap, settled=NOTHING, most=most).error
+
     @property
     def lineage(self) -> Level:
         """The budget that the run shares with those it is resumed as."""
@@ -183,8 +195,8 @@ class Levels:
     @property
     def capped(self) -> bool:
         """Return whether any level has a cap."""
-        days = (self._day_cap, self._user and self._user.day_cap)
-        return any(cap is not None for cap in (*(level.cap for level in self.runs), *days))
+        others = (self.call_cap, self._day_cap, self._user and self._user.day_cap)
+        return any(cap is not None for cap in (*(level.cap for level in self.runs), *others))
 
 
 async def budgets_of(store: Store, run: Run) -> Budgets:
@@ -202,14 +214,15 @@ async def budgets_of(store: Store, run: Run) -> Budgets:
     return Budgets(lineage=run_level(run.id), above=tuple(above))
 
 
-async def levels_of(store: Store, run: Run, caps: DayCaps) -> Levels:
+async def levels_of(store: Store, run: Run, caps: BudgetCaps) -> Levels:
     """Return the levels of a run; where no day cap is set here, the one it was created under holds."""
     budgets = await budgets_of(store, run)
     names = tuple(dict.fromkeys((budgets.lineage, run_level(run.id), *budgets.above)))
     balances = await store.runs.balances(names)
     known = {name: balance.cap for name, balance in balances.items()}
     runs = tuple(Level(id=name, cap=known.get(name), in_ledger=True) for name in names)
-    return Levels(runs, budgets.day_cap if caps.all is None else caps.all, caps.user(budgets.user))
+    day_cap = budgets.day_cap if caps.day is None else caps.day
+    return Levels(runs, day_cap, caps.user(budgets.user), caps.call)
 
 
 async def overdraft_of(store: Store, run: RunId, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:

@@ -30,7 +30,7 @@ from muster.engine.children import Children
 from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Leave, Listener
-from muster.engine.driven_run import DayCaps, DrivenRun, budgets_of, inheritance_of, levels_of
+from muster.engine.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, RunRelease
@@ -54,13 +54,13 @@ class Engine:
         *,
         workloads: WorkloadSource,
         driver: Driver,
-        day_caps: DayCaps,
+        caps: BudgetCaps,
         limits: Mapping[str, int] | None = None,
     ) -> None:
         self._with = services
         self._workloads = workloads
         self._driver = driver
-        self._day_caps = day_caps
+        self._caps = caps
         self._limits = limits or {}  # that workloads hold, by name
         self._drives: dict[RunId, Drive] = {}
         self._canceling: set[asyncio.Task[None]] = set()
@@ -72,7 +72,7 @@ class Engine:
 
     async def create(self, new: NewRun, user: UserBudget | None = None) -> Run:
         """Store a run, under a budget of its own and that of its user unless it says another; nothing drives it yet."""
-        budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._day_caps.all, user=user)
+        budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._caps.day, user=user)
         return await self._with.store.runs.create(replace(new, budgets=budgets))
 
     async def budgets_of(self, run: Run) -> Budgets:
@@ -276,7 +276,7 @@ class Engine:
 
     async def _take(self, run: Run, attached: Mapping[str, Json]) -> DrivenRun:
         """Claim a run; what it counts under and comes from is read before."""
-        levels = await levels_of(self._with.store, run, self._day_caps)
+        levels = await levels_of(self._with.store, run, self._caps)
         inheritance = await inheritance_of(self._with.store, run)
         claim = await self._begin(run)
         return DrivenRun(

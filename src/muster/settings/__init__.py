@@ -61,6 +61,7 @@ class Settings:
     agents: Mapping[str, AgentSection] = field(default_factory=dict)
     run_cap: Microdollars | None = None
     day_cap: Microdollars | None = None
+    call_cap: Microdollars | None = None
     imports: tuple[str, ...] = ()
     verify: VerifySection = field(default_factory=VerifySection)
     pool: PoolSection = field(default_factory=PoolSection)
@@ -166,6 +167,7 @@ def load_settings(
         agents=configuration.agents,
         run_cap=None if budget.run_usd is None else from_usd(budget.run_usd),
         day_cap=None if budget.day_usd is None else from_usd(budget.day_usd),
+        call_cap=None if budget.call_usd is None else from_usd(budget.call_usd),
         imports=configuration.workloads.import_,
         verify=configuration.verify,
         pool=configuration.pool,

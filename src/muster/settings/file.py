@@ -124,6 +124,7 @@ class BudgetSection(Strict, frozen=True, kw_only=True):
 
     run_usd: float | None = None
     day_usd: float | None = None
+    call_usd: float | None = None
 
 
 class WorkloadsSection(Strict, frozen=True, kw_only=True):

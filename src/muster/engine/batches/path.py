@@ -13,6 +13,7 @@ from muster.domain.entry import AttemptId, Entry, EntryState, Replied
 from muster.domain.entry import Outcome as AttemptOutcome
 from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, TryLater, WireError
 from muster.domain.ids import BatchId
+from muster.domain.money import Microdollars
 from muster.domain.observation import AttemptEnded, Observer
 from muster.domain.run import Fallback
 from muster.engine.batches.parked_calls import Outcome, Parked
@@ -108,6 +109,8 @@ class BatchPath:
 
     def _park(self, asking: CallState, batching: Batching) -> Awaitable[Outcome]:
         require_unicode(asking)
+        if self._levels.call_cap is not None:
+            self._levels.require_call(_most(asking, batching))
         attempt = self._attempt(asking, asking.attempts + 1)
         waiting = self._batcher.park(
             Parked(
@@ -150,7 +153,7 @@ class BatchPath:
         """Report a reply that cost more than was reserved for it."""
         if not self._guard.capped:
             return
-        most = batching.quote(asking.request, len(batching.encode(asking.request, True))).most
+        most = _most(asking, batching)
         if reply.cost > most:
             self._guard.add_excess(asking.key, reply.cost, most)
 
@@ -174,3 +177,8 @@ async def _then_look(waiting: Awaitable[Outcome]) -> Outcome:
     """Wait for a call of the run that this one comes from; its reply is then taken over from that run's journal."""
     await waiting
     return None
+
+
+def _most(asking: CallState, batching: Batching) -> Microdollars:
+    """Return the most that a call can cost in a batch."""
+    return batching.quote(asking.request, len(batching.encode(asking.request, True))).most

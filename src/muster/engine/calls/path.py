@@ -235,6 +235,7 @@ class CallPath:
     async def _attempt(self, asking: CallState) -> Reply | Again:
         """Steps 2 to 6, once; money that may still come back is waited for without holding a place."""
         quote = asking.agent.quote(asking.request)
+        self._levels.require_call(quote.most)
         began = self._with.clock.monotonic()
         in_turn = False
         while True:
