@@ -241,10 +241,11 @@ async def test_every_start_counts_in_the_limit(narrow: Served) -> None:
     app = narrow.app()
     token = {"authorization": f"Bearer {ADMIN}", **JSON}
     await ask(app, "post", "/api/ask", headers=token, body=json.dumps(BODIES["/api/ask"]).encode())
-    for method, path in documenting(429):
-        body = json.dumps(BODIES.get(path, {})).encode()
-        assert await ask(app, method, path, headers=token, body=body) == 429, (method, path)
-    assert len(documenting(429)) == len([1 for _, _, one in ROUTES if "202" in one["responses"]])
+    for method, path, operation in ROUTES:  # each of them refuses connections, which tests of the server provoke
+        if "202" in operation["responses"]:
+            body = json.dumps(BODIES.get(path, {})).encode()
+            assert await ask(app, method, path, headers=token, body=body) == 429, (method, path)
+    assert len(documenting(429)) == len(ROUTES)
 
 
 def test_every_route_has_a_shape_for_its_answer() -> None:

@@ -16,7 +16,7 @@ ERRORS = {
     409: "It is not in a state for this, or the idempotency key was used for another request.",
     413: "The body is too large.",
     415: "The body is not JSON.",
-    429: "Too many starts; retry-after says when another is possible.",
+    429: "Too many starts, connections or streams of this client; retry-after says when to try again.",
     431: "The headers are too large.",
     500: "Something unexpected happened in the server.",
     502: "An agent or a provider failed.",
@@ -79,15 +79,13 @@ def _complete(route: str, operation: dict[str, Any]) -> None:
 def errors_of(route: str, operation: dict[str, Any]) -> list[int]:
     """Return the errors that a route can answer with; those of the guards are the same for all."""
     method, _, path = route.partition(" ")
-    starts, writes = "202" in operation["responses"], method != "get"
+    writes = method != "get"
     names = {one["name"] for one in operation.get("parameters", ())}
     left_out = {
-        400: not (names or "requestBody" in operation),
         401: path == "/healthz",
         404: not ("{" in path or names & {"a", "run", "after"} or route in NAMING_ROUTES) or method == "put",
         409: not (writes or path.endswith(("/report", "/diff", "/progress"))),
         415: not writes,
-        429: not starts,
         502: route not in PROVIDER_ROUTES,
         504: path.endswith("/stream") or path.startswith("/api/stream/"),
     }
