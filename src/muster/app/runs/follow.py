@@ -85,6 +85,8 @@ class RunWatcher:
         self._first: list[RunUpdate] = []  # what it is given before anything else
         self._taken: deque[RunUpdate] = deque()  # by `take`, for the iterator
         self._waiter: asyncio.Future[None] | None = None
+        self._due = 0.0  # when whoever waits goes on without an update
+        self._alarm: asyncio.TimerHandle | None = None  # at that time or before it
         self._over = False
         if after > feed.known:
             self._seq = 0
@@ -113,6 +115,7 @@ class RunWatcher:
         """Stop following; whoever waits for an update goes on without one."""
         self._over = True
         self._feed.leave(self)
+        self._stop_alarm()
         self.wake()
 
     def wake(self) -> None:
@@ -181,15 +184,35 @@ class RunWatcher:
         """Wait until there may be something new; False when the time is over."""
         self._feed.require_reader()
         loop = asyncio.get_running_loop()
+        self._due = loop.time() + seconds
+        self._set_alarm(loop)
         self._waiter = loop.create_future()
-        timer = loop.call_later(seconds, self.wake)
-        due = timer.when()
         try:
             await self._waiter
         finally:
             self._waiter = None
-            timer.cancel()
-        return loop.time() < due
+        return loop.time() < self._due
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have an alarm at the latest when the time is over; one that comes before it is kept, and set again then.
+
+        A timer for each wait would cost as much as the wait.
+        """
+        if self._alarm is None or self._alarm.when() > self._due:
+            self._stop_alarm()
+            self._alarm = loop.call_at(self._due, self._on_alarm, loop)
+
+    def _on_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._alarm = None
+        if loop.time() >= self._due:
+            self.wake()
+        elif self._waiter is not None:
+            self._set_alarm(loop)
+
+    def _stop_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
 
 class RunFeed:
