@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ import msgspec
 
 import muster
 from muster.agents.http.sse import EventParser, ServerSentEvent
+from muster.domain.ids import RunId
 from muster.settings import load_settings
 
 BATTLES = 10
@@ -67,7 +68,7 @@ function = "sides:judge"
 class BenchWatcher:
     """What one watcher saw."""
 
-    run: str
+    run: RunId
     ids: list[int] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)  # from when an event was written to when it was here
     ended: bool = False
@@ -92,7 +93,7 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def watch(port: int, run: str, few: asyncio.Semaphore, connected: asyncio.Barrier) -> BenchWatcher:
+async def watch(port: int, run: RunId, few: asyncio.Semaphore, connected: asyncio.Barrier) -> BenchWatcher:
     """Follow a run to its end."""
     watcher, parser = BenchWatcher(run), EventParser()
     async with few:
@@ -163,7 +164,7 @@ async def follow_battles(folder: Path, pid: int, port: int, watchers: int) -> di
     return figures(seen, ends) | {"cpu": used, "connecting": before - opened}
 
 
-def figures(seen: Sequence[BenchWatcher], ends: dict[str, int]) -> dict[str, Any]:
+def figures(seen: Sequence[BenchWatcher], ends: Mapping[RunId, int]) -> dict[str, Any]:
     """Return how many events were delivered, to how many watchers all of them, and how late."""
     delays = sorted(delay for watcher in seen for delay in watcher.delays) or [0.0]
     return {

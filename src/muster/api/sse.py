@@ -61,6 +61,7 @@ class FrameCache:
         self._most, self._most_bytes = most, most_bytes
         self._frames: dict[tuple[object, ...], bytes] = {}
         self._bytes = 0
+        self._joined: tuple[Sequence[RunUpdate], bytes] = ((), b"")  # the last that were sent together
         self._locks: dict[tuple[object, ...], asyncio.Lock] = {}  # of the frames that are being made
 
     def of(self, update: RunUpdate, standing: Standing | None = None) -> bytes:
@@ -75,9 +76,10 @@ class FrameCache:
         return found
 
     async def joined(self, updates: Sequence[RunUpdate], stood: Stood) -> bytes:
-        """Return the frames of updates in one piece; those that are known cost a look each."""
-        known = [self._frames.get(_key(update)) for update in updates]
-        return b"".join([found or await self.told(update, stood) for found, update in zip(known, updates, strict=True)])
+        """Return the frames of updates in one piece; watchers that are given the same object share it."""
+        if self._joined[0] is not updates:
+            self._joined = (updates, b"".join([await self.told(update, stood) for update in updates]))
+        return self._joined[1]
 
     async def told(self, update: RunUpdate, stood: Stood) -> bytes:
         """Return the frame of an update with how its run stood then, which one watcher asks for all."""
@@ -120,10 +122,13 @@ class EventStreamResponse(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, muster: Muster, cache: FrameCache, run: Run, after: int) -> None:
+    def __init__(
+        self, muster: Muster, cache: FrameCache, run: Run, after: int, heartbeat: float = HEARTBEAT_SECONDS
+    ) -> None:
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._muster, self._cache, self._run, self._after = muster, cache, run, after
+        self._heartbeat = heartbeat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the head, then all that is told, then the end."""
@@ -144,7 +149,7 @@ class EventStreamResponse(Response):
         stood, part = partial(self._muster.battles.standing, self._run), OPENING
         while part:
             await send({"type": "http.response.body", "body": part, "more_body": True})
-            updates = await watcher.take(HEARTBEAT_SECONDS)
+            updates = await watcher.take(self._heartbeat)
             part = await self._cache.joined(updates, stood) or (b"" if watcher.over else HEARTBEAT)
 
 

@@ -20,7 +20,8 @@ from muster.store.base import Store
 
 MOST_BEHIND = 1_000  # updates that a watcher may be behind before it is dropped
 PAGE = 250  # events that are read at once; several pages fit between a watcher and the end of its patience
-REST_SECONDS = 0.02  # between two reads: what is written meanwhile is read together
+REST_SECONDS = 0.05  # between two reads: what is written meanwhile is read together
+PAGE_SECONDS = 0.02  # in which watchers take a page before the next
 LOOK_SECONDS = 1.0  # after which a run that tells nothing is looked at
 
 
@@ -141,7 +142,7 @@ class RunWatcher:
     ) -> None:
         self.close()
 
-    def _next(self) -> list[RunUpdate]:
+    def _next(self) -> Sequence[RunUpdate]:
         """Return what the feed has for this watcher; joins the feed as soon as it reaches back far enough."""
         if self._over:
             return []
@@ -158,10 +159,10 @@ class RunWatcher:
             self.close()
             return [Resync(run=self._feed.run, reason=ResyncReason.SLOW, after=self._seq)]
         updates, self._position = self._feed.updates_from(self._position), self._feed.end
-        return self._given([*updates, *joined])
+        return self._given((*updates, *joined) if joined else updates)
 
-    def _given(self, updates: Sequence[RunUpdate]) -> list[RunUpdate]:
-        """Leave out events that were given before, and note how far it is now."""
+    def _given(self, updates: Sequence[RunUpdate]) -> Sequence[RunUpdate]:
+        """Leave out events that were given before, and note how far it is now; all of them are the same object."""
         found: list[RunUpdate] = []
         for update in updates:
             if isinstance(update, Event):
@@ -171,9 +172,9 @@ class RunWatcher:
             found.append(update)
         if found and isinstance(found[-1], RunEnd):
             self.close()
-        return found
+        return updates if len(found) == len(updates) else found
 
-    async def _catch_up(self) -> list[RunUpdate]:
+    async def _catch_up(self) -> Sequence[RunUpdate]:
         """Read a page of the events that are older than those of the feed."""
         events = await self._store.events.read(self._feed.run, self._seq, PAGE)
         if not events:
@@ -228,6 +229,7 @@ class RunFeed:
         self._seq = self._left = max(0, run.last_seq - MOST_BEHIND // 2)  # of the last event read, and let go of
         self._store, self._sweep, self._on_leave = store, sweep, on_leave
         self._updates: deque[RunUpdate] = deque()
+        self._newest: tuple[RunUpdate, ...] = ()  # of them: the last that were read together
         self._written: Mapping[str, str] = {}
         self._watchers: set[RunWatcher] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -281,10 +283,10 @@ class RunFeed:
         """Return what is being written now, from its beginning."""
         return grown({}, self._written, self.run)
 
-    def updates_from(self, position: int) -> list[RunUpdate]:
-        """Return all updates from a position on."""
-        updates = self._updates
-        return [updates[at] for at in range(position - self.end, 0)]
+    def updates_from(self, position: int) -> Sequence[RunUpdate]:
+        """Return all updates from a position on; to watchers that had all but the newest the same object."""
+        updates, behind = self._updates, self.end - position
+        return self._newest if behind == len(self._newest) else [updates[at] for at in range(-behind, 0)]
 
     async def _read(self) -> None:
         """Read whenever something was written, until the run is over."""
@@ -315,7 +317,7 @@ class RunFeed:
             if len(events) < PAGE:
                 break
             self._publish(events)
-            await asyncio.sleep(REST_SECONDS)  # watchers take this page before the next
+            await asyncio.sleep(PAGE_SECONDS)
         written = await self._store.events.partials(self.run)
         self._publish([*events, *grown(self._written, written, self.run)])
         self._written = written
@@ -335,6 +337,7 @@ class RunFeed:
     def _publish(self, updates: Sequence[RunUpdate]) -> None:
         if not updates:
             return
+        self._newest = tuple(updates)
         self._updates.extend(updates)
         self.end += len(updates)
         while len(self._updates) > MOST_BEHIND:
