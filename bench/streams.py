@@ -21,8 +21,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import muster
 from muster.agents.http.sse import EventParser, ServerSentEvent
 from muster.domain.ids import RunId
@@ -70,7 +68,7 @@ class BenchWatcher:
 
     run: RunId
     ids: list[int] = field(default_factory=list)
-    delays: list[float] = field(default_factory=list)  # from when an event was written to when it was here
+    delays: list[float] = field(default_factory=list)  # of messages and decisions, from when they were written
     ended: bool = False
 
     def take(self, event: ServerSentEvent, now: float) -> None:
@@ -79,8 +77,8 @@ class BenchWatcher:
             self.ended = True
             return
         self.ids.append(int(event.id or 0))
-        told = msgspec.json.decode(event.data)
-        self.delays.append(now - datetime.fromisoformat(told.get("at") or told["createdAt"]).timestamp())
+        if event.name in ("message", "decision"):
+            self.delays.append(now - datetime.fromisoformat(json.loads(event.data)["createdAt"]).timestamp())
 
     def saw(self, last: int) -> bool:
         """Return whether every event of a run came once, in order, to the end."""

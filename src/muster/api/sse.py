@@ -135,13 +135,12 @@ class EventStreamResponse(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         with suppress(MusterError):  # a run that was deleted, a disk that is full: who connects again is told in full
             async with await self._muster.runs.follow(self._run.id, self._after) as watcher:
-                leaving = asyncio.ensure_future(_disconnected(receive))
-                leaving.add_done_callback(lambda _: watcher.close())
+                listening = asyncio.ensure_future(_close_on_disconnect(watcher, receive))
                 try:
-                    # A task of its own: woken here, each update would pass all middlewares on its way down.
+                    # A task of its own: every wake-up of this one goes through all middlewares around it.
                     await asyncio.ensure_future(self._stream(watcher, send))
                 finally:
-                    leaving.cancel()
+                    listening.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, watcher: RunWatcher, send: Send) -> None:
@@ -153,6 +152,7 @@ class EventStreamResponse(Response):
             part = await self._cache.joined(updates, stood) or (b"" if watcher.over else HEARTBEAT)
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _close_on_disconnect(watcher: RunWatcher, receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass  # the body of the request, which nobody needs
+    watcher.close()

@@ -162,7 +162,7 @@ class RunWatcher:
         return self._given((*updates, *joined) if joined else updates)
 
     def _given(self, updates: Sequence[RunUpdate]) -> Sequence[RunUpdate]:
-        """Leave out events that were given before, and note how far it is now; all of them are the same object."""
+        """Return the updates without events that were given before, and note how far it is now."""
         found: list[RunUpdate] = []
         for update in updates:
             if isinstance(update, Event):
@@ -195,9 +195,9 @@ class RunWatcher:
         return loop.time() < self._due
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have an alarm at the latest when the time is over; one that comes before it is kept, and set again then.
+        """Have one alarm for many waits: one that comes too early is kept, and set again when it comes.
 
-        A timer for each wait would cost as much as the wait.
+        A timer for each wait would be canceled nearly every time, and cost as much as the wait itself.
         """
         if self._alarm is None or self._alarm.when() > self._due:
             self._stop_alarm()
