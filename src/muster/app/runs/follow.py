@@ -87,7 +87,7 @@ class RunWatcher:
         self._taken: deque[RunUpdate] = deque()  # by `take`, for the iterator
         self._waiter: asyncio.Future[None] | None = None
         self._due = 0.0  # when whoever waits goes on without an update
-        self._alarm: asyncio.TimerHandle | None = None  # at that time or before it
+        self._timer: asyncio.TimerHandle | None = None  # at that time or before it
         self._over = False
         if after > feed.known:
             self._seq = 0
@@ -116,7 +116,7 @@ class RunWatcher:
         """Stop following; whoever waits for an update goes on without one."""
         self._over = True
         self._feed.leave(self)
-        self._stop_alarm()
+        self._stop_timer()
         self.wake()
 
     def wake(self) -> None:
@@ -186,7 +186,7 @@ class RunWatcher:
         self._feed.require_reader()
         loop = asyncio.get_running_loop()
         self._due = loop.time() + seconds
-        self._set_alarm(loop)
+        self._set_timer(loop)
         self._waiter = loop.create_future()
         try:
             await self._waiter
@@ -194,26 +194,26 @@ class RunWatcher:
             self._waiter = None
         return loop.time() < self._due
 
-    def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have one alarm for many waits: one that comes too early is kept, and set again when it comes.
+    def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have one timer for many waits: one that fires too early is kept, and set again then.
 
-        A timer for each wait would be canceled nearly every time, and cost as much as the wait itself.
+        One for each wait would be canceled nearly every time, and cost as much as the wait itself.
         """
-        if self._alarm is None or self._alarm.when() > self._due:
-            self._stop_alarm()
-            self._alarm = loop.call_at(self._due, self._on_alarm, loop)
+        if self._timer is None or self._timer.when() > self._due:
+            self._stop_timer()
+            self._timer = loop.call_at(self._due, self._on_timer, loop)
 
-    def _on_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._alarm = None
+    def _on_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
         if loop.time() >= self._due:
             self.wake()
         elif self._waiter is not None:
-            self._set_alarm(loop)
+            self._set_timer(loop)
 
-    def _stop_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class RunFeed:
