@@ -1,7 +1,9 @@
-"""Watchers of runs over HTTP: what one event delivered to one watcher costs the server, and that nobody is slowed.
+"""Watchers of judged battles over HTTP: what one event delivered to one watcher costs the server.
 
-The server is a process of its own, and its CPU alone is counted: reading the store, encoding, sending, and driving the
-runs. One watcher more connects to each run and never reads.
+The server is a process of its own with the limits that it has by default, and its CPU alone is counted, from when all
+watchers are connected to when all battles are over, less what the same battles take without watchers. Sides and judge
+are scripted and take as long as a quick model, so that events come as they do in life: few at a time. One watcher more
+stops reading.
 """
 
 import asyncio
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,33 +23,52 @@ from typing import Any
 
 import muster
 from muster.agents.http.sse import EventParser, ServerSentEvent
+from muster.domain.ids import RunId
 from muster.settings import load_settings
 
-RUNS = 10
-EVENTS = 40  # that each run tells, besides its states
-WORKLOAD = """
+BATTLES = 10
+REPLIES = 25  # of the agent under test in each battle
+CONNECTING = 50  # watchers at the same time
+SIDES = """
 import asyncio
+from pathlib import Path
 
-import muster
+VERDICT = {
+    "verdict": "no", "confidence": 0.1, "criteria": ["a table is booked"], "reason": "Nothing is booked yet. " * 5,
+}
 
 
-@muster.workload("told")
-async def told(ctx, spec):
-    await ctx.receive("begin", "begin")
-    for number in range(spec["events"]):
-        await ctx.emit(f"event/{number}", "told", {"n": number, "text": "some words " * 100})
-        await asyncio.sleep(0.1)
-    return {}
+async def speak(request):
+    while not Path("begin").exists():  # until all watchers are connected
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05)
+    return f"{len(request.messages)}. For how many, and when? " + "We have tables inside and outside. " * 20
+
+
+async def judge(request):
+    await asyncio.sleep(0.05)
+    return VERDICT
 """
-TOML = '[workloads]\nimport = ["told"]\n[serve]\nruns = 20\n'
+TOML = """
+[agents.clerk]
+kind = "python"
+function = "sides:speak"
+[agents.guest]
+kind = "python"
+function = "sides:speak"
+[agents.referee]
+kind = "python"
+function = "sides:judge"
+"""
 
 
 @dataclass
 class BenchWatcher:
     """What one watcher saw."""
 
+    run: RunId
     ids: list[int] = field(default_factory=list)
-    delays: list[float] = field(default_factory=list)  # from when an event was written to when it was here
+    delays: list[float] = field(default_factory=list)  # of messages and decisions, from when they were written
     ended: bool = False
 
     def take(self, event: ServerSentEvent, now: float) -> None:
@@ -55,14 +77,12 @@ class BenchWatcher:
             self.ended = True
             return
         self.ids.append(int(event.id or 0))
-        told = json.loads(event.data)
-        if told["kind"] == "told":
-            self.delays.append(now - datetime.fromisoformat(told["at"]).timestamp())
+        if event.name in ("message", "decision"):
+            self.delays.append(now - datetime.fromisoformat(json.loads(event.data)["createdAt"]).timestamp())
 
-    @property
-    def complete(self) -> bool:
-        """Return whether every event came once, in order, to the end."""
-        return self.ended and self.ids == list(range(1, len(self.ids) + 1)) and len(self.delays) == EVENTS
+    def saw(self, last: int) -> bool:
+        """Return whether every event of a run came once, in order, to the end."""
+        return self.ended and self.ids == list(range(1, last + 1))
 
 
 def cpu_of(pid: int) -> float:
@@ -71,9 +91,9 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def watch(port: int, run: str, few: asyncio.Semaphore, connected: asyncio.Barrier) -> BenchWatcher:
+async def watch(port: int, run: RunId, few: asyncio.Semaphore, connected: asyncio.Barrier) -> BenchWatcher:
     """Follow a run to its end."""
-    watcher, parser = BenchWatcher(), EventParser()
+    watcher, parser = BenchWatcher(run), EventParser()
     async with few:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request(port, run))
@@ -101,55 +121,59 @@ def stalled(port: int, run: str) -> socket.socket:
 
 
 def request(port: int, run: str) -> bytes:
-    """Spell the request for a stream."""
+    """Return the request for a stream."""
     return f"GET /api/stream/{run} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
 
 
-def measure(folder: Path, watchers: int) -> dict[str, Any]:
-    """Start a server, runs and their watchers, and return what it took."""
-    (folder / "told.py").write_text(WORKLOAD)
-    (folder / "muster.toml").write_text(TOML)
-    command = [sys.executable, "-m", "muster", "serve", "--port", "0", "--json"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            line = server.stdout.readline() if server.stdout else ""
-            port = int(json.loads(line)["url"].rpartition(":")[2])
-            return asyncio.run(follow_runs(folder, server.pid, port, watchers))
-        finally:
-            server.kill()
+def measure(watchers: int) -> dict[str, Any]:
+    """Start a server, battles and their watchers, and return what it took."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sides.py").write_text(SIDES)
+        (folder / "muster.toml").write_text(TOML)
+        command = [sys.executable, "-m", "muster", "serve", "--port", "0", "--json"]
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                line = server.stdout.readline() if server.stdout else ""
+                port = int(json.loads(line)["url"].rpartition(":")[2])
+                return asyncio.run(follow_battles(folder, server.pid, port, watchers))
+            finally:
+                server.kill()
 
 
-async def follow_runs(folder: Path, pid: int, port: int, watchers: int) -> dict[str, Any]:
-    """Have so many watchers follow the runs from their beginning to their end."""
+async def follow_battles(folder: Path, pid: int, port: int, watchers: int) -> dict[str, Any]:
+    """Have so many watchers follow the battles from their beginning to their end."""
     settings = load_settings(folder / ".muster", folder=folder, environment={})
     async with muster.open(settings=settings) as m:
-        runs = [await m.submit("told", {"events": EVENTS}) for _ in range(RUNS)]
-        await asyncio.gather(*(run.wait() for run in runs))  # until they wait for their signal
-        connected, few = asyncio.Barrier(watchers + 1), asyncio.Semaphore(50)
-        watching = [watch(port, runs[number % RUNS].id, few, connected) for number in range(watchers)]
+        spec = m.battles.spec("clerk", "guest", goal="A table is booked", judge="referee", message_limit=REPLIES)
+        runs = [await m.battles.submit(spec) for _ in range(BATTLES)]
+        connected, few = asyncio.Barrier(watchers + 1), asyncio.Semaphore(CONNECTING)
+        watching = [watch(port, runs[number % BATTLES].id, few, connected) for number in range(watchers)]
         found = asyncio.gather(*watching)
+        opened = cpu_of(pid)
         await connected.wait()
-        idle = [stalled(port, run.id) for run in runs]
-        before, wall = cpu_of(pid), time.perf_counter()
-        for run in runs:
-            await m.runs.send(run.id, "begin", {})
-        seen = await found
-        used, seconds = cpu_of(pid) - before, time.perf_counter() - wall
-        for one in idle:
-            one.close()
-    delays = sorted(delay for watcher in seen for delay in watcher.delays)
+        stuck = stalled(port, runs[0].id)
+        before = cpu_of(pid)
+        (folder / "begin").touch()
+        ends = {run.id: (await run.wait()).last_seq for run in runs}
+        seen: Sequence[BenchWatcher] = await found
+        used = cpu_of(pid) - before
+        stuck.close()
+    return figures(seen, ends) | {"cpu": used, "connecting": before - opened}
+
+
+def figures(seen: Sequence[BenchWatcher], ends: Mapping[RunId, int]) -> dict[str, Any]:
+    """Return how many events were delivered, to how many watchers all of them, and how late."""
+    delays = sorted(delay for watcher in seen for delay in watcher.delays) or [0.0]
     return {
-        "delivered": len(delays),
-        "complete": sum(watcher.complete for watcher in seen) / watchers,
-        "microseconds": used / len(delays) * 1e6,
+        "delivered": sum(len(watcher.ids) + watcher.ended for watcher in seen),
+        "complete": sum(watcher.saw(ends[watcher.run]) for watcher in seen),
         "p50_ms": delays[len(delays) // 2] * 1000,
         "p99_ms": delays[len(delays) * 99 // 100] * 1000,
-        "seconds": seconds,
     }
 
 
 if __name__ == "__main__":
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with tempfile.TemporaryDirectory() as name:
-        print(json.dumps(measure(Path(name), int(sys.argv[1]))))
+    print(json.dumps(measure(int(sys.argv[1]))))

@@ -1,17 +1,34 @@
 """Frames of server-sent events: what they look like, and that nothing can be smuggled into them."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import muster
 from muster.agents.http.sse import EventParser
-from muster.api.sse import FrameCache, accepts_stream, frame, last_event_id, update_frame
-from muster.app.runs.follow import Resync, ResyncReason, RunUpdate, TextDelta
+from muster.api.sse import (
+    HEARTBEAT,
+    OPENING,
+    EventStreamResponse,
+    FrameCache,
+    accepts_stream,
+    frame,
+    last_event_id,
+    update_frame,
+)
+from muster.app import Muster
+from muster.app.runs.follow import Resync, ResyncReason, RunEnd, RunUpdate, TextDelta
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
+from muster.settings import load_settings
 
 RUN = RunId("run1")
 
@@ -77,6 +94,78 @@ def test_the_cache_forgets_the_oldest_and_stays_small() -> None:
     first = small.of(event(1, text="x" * 300))
     small.of(event(2, text="x" * 300))
     assert small.of(event(1, text="x" * 300)) is not first
+
+
+class StreamClient:
+    """A client of one response, without a server between them: takes what is sent, and leaves when it is told to."""
+
+    def __init__(self) -> None:
+        self.gone = asyncio.Event()
+        self.parts: list[bytes] = []
+        self.is_complete = False
+        self._more = asyncio.Condition()
+
+    async def receive(self) -> dict[str, object]:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        async with self._more:
+            self.parts.append(message.get("body", b""))
+            self.is_complete = message["type"] == "http.response.body" and not message["more_body"]
+            self._more.notify_all()
+
+    async def until(self, part: bytes, times: int) -> None:
+        """Wait until a part was sent so often."""
+        async with self._more:
+            await self._more.wait_for(lambda: self.parts.count(part) >= times)
+
+
+@asynccontextmanager
+async def streamed(folder: Path, heartbeat: float) -> AsyncIterator[tuple[Muster, StreamClient, asyncio.Task[None]]]:
+    """Stream a run that nobody drives."""
+    async with muster.open(settings=load_settings(folder / "home", folder=folder, environment={})) as m:
+        run = await m.runs.find((await m.submit("ask", {"agent": "sim/echo", "prompt": "hello"})).id)
+        client, response = StreamClient(), EventStreamResponse(m, FrameCache(), run, 0, heartbeat)
+        yield m, client, asyncio.ensure_future(response({}, client.receive, client.send))
+
+
+async def test_a_heartbeat_is_sent_whenever_nothing_is_told_for_a_while(tmp_path: Path) -> None:
+    async with streamed(tmp_path, heartbeat=0.01) as (_, client, streaming):
+        await client.until(HEARTBEAT, 3)
+        client.gone.set()
+        await streaming
+    assert [one.id for one in EventParser().feed(b"".join(client.parts))] == ["1"]
+
+
+async def test_a_client_that_disconnects_is_followed_no_longer(tmp_path: Path) -> None:
+    async with streamed(tmp_path, heartbeat=1000) as (m, client, streaming):
+        await client.until(OPENING, 1)
+        assert m.runs.watchers == 1
+        client.gone.set()
+        await streaming
+        assert m.runs.watchers == 0
+
+
+async def test_a_stopping_server_completes_its_streams(tmp_path: Path) -> None:
+    async with streamed(tmp_path, heartbeat=1000) as (_, client, streaming):
+        await client.until(OPENING, 1)
+    await streaming
+    assert client.is_complete
+
+
+async def test_updates_that_watchers_share_are_put_together_once() -> None:
+    cache, asked = FrameCache(), []
+
+    async def stood(update: Event | RunEnd) -> None:
+        asked.append(update)
+
+    shared = [event(1), event(2)]
+    both = await cache.joined(shared, stood)
+    assert await cache.joined(shared, stood) is both
+    assert both == update_frame(event(1)) + update_frame(event(2))
+    assert await cache.joined([event(2), event(3)], stood) == update_frame(event(2)) + update_frame(event(3))
+    assert asked == [event(1), event(2), event(3)]
 
 
 def test_the_last_event_id_is_a_number_or_nothing() -> None:

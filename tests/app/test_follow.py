@@ -158,6 +158,37 @@ async def test_a_thousand_watchers_cost_no_more_reads_than_one(tmp_path: Path) -
         assert run.counted.events.reads < 30
 
 
+async def test_watchers_that_have_the_same_are_given_the_same_object(tmp_path: Path) -> None:
+    async with followed(tmp_path) as run:
+        watchers = [await run.follow() for _ in range(3)]
+        for watcher in watchers:
+            await until(watcher, 2)
+        waiting = asyncio.gather(*(watcher.take(30) for watcher in watchers))
+        await run.tell(2)
+        first, *others = await waiting
+        assert numbers(first) == [3, 4]
+        assert all(found is first for found in others)
+
+
+async def test_each_wait_has_its_own_time(tmp_path: Path) -> None:
+    async with followed(tmp_path) as run:
+        watcher = await run.follow()
+        await until(watcher, 2)
+        await run.tell()
+        while not (found := await watcher.take(0.1)):
+            pass
+        assert numbers(found) == [3]
+        loop = asyncio.get_running_loop()
+        passed = loop.create_future()
+        loop.call_later(0.25, passed.set_result, None)
+        assert not await watcher.take(0.3)  # and not when the time of the wait before is over
+        assert passed.done()
+        waiting = asyncio.ensure_future(watcher.take(1000))
+        await run.tell()
+        assert numbers(await waiting) == [4]
+        assert not await watcher.take(0.01)
+
+
 async def test_the_reader_ends_with_the_last_watcher_and_begins_again_with_the_next(tmp_path: Path) -> None:
     async with followed(tmp_path) as run:
         first, second = await run.follow(), await run.follow()

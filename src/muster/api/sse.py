@@ -2,11 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
-from fastapi.responses import StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from muster.app import Muster
 from muster.app.battles.battles import Standing
@@ -59,6 +61,7 @@ class FrameCache:
         self._most, self._most_bytes = most, most_bytes
         self._frames: dict[tuple[object, ...], bytes] = {}
         self._bytes = 0
+        self._joined: tuple[Sequence[RunUpdate], bytes] = ((), b"")  # the last that were sent together
         self._locks: dict[tuple[object, ...], asyncio.Lock] = {}  # of the frames that are being made
 
     def of(self, update: RunUpdate, standing: Standing | None = None) -> bytes:
@@ -71,6 +74,12 @@ class FrameCache:
             while len(self._frames) > self._most or (self._bytes > self._most_bytes and len(self._frames) > 1):
                 self._bytes -= len(self._frames.pop(next(iter(self._frames))))
         return found
+
+    async def joined(self, updates: Sequence[RunUpdate], stood: Stood) -> bytes:
+        """Return the frames of updates in one piece; watchers that are given the same object share it."""
+        if self._joined[0] is not updates:
+            self._joined = (updates, b"".join([await self.told(update, stood) for update in updates]))
+        return self._joined[1]
 
     async def told(self, update: RunUpdate, stood: Stood) -> bytes:
         """Return the frame of an update with how its run stood then, which one watcher asks for all."""
@@ -108,31 +117,42 @@ def accepts_stream(accept: str | None) -> bool:
     return MEDIA_TYPE in kinds
 
 
-async def frames_of(
-    watcher: RunWatcher, cache: FrameCache, stood: Stood, heartbeat: float = HEARTBEAT_SECONDS
-) -> AsyncIterator[bytes]:
-    """Yield the frames of a watcher until it is over; those that are there together are sent together."""
-    yield OPENING
-    while True:
-        updates = await watcher.take(heartbeat)
-        if updates:
-            yield b"".join([await cache.told(update, stood) for update in updates])
-        elif watcher.over:
-            return
-        else:
-            yield HEARTBEAT
+class EventStreamResponse(Response):
+    """Streams a run after an event to one client, until the run is over, the client is gone or the server stops."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(
+        self, muster: Muster, cache: FrameCache, run: Run, after: int, heartbeat: float = HEARTBEAT_SECONDS
+    ) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._muster, self._cache, self._run, self._after = muster, cache, run, after
+        self._heartbeat = heartbeat
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the head, then all that is told, then the end."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        with suppress(MusterError):  # a run that was deleted, a disk that is full: who connects again is told in full
+            async with await self._muster.runs.follow(self._run.id, self._after) as watcher:
+                listening = asyncio.ensure_future(_close_on_disconnect(watcher, receive))
+                try:
+                    # A task of its own: every wake-up of this one goes through all middlewares around it.
+                    await asyncio.ensure_future(self._stream(watcher, send))
+                finally:
+                    listening.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _stream(self, watcher: RunWatcher, send: Send) -> None:
+        """Send what a watcher is given until it is over; updates that are there together are sent together."""
+        stood, part = partial(self._muster.battles.standing, self._run), OPENING
+        while part:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            updates = await watcher.take(self._heartbeat)
+            part = await self._cache.joined(updates, stood) or (b"" if watcher.over else HEARTBEAT)
 
 
-def stream_response(muster: Muster, cache: FrameCache, run: Run, after: int) -> StreamingResponse:
-    """Return the response that streams a run after an event; it ends with the run, or when the server stops."""
-
-    async def content() -> AsyncIterator[bytes]:
-        # Joined here and not before: what is not begun is never closed.
-        try:
-            async with await muster.runs.follow(run.id, after) as watcher:
-                async for part in frames_of(watcher, cache, partial(muster.battles.standing, run)):
-                    yield part
-        except MusterError:
-            return  # a run that was deleted, a disk that is full: whoever connects again is told in full
-
-    return StreamingResponse(content(), media_type=MEDIA_TYPE, headers=HEADERS)
+async def _close_on_disconnect(watcher: RunWatcher, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass  # the body of the request, which nobody needs
+    watcher.close()

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from muster.api.dependencies import Opened, needs
-from muster.api.sse import MEDIA_TYPE, FrameCache, accepts_stream, last_event_id, stream_response
+from muster.api.sse import MEDIA_TYPE, EventStreamResponse, FrameCache, accepts_stream, last_event_id
 from muster.app import Muster
 from muster.app.views.runs import events_view
 from muster.app.views.stream import told_view
@@ -30,7 +30,7 @@ class StreamRequest:
 
     async def response(self, muster: Muster, run_id: str) -> Response:
         """Return the stream of a run; raises NotFound before it begins."""
-        return stream_response(muster, self.frames, await muster.runs.find(run_id), self.last)
+        return EventStreamResponse(muster, self.frames, await muster.runs.find(run_id), self.last)
 
 
 def _streaming(
@@ -65,7 +65,7 @@ async def list_events(
     """Return the events of a run after a number; as a stream for clients that accept `text/event-stream`."""
     run = await muster.runs.find(run_id)
     if streaming.wanted:
-        return stream_response(muster, streaming.frames, run, streaming.last or after)
+        return EventStreamResponse(muster, streaming.frames, run, streaming.last or after)
     events = await muster.runs.events(run.id, after, limit)
     told = [told_view(event, await muster.battles.standing(run, event)) for event in events]
     return JSONResponse(events_view(run, told, after))

@@ -20,7 +20,8 @@ from muster.store.base import Store
 
 MOST_BEHIND = 1_000  # updates that a watcher may be behind before it is dropped
 PAGE = 250  # events that are read at once; several pages fit between a watcher and the end of its patience
-REST_SECONDS = 0.02  # between two reads: what is written meanwhile is read together
+REST_SECONDS = 0.05  # between two reads: what is written meanwhile is read together
+PAGE_SECONDS = 0.02  # in which watchers take a page before the next
 LOOK_SECONDS = 1.0  # after which a run that tells nothing is looked at
 
 
@@ -85,6 +86,8 @@ class RunWatcher:
         self._first: list[RunUpdate] = []  # what it is given before anything else
         self._taken: deque[RunUpdate] = deque()  # by `take`, for the iterator
         self._waiter: asyncio.Future[None] | None = None
+        self._due = 0.0  # when whoever waits goes on without an update
+        self._timer: asyncio.TimerHandle | None = None  # at that time or before it
         self._over = False
         if after > feed.known:
             self._seq = 0
@@ -113,6 +116,7 @@ class RunWatcher:
         """Stop following; whoever waits for an update goes on without one."""
         self._over = True
         self._feed.leave(self)
+        self._stop_timer()
         self.wake()
 
     def wake(self) -> None:
@@ -138,7 +142,7 @@ class RunWatcher:
     ) -> None:
         self.close()
 
-    def _next(self) -> list[RunUpdate]:
+    def _next(self) -> Sequence[RunUpdate]:
         """Return what the feed has for this watcher; joins the feed as soon as it reaches back far enough."""
         if self._over:
             return []
@@ -155,10 +159,10 @@ class RunWatcher:
             self.close()
             return [Resync(run=self._feed.run, reason=ResyncReason.SLOW, after=self._seq)]
         updates, self._position = self._feed.updates_from(self._position), self._feed.end
-        return self._given([*updates, *joined])
+        return self._given((*updates, *joined) if joined else updates)
 
-    def _given(self, updates: Sequence[RunUpdate]) -> list[RunUpdate]:
-        """Leave out events that were given before, and note how far it is now."""
+    def _given(self, updates: Sequence[RunUpdate]) -> Sequence[RunUpdate]:
+        """Return the updates without events that were given before, and note how far it is now."""
         found: list[RunUpdate] = []
         for update in updates:
             if isinstance(update, Event):
@@ -168,9 +172,9 @@ class RunWatcher:
             found.append(update)
         if found and isinstance(found[-1], RunEnd):
             self.close()
-        return found
+        return updates if len(found) == len(updates) else found
 
-    async def _catch_up(self) -> list[RunUpdate]:
+    async def _catch_up(self) -> Sequence[RunUpdate]:
         """Read a page of the events that are older than those of the feed."""
         events = await self._store.events.read(self._feed.run, self._seq, PAGE)
         if not events:
@@ -181,15 +185,35 @@ class RunWatcher:
         """Wait until there may be something new; False when the time is over."""
         self._feed.require_reader()
         loop = asyncio.get_running_loop()
+        self._due = loop.time() + seconds
+        self._set_timer(loop)
         self._waiter = loop.create_future()
-        timer = loop.call_later(seconds, self.wake)
-        due = timer.when()
         try:
             await self._waiter
         finally:
             self._waiter = None
-            timer.cancel()
-        return loop.time() < due
+        return loop.time() < self._due
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have one timer for many waits: one that fires too early is kept, and set again then.
+
+        One for each wait would be canceled nearly every time, and cost as much as the wait itself.
+        """
+        if self._timer is None or self._timer.when() > self._due:
+            self._stop_timer()
+            self._timer = loop.call_at(self._due, self._on_timer, loop)
+
+    def _on_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        if loop.time() >= self._due:
+            self.wake()
+        elif self._waiter is not None:
+            self._set_timer(loop)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class RunFeed:
@@ -205,6 +229,7 @@ class RunFeed:
         self._seq = self._left = max(0, run.last_seq - MOST_BEHIND // 2)  # of the last event read, and let go of
         self._store, self._sweep, self._on_leave = store, sweep, on_leave
         self._updates: deque[RunUpdate] = deque()
+        self._newest: tuple[RunUpdate, ...] = ()  # of them: the last that were read together
         self._written: Mapping[str, str] = {}
         self._watchers: set[RunWatcher] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -258,10 +283,10 @@ class RunFeed:
         """Return what is being written now, from its beginning."""
         return grown({}, self._written, self.run)
 
-    def updates_from(self, position: int) -> list[RunUpdate]:
-        """Return all updates from a position on."""
-        updates = self._updates
-        return [updates[at] for at in range(position - self.end, 0)]
+    def updates_from(self, position: int) -> Sequence[RunUpdate]:
+        """Return all updates from a position on; to watchers that had all but the newest the same object."""
+        updates, behind = self._updates, self.end - position
+        return self._newest if behind == len(self._newest) else [updates[at] for at in range(-behind, 0)]
 
     async def _read(self) -> None:
         """Read whenever something was written, until the run is over."""
@@ -292,7 +317,7 @@ class RunFeed:
             if len(events) < PAGE:
                 break
             self._publish(events)
-            await asyncio.sleep(REST_SECONDS)  # watchers take this page before the next
+            await asyncio.sleep(PAGE_SECONDS)
         written = await self._store.events.partials(self.run)
         self._publish([*events, *grown(self._written, written, self.run)])
         self._written = written
@@ -312,6 +337,7 @@ class RunFeed:
     def _publish(self, updates: Sequence[RunUpdate]) -> None:
         if not updates:
             return
+        self._newest = tuple(updates)
         self._updates.extend(updates)
         self.end += len(updates)
         while len(self._updates) > MOST_BEHIND:
