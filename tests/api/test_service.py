@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import resource
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,11 @@ def opened(folder: Path, toml: str = HOOKS, **more: Any) -> Any:
 
 
 @asynccontextmanager
-async def serving(muster: Muster) -> AsyncIterator[Service]:
-    service = Service(muster)
+async def serving(muster: Muster, on_note: Callable[[str], None] = print) -> AsyncIterator[None]:
+    service = Service(muster, on_note=on_note)
     driving = asyncio.create_task(service.drive())
     try:
-        yield service
+        yield
     finally:
         service.close()
         await driving
@@ -127,6 +128,32 @@ async def test_a_server_that_dies_after_an_act_has_recorded_what_came_of_it(tmp_
         server.process.wait(PATIENCE)
     async with opened(tmp_path, "") as m:
         assert [one.outcome for one in await m.audit.list()] == ["unknown", "done"]
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file of this process grow."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+async def test_a_server_outlives_a_disk_that_was_full(tmp_path: Path) -> None:
+    clock, notes = FakeClock(), asyncio.Queue[str]()
+    async with opened(tmp_path, "", clock=clock) as m, serving(m, notes.put_nowait):
+        while not await m.runs.workers():
+            await m.runs._store.changes.wait(PATIENCE)
+        with full_disk():
+            clock.advance(60)  # it tells again that it is there, which cannot be written
+            assert "runs are not driven for now: the store" in await notes.get()
+        run = await m.submit("ask", {"agent": "sim/echo", "prompt": "x"})
+        ended = asyncio.ensure_future(run.wait())
+        while not ended.done():
+            await asyncio.wait({ended}, timeout=0.05)
+            clock.advance(1)
+        assert ended.result().state is RunState.COMPLETED
 
 
 async def test_the_starts_of_a_minute_count_over_a_restart(tmp_path: Path) -> None:
