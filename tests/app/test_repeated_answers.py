@@ -46,36 +46,36 @@ async def opened(folder: Path) -> AsyncIterator[Muster]:
         yield m
 
 
-async def drive(m: Muster, run: str) -> None:
+async def drive(m: Muster, run: RunId) -> None:
     await m.worker().serve(until_idle=True)
 
 
-async def cancel(m: Muster, run: str) -> None:
+async def cancel(m: Muster, run: RunId) -> None:
     await m.runs.cancel(run)
 
 
-async def cancel_and_resume(m: Muster, run: str) -> None:
+async def cancel_and_resume(m: Muster, run: RunId) -> None:
     await m.runs.cancel(run)
     await m.prepare_resume(run)
 
 
-async def cancel_and_go_on(m: Muster, run: str) -> None:
+async def cancel_and_go_on(m: Muster, run: RunId) -> None:
     await m.runs.cancel(run)
     await m.runs.queue((await m.prepare_resume(run, here=False)).id)
     await m.worker().serve(until_idle=True)
 
 
-async def fork(m: Muster, run: str) -> None:
+async def fork(m: Muster, run: RunId) -> None:
     await drive(m, run)
     await m.runs.fork(run, "count" if (await m.runs.get(run)).workload == "test-asks-once" else "child")
 
 
-async def nothing(m: Muster, run: str) -> None:
+async def nothing(m: Muster, run: RunId) -> None:
     """Leave it as it is."""
 
 
 # What happens after the answer, what the run does with it, and the state in which the answer is sent again.
-MOMENTS: dict[str, tuple[Callable[[Muster, str], Awaitable[None]], str, RunState]] = {
+MOMENTS: dict[str, tuple[Callable[[Muster, RunId], Awaitable[None]], str, RunState]] = {
     "nobody has taken it": (nothing, "ends", RunState.QUEUED),
     "the run goes on and waits": (drive, "waits", RunState.WAITING),
     "completed": (drive, "ends", RunState.COMPLETED),
@@ -87,15 +87,15 @@ MOMENTS: dict[str, tuple[Callable[[Muster, str], Awaitable[None]], str, RunState
 }
 
 
-async def asked(m: Muster, workload: str, then: str) -> str:
+async def asked(m: Muster, workload: str, then: str) -> RunId:
     """Return a run that waits for a person, without a process."""
     submitted = await m.submit(workload, {"then": then})
     await m.worker().serve(until_idle=True)
     assert (await submitted.run()).state is RunState.WAITING
-    return str(submitted.id)
+    return submitted.id
 
 
-async def send(m: Muster, run: str, key: str | None) -> AnswerOutcome:
+async def send(m: Muster, run: RunId, key: str | None) -> AnswerOutcome:
     return await m.runs.answer(run, ANSWER, key=key, client_id="phone/1")
 
 

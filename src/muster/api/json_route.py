@@ -8,7 +8,6 @@ from fastapi import Request, Response
 from fastapi.exceptions import HTTPException
 from fastapi.routing import APIRoute
 
-
 MOST_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
 
 
