@@ -136,6 +136,10 @@ class Project:
                 line = process.stdout.readline()
                 assert line, process.stderr.read()
                 yield Server(json.loads(line)["url"], process)
+            except BaseException as error:
+                if process.poll() is not None:
+                    error.add_note(f"the server ended with {process.poll()}: {process.stderr.read()}")
+                raise
             finally:
                 if process.poll() is None:
                     process.kill()

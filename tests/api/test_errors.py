@@ -118,3 +118,14 @@ def test_every_route_with_a_body_refuses_a_key_that_stands_twice(server: Server)
 def test_a_slash_at_the_end_is_another_path_and_no_redirect(server: Server) -> None:
     answer = server.get("/api/runs/")
     assert (answer.status, answer.error["code"]) == (404, "not_found")
+
+
+def test_of_many_things_that_are_wrong_a_few_are_told(server: Server) -> None:
+    answer = server.post("/api/ask", {"agent": "sim/echo", "prompt": "x", **{f"k{number}": 1 for number in range(7)}})
+    assert answer.status == 400
+    assert answer.error["message"].endswith("body k4: extra inputs are not permitted; and 2 more")
+
+
+def test_an_object_with_too_many_keys_is_refused_before_each_of_them_is_looked_at(server: Server) -> None:
+    answer = server.post("/api/ask", {f"k{number}": 1 for number in range(1_001)})
+    assert (answer.status, answer.error["message"]) == (400, "body: an object may have 1,000 keys")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import aclosing
 from itertools import count
 
 import pytest
@@ -20,7 +21,7 @@ BATTLE = {
     "goal": "say goodbye",
     "judge": "judge",
 }
-MANY = SETTINGS.replace("[serve]", "[serve]\nruns = 40\nbattles = 20")
+MANY = SETTINGS.replace("[serve]", "[serve]\nruns = 40\nbattles = 26")
 BATTLES = [f"battle-{number}" for number in range(20)]
 SCALES = [f"scale-{number}" for number in range(3)]
 
@@ -38,10 +39,13 @@ def start_all(server: Server) -> None:
         assert server.post("/api/scale/start", body).status == 202
 
 
-def until_one_says(server: Server, messages: int) -> None:
+async def until_one_says(client: ServiceClient, messages: int) -> None:
     """Wait until the first battle has so many messages."""
-    while len(server.get(f"/api/battles/{BATTLES[0]}/messages").json["messages"]) < messages:
-        server.until(BATTLES[0], "running", "completed")
+    async with aclosing(client.follow(BATTLES[0])) as updates:
+        async for update in updates:
+            messages -= update.name == "message"
+            if not messages:
+                return
 
 
 def require_whole(server: Server, run: str) -> None:
@@ -80,7 +84,7 @@ async def test_after_a_kill_all_finish_and_a_watcher_sees_everything_once(
                 await asyncio.to_thread(start_all, server)
                 following = {run: asyncio.create_task(watched(client, run)) for run in (*BATTLES, *SCALES)}
             if kill is not None:
-                await asyncio.to_thread(until_one_says, server, kill)
+                await until_one_says(client, kill)
                 server.process.kill()
                 await asyncio.to_thread(server.process.wait)
                 continue

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import resource
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from muster.app.serving.limits import StartRate
 from muster.app.serving.service import Service
 from muster.app.serving.starts import Starts
 from muster.domain.errors import Conflict, LimitReached, NotFound
-from muster.domain.run import Run, StartRequest, User
+from muster.domain.run import Run, RunState, StartRequest, User
 from muster.settings import load_settings
 from muster.testing.clock import FakeClock
 from tests.forkserver import Forked
@@ -23,6 +24,7 @@ from tests.forkserver import Forked
 from .server import PATIENCE, SETTINGS, Project
 from .test_hooks import WRITES, told
 
+ASKED = {"agent": "sim/echo", "prompt": "x"}
 HOOKS = '[hooks]\non_end = ["python3", "hook.py"]\n'
 
 
@@ -33,11 +35,11 @@ def opened(folder: Path, toml: str = HOOKS, **more: Any) -> Any:
 
 
 @asynccontextmanager
-async def serving(muster: Muster) -> AsyncIterator[Service]:
-    service = Service(muster)
+async def serving(muster: Muster, on_note: Callable[[str], None] = print) -> AsyncIterator[None]:
+    service = Service(muster, on_note=on_note)
     driving = asyncio.create_task(service.drive())
     try:
-        yield service
+        yield
     finally:
         service.close()
         await driving
@@ -95,18 +97,63 @@ async def test_what_a_user_does_is_written_down_before_it_is_done(tmp_path: Path
         assert found == [("y", "conflict"), ("run", "done")]
 
 
-async def test_a_server_that_dies_between_the_start_and_its_record_leaves_a_record(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    project.variables["MUSTER_CRASH_AT"] = "run.claimed:1"
+# The point at which a server dies, and whether the run that it was to start, or to cancel, is started or canceled.
+@pytest.mark.parametrize(("point", "done"), [("audit.begun", False), ("audit.acted", True)])
+@pytest.mark.parametrize("action", ["start ask", "cancel"])
+async def test_a_server_that_dies_beside_an_act_leaves_a_record(
+    tmp_path: Path, action: str, point: str, done: bool
+) -> None:
+    project, cancels = Project(tmp_path), action == "cancel"
+    project.variables["MUSTER_CRASH_AT"] = f"{point}:{1 + cancels}"  # to be canceled, it is started first
     with project.serve() as server:
-        body = {"agent": "sim/echo", "prompt": "x", "id": "mine"}
-        with suppress(OSError):  # the server may die while it answers
-            server.post("/api/ask", body)
+        if cancels:
+            assert server.post("/api/ask", {"agent": "me", "prompt": "x", "id": "mine"}).status == 202
+        with pytest.raises(OSError):  # before it has answered
+            server.post(*(("/api/runs/mine/cancel",) if cancels else ("/api/ask", {**ASKED, "id": "mine"})))
         server.process.wait(PATIENCE)
     async with opened(tmp_path, "") as m:
-        (record,) = await m.audit.list()
-        assert (record.action, record.subject) == ("start ask", "mine")
-        assert record.outcome in ("unknown", "done")
+        record = (await m.audit.list())[0]
+        assert (record.action, record.subject, record.outcome) == (action, "mine", "unknown")
+        found = [run.id for run in await m.runs.list([RunState.CANCELED] if cancels else [])]
+        assert found == (["mine"] if done else [])
+
+
+async def test_a_server_that_dies_after_an_act_has_recorded_what_came_of_it(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.variables["MUSTER_CRASH_AT"] = "audit.begun:2"
+    with project.serve() as server:
+        assert server.post("/api/ask", {**ASKED, "id": "mine"}).status == 202
+        with pytest.raises(OSError):
+            server.post("/api/ask", ASKED)
+        server.process.wait(PATIENCE)
+    async with opened(tmp_path, "") as m:
+        assert [one.outcome for one in await m.audit.list()] == ["unknown", "done"]
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file of this process grow."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+async def test_a_server_outlives_a_disk_that_was_full(tmp_path: Path) -> None:
+    clock, notes = FakeClock(), asyncio.Queue[str]()
+    async with opened(tmp_path, "", clock=clock) as m, serving(m, notes.put_nowait):
+        while not await m.runs.workers():
+            await m.runs._store.changes.wait(PATIENCE)
+        with full_disk():
+            clock.advance(60)  # it tells again that it is there, which cannot be written
+            assert "runs are not driven for now: the store" in await notes.get()
+        run = await m.submit("ask", {"agent": "sim/echo", "prompt": "x"})
+        ended = asyncio.ensure_future(run.wait())
+        while not ended.done():
+            await asyncio.wait({ended}, timeout=0.05)
+            clock.advance(1)
+        assert ended.result().state is RunState.COMPLETED
 
 
 async def test_the_starts_of_a_minute_count_over_a_restart(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ NTH = {
     "run.before_release": (1, 1),
 }
 LIVE = tuple(
-    point for point in POINTS if not point.startswith(("batch.", "signal.", "question."))
+    point for point in POINTS if not point.startswith(("batch.", "signal.", "question.", "audit."))
 )  # those have their own proofs
 LATEST = 0.3  # seconds after which a random kill comes at the latest
 

@@ -69,6 +69,9 @@ CODES = {
 }
 
 
+MOST_TOLD = 5  # things that are wrong with one request
+
+
 class RequestRefused(Exception):
     """A request that is refused before any use case sees it."""
 
@@ -141,8 +144,9 @@ _HTTP_MESSAGES = {
 
 def validation_message(errors: Any) -> str:
     """Return what is wrong with a request: where, and what it must be; never what was sent, which may be a secret."""
-    told = [f"{_place(error['loc'])}: {_sentence(error)}" for error in errors]
-    return "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
+    told = [f"{_place(error['loc'])}: {_sentence(error)}" for error in errors[:MOST_TOLD]]
+    left = len(errors) - len(told)
+    return "; ".join(told) + (f"; and {left} more" if left else "")
 
 
 def _place(location: Any) -> str:

@@ -8,16 +8,20 @@ from fastapi import Request, Response
 from fastapi.exceptions import HTTPException
 from fastapi.routing import APIRoute
 
+MOST_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
+
 
 class JsonRequest(Request):
     """A request whose body names every key once and holds only numbers that JSON has."""
 
     async def json(self) -> Any:
-        """Return the body; raises HTTPException for a key that stands twice in one object."""
+        """Return the body; raises HTTPException for a key that stands twice in one object, and for too many keys."""
         return json.loads(await self.body(), object_pairs_hook=_object, parse_constant=_refuse_constant)
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MOST_KEYS:
+        raise HTTPException(400, f"body: an object may have {MOST_KEYS:,} keys")
     found = dict(pairs)
     if len(found) < len(pairs):
         raise HTTPException(400, "body: an object has the same key twice; which one counts cannot be known")

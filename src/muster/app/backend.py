@@ -10,6 +10,7 @@ from muster.app.runs.handle import RunFeeds
 from muster.domain.run import AT_THIS_MACHINE, User
 from muster.engine.clock import Clock
 from muster.engine.engine import Engine
+from muster.engine.killpoints import KillPoints
 from muster.settings import Settings
 from muster.store.base import Store
 
@@ -25,6 +26,7 @@ class Backend:
     store: Store
     engine: Engine
     clock: Clock
+    kill: KillPoints
     directory: AgentDirectory
     workloads: ProjectWorkloads
     processes: ProcessRegistry

@@ -209,6 +209,7 @@ def _assemble(
         store=services.store,
         engine=engine,
         clock=services.clock,
+        kill=services.kill,
         directory=directory,
         workloads=workloads,
         processes=processes,

@@ -26,6 +26,8 @@ POINTS = (
     "question.answered",
     "run.claimed",
     "run.before_release",
+    "audit.begun",
+    "audit.acted",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.domain.errors import AwaitsSignal, Conflict, MusterError
+from muster.domain.errors import AwaitsSignal, Conflict, MusterError, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.clock import Clock
@@ -176,7 +176,9 @@ class Worker:
         except Conflict:
             return  # another worker was faster
         except MusterError as error:
-            self._left_alone[run_id] = math.inf  # trying it again would fail again
+            # Trying it again would fail again, unless it was the store, which may work again soon.
+            later = self._clock.monotonic() + REGISTER_SECONDS
+            self._left_alone[run_id] = later if isinstance(error, StoreFailed) else math.inf
             self._on_error(run_id, error)
         finally:
             del self._tasks[run_id], self._driven[run_id]

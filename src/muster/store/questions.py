@@ -46,7 +46,7 @@ class DatabaseQuestions:
         return [entry_of(row) for row in self._reader.rows("select_unanswered_questions", {"run_id": run})]
 
     async def sent(self, run: RunId, client_id: str) -> SentAnswer | None:
-        """Return the answer with a client id to a question of a run or of those below it, taken or not."""
+        """Return the answer with a client id to a question of a run, its lineage or those below them, taken or not."""
         row = first(self._reader.rows("select_answer_of_client", {"run_id": run, "client_id": client_id}))
         if row is None:
             return None

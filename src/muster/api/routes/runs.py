@@ -38,7 +38,7 @@ MEDIA = {
 @router.get("/api/runs", dependencies=READ)
 async def list_runs(
     muster: Opened,
-    state: Annotated[list[RunState] | None, Query()] = None,
+    state: Annotated[list[RunState] | None, Query(max_length=20)] = None,
     workload: Annotated[list[str] | None, Query(max_length=20)] = None,
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 50,

@@ -7,7 +7,7 @@ from typing import Any
 
 from muster.domain.call import says_something
 from muster.domain.entry import Entry, NewSignal, SentAnswer, answer_channel
-from muster.domain.errors import BadArgument, BadOutput, Conflict, NotFound, state_verb
+from muster.domain.errors import BadArgument, BadOutput, Conflict, MusterError, NotFound, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run
 from muster.store.base import Store
@@ -78,22 +78,32 @@ async def questions_of(store: Store, run: Run) -> tuple[OpenQuestion, ...]:
 async def send_answer(
     store: Store, run: Run, text: str, *, key: str | None, sender: str, client_id: str, at: float
 ) -> SentAnswer:
-    """Send the answer to an open question of a run; raises before that when it cannot be one."""
+    """Send the answer to an open question of a run; raises before that when it cannot be one.
+
+    One that was sent before under the same client id is for the same question, whatever became of it.
+    """
     require_answer(text)
+
+    async def send(asking: Run, key: str) -> SentAnswer:
+        answer = NewSignal(
+            address=asking.lineage_level,
+            channel=answer_channel(key),
+            payload={"text": text},
+            client_id=client_id,
+            sender=sender,
+            at=at,
+        )
+        return SentAnswer(run=asking.id, key=key, signal=await store.questions.answer(asking.id, key, answer))
+
     known = await store.questions.sent(run.id, client_id)
-    if known is not None:  # sent again; the store compares the two
-        asking, key = await store.runs.get(known.run) or run, key or known.key
-    else:
-        asking, key = await _chosen(store, run, text, key)
-    answer = NewSignal(
-        address=asking.lineage_level,
-        channel=answer_channel(key),
-        payload={"text": text},
-        client_id=client_id,
-        sender=sender,
-        at=at,
-    )
-    return SentAnswer(run=asking.id, key=key, signal=await store.questions.answer(asking.id, key, answer))
+    if known is None:
+        try:
+            return await send(*await _chosen(store, run, text, key))
+        except MusterError:  # the question may not be open any more because this very answer was sent meanwhile
+            known = await store.questions.sent(run.id, client_id)
+            if known is None:
+                raise
+    return await send(await store.runs.get(known.run) or run, key or known.key)  # the store compares the two
 
 
 async def root_of(store: Store, run: RunId) -> Run:

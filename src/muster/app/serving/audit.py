@@ -28,6 +28,7 @@ class UserActions:
 
     def __init__(self, backend: Backend) -> None:
         self._store, self._clock, self._user = backend.store, backend.clock, backend.user
+        self._kill = backend.kill
 
     @asynccontextmanager
     async def action(self, name: str, subject: str, *, client: str, request_id: str) -> AsyncIterator[AuditedAction]:
@@ -45,8 +46,10 @@ class UserActions:
             request_id=request_id,
         )
         seq, doing = await self._store.audit.begin(record), AuditedAction(subject)
+        self._kill.reach("audit.begun")
         try:
             yield doing
+            self._kill.reach("audit.acted")
         except REFUSED:
             await self._store.audit.withdraw(seq)
             raise

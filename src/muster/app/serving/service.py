@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from muster.app.muster import Muster
 from muster.app.pool.driver import PoolDriver
 from muster.app.serving.limits import QueueCaps
-from muster.domain.errors import Conflict, MusterError
+from muster.domain.errors import Conflict, MusterError, StoreFailed
 from muster.domain.ids import RunId
 
 HOOK_SECONDS = 5.0  # for which hooks that are at work are waited for at the end
@@ -40,7 +41,7 @@ class Service:
         ]
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._worker.serve())
+                group.create_task(self._drive_runs())
                 if self._muster.pool.is_declared:
                     group.create_task(self._drive_pool())
             beside.append(asyncio.ensure_future(self._tell_due()))
@@ -49,6 +50,24 @@ class Service:
             for task in beside:
                 task.cancel()
             await asyncio.wait(beside)
+
+    async def _drive_runs(self) -> None:
+        """Drive runs until closed; a store that fails may work again later, and until then clients are told so."""
+        while True:
+            try:
+                return await self._worker.serve()
+            except StoreFailed as error:
+                self._on_note(f"runs are not driven for now: {error.message}")
+            if self._closing.is_set():
+                return
+            await self._until_writable()
+
+    async def _until_writable(self) -> None:
+        """Wait until the store can be written to, or until closed."""
+        while not self._closing.is_set():
+            await self._look_again()
+            with suppress(StoreFailed):
+                return await self._muster.store.require_writable()
 
     async def _drive_pool(self) -> None:
         """Drive the pool whenever no other process does; a pool that was drained is left alone."""
@@ -60,6 +79,9 @@ class Service:
                     await self._pool.serve()
                 except Conflict as error:
                     self._on_note(f"tasks are left to another process: {error.message}")
+                except StoreFailed as error:
+                    self._on_note(f"tasks are not driven for now: {error.message}")
+                    await self._until_writable()
                 self._pool = None
             first = False
             await self._look_again()

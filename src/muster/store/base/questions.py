@@ -52,7 +52,7 @@ class QuestionAnswers(Protocol):
         """Return the open questions of a run and of those below it that nobody has answered, in order."""
 
     async def sent(self, run: RunId, client_id: str) -> SentAnswer | None:
-        """Return the answer with a client id to a question of a run or of those below it, taken or not."""
+        """Return the answer with a client id to a question of a run, its lineage or those below them, taken or not."""
 
     def answer(self, run: RunId, key: str, answer: NewSignal) -> Awaitable[Signal]:
         """Store the answer to an open question; raises Conflict for one that is not open, or is answered.

@@ -109,10 +109,10 @@ ORDER BY journal.position
 
 -- name: select_answer_of_client
 WITH RECURSIVE tree (id) AS (
-  SELECT id FROM runs WHERE id = :run_id
+  SELECT id FROM runs WHERE id = :run_id OR lineage = (SELECT lineage FROM runs WHERE id = :run_id)
   UNION SELECT runs.id FROM runs JOIN tree ON runs.parent_id = tree.id
 )
 SELECT signals.*, runs.id AS run_id FROM tree JOIN runs ON runs.id = tree.id
 JOIN signals ON signals.address = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE signals.client_id = :client_id AND substr(signals.channel, 1, 7) = 'answer/'
-ORDER BY runs.created_at LIMIT 1
+ORDER BY CASE WHEN runs.created_at <= signals.sent_at THEN 0 ELSE 1 END, runs.created_at DESC LIMIT 1
