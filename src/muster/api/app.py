@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muster.api.callers import Callers, read_networks, read_tokens
 from muster.api.errors import install_errors
@@ -78,6 +80,33 @@ def cleaner(settings: Settings) -> Callable[[str], str]:
         return hide(text)
 
     return clean
+
+
+def create_guarded_app(
+    endpoint: ASGIApp, path: str, settings: Settings, *, host: str, lifetime: Lifetime, log: RequestLog
+) -> FastAPI:
+    """Return an application that serves one endpoint of another protocol behind the same checks as every route."""
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        middleware=guards(settings, host, lifetime, log),
+    )
+    install_errors(app)
+    app.router.routes.append(Route(path, endpoint=_Endpoint(endpoint)))
+    return app
+
+
+class _Endpoint:
+    """An application of its own at one path; an object, since a function there would be a route."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        await self._app(scope, receive, send)
 
 
 def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -> list[Middleware]:
