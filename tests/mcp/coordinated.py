@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from mcp import Client
 from mcp.server.stdio import stdio_server
 
+from mcp import Client
 from muster.app import Muster, open_muster
 from muster.app.serving.service import Service
 from muster.mcp.server import Coordinator

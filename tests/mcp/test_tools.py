@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +50,21 @@ async def test_a_chain_of_the_library_runs_and_tells_its_steps(tmp_path: Path) -
         assert chain["steps"] == [{"name": "hello", "status": "completed", "output": "Hello bees"}]
 
 
-async def test_a_council_is_asked_and_answered_by_its_human(tmp_path: Path) -> None:
-    async with coordinated(tmp_path) as (desk, _):
-        council = await desk.call("start_council", question="Tea or coffee?", policy="panel", rounds=1)
+async def test_a_council_is_asked_steered_and_answered_by_its_people(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, more='[agents.you]\nkind = "human"\n') as (desk, _):
+        council = await desk.call("start_council", question="Tea or coffee?", agents=["me", "you"], rounds=1)
         found = await desk.done(council)
+        await desk.call("steer_council", id=council["id"], action="inject", text="There is no milk.")
         while found["state"] == "waiting":
             question = found["questions"][0]
             assert "Tea or coffee?" in question["asked"]
-            text = "Tea." if "/propose/" in question["key"] else "skip: I cannot say"
+            shown = re.search(r"candidate (\w+):", question["asked"])
+            text = "Tea." if shown is None else f"{shown[1]} 80 fine"
             await desk.call("answer_question", id=council["id"], key=question["key"], text=text)
             found = await desk.done(council)
-        assert found["rounds"] == 1
-        assert "Tea." in (await desk.call("result", id=council["id"], part="report"))["text"]
+        assert (found["state"], found["rounds"], found["output"]) == ("completed", 1, "Tea.")
+        assert "There is no milk." in (await desk.call("result", id=council["id"], part="report"))["text"]
+        assert "completed" in (await desk.refused("steer_council", id=council["id"], action="stop"))["message"]
 
 
 async def test_many_tasks_are_waited_for_together_in_the_order_of_their_prompts(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ async def test_a_wait_that_is_over_says_that_it_still_runs_and_progress_is_told(
     held.calls.reset()
     told: list[str] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
         told.append(str(message))
 
     async with coordinated(tmp_path) as (desk, _):
@@ -82,11 +86,9 @@ async def test_a_wait_that_is_over_says_that_it_still_runs_and_progress_is_told(
         assert (found["done"], found["runs"][0]["id"]) == (False, run["id"])
         assert "still running" in found["next"]
         waiting = asyncio.ensure_future(desk.client.call_tool("wait", {"ids": [run["id"]]}, progress_callback=hear))
-        async with asyncio.timeout(30):
-            while "slow" not in held.calls.open:
-                await asyncio.sleep(0.01)
+        await held.calls.until_open("slow")
         held.calls.answer("slow", cost_usd=0.01)
-        assert (await waiting).structured_content["done"] is True  # type: ignore[index]
+        assert (await waiting).structured_content["done"] is True
         assert any(run["id"] in words for words in told)
 
 
@@ -94,16 +96,12 @@ async def test_a_run_is_canceled_and_resumed(tmp_path: Path) -> None:
     held.calls.reset()
     async with coordinated(tmp_path) as (desk, _):
         run = await desk.call("ask", agent="held", prompt="first one")
-        async with asyncio.timeout(30):
-            while "first" not in held.calls.open:
-                await asyncio.sleep(0.01)
+        await held.calls.until_open("first")
         await desk.call("control_run", id=run["id"], action="cancel")
         assert (await desk.done(run))["state"] == "canceled"
         again = await desk.call("control_run", id=run["id"], action="resume")
         assert again["id"] != run["id"]
-        async with asyncio.timeout(30):
-            while "first" not in held.calls.open:
-                await asyncio.sleep(0.01)
+        await held.calls.until_open("first")
         held.calls.answer("first", cost_usd=0.01)
         assert (await desk.done(again))["output"] == "first is done"
 

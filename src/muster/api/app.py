@@ -1,7 +1,5 @@
 """The application that uvicorn serves: routes, one mapping of errors, and what every request must pass."""
 
-from collections.abc import Callable
-
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.routing import Route
@@ -23,8 +21,8 @@ from muster.api.routes import batches, battles, chains, councils, health, pool, 
 from muster.api.schema import install_schema
 from muster.api.sse import FrameCache
 from muster.app import Muster
+from muster.app.serving.cleaning import cleaner
 from muster.app.serving.starts import Starts
-from muster.app.telemetry import secret_remover
 from muster.settings import Settings
 
 ROUTERS = (
@@ -66,22 +64,6 @@ def create_app(
     return app
 
 
-def cleaner(settings: Settings) -> Callable[[str], str]:
-    """Return what takes configured secrets and places of this machine out of a message."""
-    hide = secret_remover(settings)
-    names = {settings.folder: "the project", settings.home: "the store"}
-    places = {str(way): name for path, name in names.items() for way in (path.absolute(), path.resolve()) if way.name}
-    # The longest first: the store usually lies in the project.
-    found = sorted(places.items(), key=lambda place: -len(place[0]))
-
-    def clean(text: str) -> str:
-        for place, name in found:
-            text = text.replace(f"{place}/", "").replace(place, name)
-        return hide(text)
-
-    return clean
-
-
 def create_guarded_app(
     endpoint: ASGIApp, path: str, settings: Settings, *, host: str, lifetime: Lifetime, log: RequestLog
 ) -> FastAPI:
@@ -93,7 +75,7 @@ def create_guarded_app(
         redirect_slashes=False,
         middleware=guards(settings, host, lifetime, log),
     )
-    install_errors(app)
+    install_errors(app, cleaner(settings))
     app.router.routes.append(Route(path, endpoint=_Endpoint(endpoint)))
     return app
 

@@ -3,12 +3,12 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Any
 
 from muster.api.app import create_guarded_app
 from muster.api.guards import Lifetime
-from muster.api.server import allow_connections, listen, make_server, url_of
+from muster.api.server import limits_of, lines_of_servers, listen, make_server, url_of
 from muster.app import Muster
 from muster.app.serving.service import Service
 from muster.app.views.service import served_view
@@ -54,11 +54,13 @@ def mcp(
     async def work(muster: Muster) -> None:
         if budget is not None:
             await muster.server_budgets.set(SERVER, budget)
-        if http:
-            require_token(muster, host)
-            await _serve_http(muster, common, host, port, http_app)
-        else:
-            await _serve_stdio(muster, serve_stdio)
+        # Without a log what a library has to say stays on standard error, rather than nowhere.
+        with nullcontext() if log is None else lines_of_servers(muster.log):
+            if http:
+                require_token(muster, host)
+                await _serve_http(muster, common, host, port, http_app)
+            else:
+                await _serve_stdio(muster, serve_stdio)
 
     with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
     return 0
@@ -109,7 +111,6 @@ async def _serve_stdio(muster: Muster, serve: Callable[[Muster], Awaitable[None]
 
 async def _serve_http(muster: Muster, common: CommonOptions, host: str, port: int, adapter: HttpServer) -> None:
     lifetime, service = Lifetime(), _service(muster)
-    allow_connections()
     listener = listen(host, port)
     url = f"{url_of(listener)}/mcp"
 
@@ -126,7 +127,7 @@ async def _serve_http(muster: Muster, common: CommonOptions, host: str, port: in
 
     async with adapter(muster) as endpoint:
         app = create_guarded_app(endpoint, "/mcp", muster.settings, host=host, lifetime=lifetime, log=muster.log)
-        server = make_server(app, on_start)
+        server = make_server(app, on_start, limits_of(muster.settings))
         SignalHandler(muster, warn, on_first=on_first).install()
         serving = asyncio.ensure_future(server.serve(sockets=[listener]))
         try:

@@ -1,15 +1,15 @@
 """One call of a tool: who calls, the Muster that they may use, and a way to start runs under the server's budget."""
 
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any, Literal, Protocol
 
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
+from muster.app.serving.audit import AuditedAction
 from muster.app.serving.starts import Starts
+from muster.domain.canonical import digest
 from muster.domain.run import Run, StartRequest, User
 from muster.mcp.inputs import StartInput, ToolInput
 
@@ -72,21 +72,20 @@ class ToolRequest:
     async def start(self, action: str, given: StartInput, begin: Begin, *, part: str = "") -> Run:
         """Start a run, or return the one that the same call with the same key started; `part` tells several apart."""
 
+        id_ = self.muster.runs.new_id()
+
         async def create(muster: Muster) -> Run:
-            made = await begin(muster)
-            return await made.run() if isinstance(made, RunHandle) else made
+            async with self.audited(action, id_) as doing:
+                made = await begin(muster)
+                run = await made.run() if isinstance(made, RunHandle) else made
+                doing.subject = run.id
+                return run
 
         request = self._request(given, part)
+        user = replace(self._user, request=request, run=id_)
         if request is None:
-            async with self.audited(action) as subject:
-                run = await create(self.muster)
-                subject.append(run.id)
-                return run
-        found = await self.starts.start(replace(self._user, request=request), create)
-        if not found.known:
-            async with self.audited(action, found.run.id):
-                pass
-        return found.run
+            return await create(self.server.acting_for(user))
+        return (await self.starts.start(user, create)).run
 
     def _request(self, given: StartInput, part: str) -> StartRequest | None:
         """Return what the start is counted and found again by; None for a local caller who gives no key."""
@@ -95,15 +94,12 @@ class ToolRequest:
             return None
         # A local caller shares its address with nobody: each key is a client of its own, so none waits for another.
         client = self.caller.address or str(key)
-        return StartRequest(client=client, key=key, digest=_digest(self.tool, given, part))
+        asked = digest([self.tool, part, given.model_dump(mode="json")])
+        return StartRequest(client=client, key=key, digest=asked, id=self.request_id)
 
-    @asynccontextmanager
-    async def audited(self, action: str, subject: str = "") -> AsyncIterator[list[str]]:
-        """Do something that the audit log tells of; what it was done to can be added inside."""
-        subjects = [subject] if subject else []
-        yield subjects
-        for one in subjects:
-            await self.muster.audit.note(action, one, client=self.caller.address, request_id=self.request_id)
+    def audited(self, action: str, subject: str) -> AbstractAsyncContextManager[AuditedAction]:
+        """Return a context for what the caller does: written down before it, and completed after it."""
+        return self.muster.audit.action(action, subject, client=self.caller.address, request_id=self.request_id)
 
 
 Handler = Callable[[ToolRequest, Any], Awaitable[dict[str, Any]]]  # takes the request and the input of the tool
@@ -119,8 +115,3 @@ class CoordinatorTool:
     scope: Scope  # that a token must have
     handle: Handler
     reads_only: bool = False
-
-
-def _digest(tool: str, given: ToolInput, part: str) -> str:
-    body: dict[str, Any] = given.model_dump(mode="json")
-    return sha256(json.dumps([tool, part, body], sort_keys=True).encode()).hexdigest()

@@ -62,7 +62,7 @@ async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
         return await _cancel_batch(request, given)
     muster = request.muster
     run = await find(muster, given.id)
-    async with request.audited(given.action, run.id) as subjects:
+    async with request.audited(given.action, run.id) as doing:
         if given.action == "cancel" and run.workload == "task":
             run = (await muster.pool.cancel(run.id)).run
         elif given.action == "cancel":
@@ -72,7 +72,7 @@ async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
         else:
             prepared = await muster.prepare_resume(run.id, budget_usd=given.budget_usd, here=False)
             run = await muster.runs.queue(prepared.id)
-        subjects[:] = [run.id]
+        doing.subject = run.id
     return await whole(muster, run)
 
 

@@ -29,7 +29,7 @@ from muster.mcp.answers import (
 from muster.mcp.inputs import ListInput, NoInput, ResultInput, WaitInput
 from muster.mcp.request import SERVER, CoordinatorTool, ToolRequest
 
-LOOK_SECONDS = 5.0  # between two looks at a run that nothing is heard of
+LOOK_SECONDS = 1.0  # between two looks at a run that nothing is heard of
 PROGRESS_SECONDS = 1.0  # between two notifications of one wait
 MOST_ROWS = 500
 WORKLOADS = {word: workload for workload, word in KINDS.items()}

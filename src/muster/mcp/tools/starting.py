@@ -44,6 +44,7 @@ async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
 
     async def begin(muster: Muster) -> Run:
         muster.library.require_agents([given.agent])
+        await muster.pool.require_driver()
         task = await muster.pool.tasks.submit(
             spec, tags=given.tags, name=given.name, timeout=given.timeout_secs, continues=given.continues
         )
@@ -55,6 +56,7 @@ async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
 
 async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:
     """Queue a task for each prompt; all of them fit into the pool, or none is queued."""
+    await request.muster.pool.require_driver()
     await request.muster.pool.tasks.require_room(len(given.prompts))
     ids = []
     for number, prompt in enumerate(given.prompts):
