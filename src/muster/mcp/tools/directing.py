@@ -1,4 +1,4 @@
-"""Tools that decide about what goes on, and that direct the crew: reviews, answers, control, the pool and its slots."""
+"""Tools that decide about what goes on, and that direct the pool: reviews, answers, control, the pool and its slots."""
 
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import BadArgument, Conflict
@@ -18,17 +18,17 @@ from muster.mcp.tools.following import find, is_batch
 
 async def review_task(request: ToolRequest, given: ReviewInput) -> Answer:
     """Decide about a task that waits for a review, or for a permission."""
-    tasks, sender = request.muster.pool.tasks, request.caller.user.name or ""
-    async with request.audited(given.decision, (await tasks.get(given.id)).id):
+    muster, sender = request.muster, request.caller.user.name or ""
+    async with request.audited(given.decision, (await muster.pool.tasks.get(given.id)).id):
         match given.decision:
             case "approve":
-                task = await tasks.approve(given.id, sender=sender)
+                task = await muster.pool.tasks.approve(given.id, sender=sender)
             case "reject":
-                task = await tasks.reject(given.id, given.feedback, sender=sender)
+                task = await muster.pool.tasks.reject(given.id, given.feedback, sender=sender)
             case "allow":
-                task = await tasks.allow(given.id, sender=sender)
+                task = await muster.pool.tasks.allow(given.id, sender=sender)
             case "deny":
-                task = await tasks.deny(given.id, given.feedback, sender=sender)
+                task = await muster.pool.tasks.deny(given.id, given.feedback, sender=sender)
     return {"id": task.id, "decision": given.decision, "next": f"wait(ids=[{task.id!r}])"}
 
 
@@ -80,58 +80,58 @@ async def _cancel_batch(request: ToolRequest, given: ControlInput) -> Answer:
     request.caller.require("admin")
     if given.action != "cancel":
         raise Conflict("a batch goes on at its provider by itself; resume the runs whose calls it holds")
-    batches = request.muster.batches
-    batch = await batches.find(given.id)
+    muster = request.muster
+    batch = await muster.batches.find(given.id)
     async with request.audited("cancel batch", batch.id):
-        return short_batch(await batches.cancel(batch))
+        return short_batch(await muster.batches.cancel(batch))
 
 
 async def pool(request: ToolRequest, given: PoolInput) -> Answer:
-    """Look at the crew, or change its size."""
-    crew = request.muster.pool
+    """Look at the slots, or change its size."""
+    muster = request.muster
     match given.action:
         case "metrics":
-            return metrics_view(await crew.metrics())
+            return metrics_view(await muster.pool.metrics())
         case "scale" if given.slots is None:
             raise BadArgument("to how many slots: N, +N or -N", argument="slots")
         case "scale":
             async with request.audited("scale", "pool"):
-                await crew.scale(str(given.slots))
+                await muster.pool.scale(str(given.slots))
         case "drain":
             async with request.audited("drain", "pool"):
-                await crew.drain(given.timeout_secs)
+                await muster.pool.drain(given.timeout_secs)
     names = ("name", "role", "state", "current_task", "tasks_completed", "cost_usd", "error")
-    slots = [compact({name: slot_view(slot)[name] for name in names}) for slot in await crew.slots()]
-    status = pool_view(await crew.status())
+    slots = [compact({name: slot_view(slot)[name] for name in names}) for slot in await muster.pool.slots()]
+    status = pool_view(await muster.pool.status())
     return compact(status | {"driver": None, "driven": status["driver"] is not None, "slots": slots})
 
 
 async def messages(request: ToolRequest, given: MessageInput) -> Answer:
     """Send a message to slots, or show what one has not read."""
-    crew, sender = request.muster.pool, request.caller.user.name or ""
+    muster, sender = request.muster, request.caller.user.name or ""
     if given.action == "unread":
         if given.slot is None:
             raise BadArgument("of which slot?", argument="slot")
-        return {"messages": [message_view(one) for one in await crew.unread(given.slot)]}
+        return {"messages": [message_view(one) for one in await muster.pool.unread(given.slot)]}
     async with request.audited("message", given.slot or "all slots"):
         if given.slot is None:
-            return {"sent_to": list(await crew.broadcast(given.text, sender=sender))}
-        await crew.send(given.slot, given.text, sender=sender)
+            return {"sent_to": list(await muster.pool.broadcast(given.text, sender=sender))}
+        await muster.pool.send(given.slot, given.text, sender=sender)
     return {"sent_to": [given.slot]}
 
 
 async def context(request: ToolRequest, given: ContextInput) -> Answer:
     """Show, set or delete the texts that every slot is told."""
-    crew = request.muster.pool
+    muster = request.muster
     if given.action != "list":
         if given.name is None:
             raise BadArgument("which text?", argument="name")
         async with request.audited(f"{given.action} context", given.name):
             if given.action == "set":
-                await crew.set_context(given.name, given.text)
+                await muster.pool.set_context(given.name, given.text)
             else:
-                await crew.delete_context(given.name)
-    return {"context": dict(await crew.context())}
+                await muster.pool.delete_context(given.name)
+    return {"context": dict(await muster.pool.context())}
 
 
 DIRECTING = (
