@@ -247,6 +247,12 @@ async def test_what_is_spent_is_refused_at_once_and_stays_spent(tmp_path: Path) 
         assert (await desk.done(await desk.call("ask", agent="paid", prompt="third")))["state"] == "completed"
 
 
+async def test_a_fan_out_that_the_budget_ends_tells_what_it_started(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, budget=0.10) as (desk, _):
+        await desk.done(await desk.call("ask", agent="paid", prompt="first"))
+        assert (await desk.refused("fan_out", prompts=["a", "b"]))["error"] == "budget"
+
+
 async def test_a_server_with_a_budget_lets_nobody_elses_run_spend(tmp_path: Path) -> None:
     async with coordinated(tmp_path, budget=1.0) as (desk, muster):
         own = await muster.start("ask", {"agent": "me", "prompt": "hm?"})

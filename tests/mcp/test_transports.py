@@ -19,7 +19,7 @@ from tests import forkserver
 from tests.api.server import CI, EVE, TOKENS, Project, Server
 from tests.mcp.coordinated import PATIENCE, Desk, project_in, stdio
 
-SEEN = {"overview", "list_work", "wait", "result", "steer_council"}  # with the scope `read` alone
+SEEN = {"overview", "list_work", "wait", "result"}  # with the scope `read` alone
 GATE = """
 [agents.gate]
 kind = "program"
@@ -96,6 +96,32 @@ async def test_a_run_of_a_server_that_is_killed_goes_on_when_it_is_started_again
             assert await read(tmp_path / "ready") == "begun\n"
             (tmp_path / "go").write_text("the gate")
             assert (await desk.done(run))["output"] == "through the gate"
+
+
+async def test_a_run_goes_on_with_the_next_server_when_the_client_leaves(tmp_path: Path) -> None:
+    project = project_in(tmp_path, GATE)
+    for name in ("go", "ready"):
+        os.mkfifo(tmp_path / name)
+    async with stdio(project) as (desk, process):
+        run = await desk.call("ask", agent="gate", prompt="through ")
+        assert await read(tmp_path / "ready") == "begun\n"
+        assert process.stdin is not None
+        process.stdin.close()
+        await asyncio.to_thread((tmp_path / "go").write_text, "the gate")  # calls on the wire are answered first
+        assert await process.wait() == 0
+    async with stdio(project) as (desk, _):
+        assert (await desk.done(run))["output"] == "through the gate"
+
+
+async def test_calls_are_logged_without_what_they_say(tmp_path: Path) -> None:
+    async with stdio(project_in(tmp_path), "--log-format", "json", "--log-file", "log") as (desk, _):
+        await desk.call("ask", agent="sim/echo", prompt="of nobody's business")
+        await desk.refused("result", id="none")
+    text = (tmp_path / "log").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    told = [(line["tool"], line.get("error")) for line in lines if line["event"] == "tool"]
+    assert told == [("ask", None), ("result", "not_found")]
+    assert "nobody's business" not in text
 
 
 async def read(fifo: Path) -> str:

@@ -92,6 +92,8 @@ def _service(muster: Muster) -> Service:
 
 async def _serve_stdio(muster: Muster, serve: Callable[[Muster], Awaitable[None]]) -> None:
     service = _service(muster)
+    if sys.stdin.isatty():
+        warn("this is an MCP server, which waits for its client on standard input; a client starts it: muster mcp")
 
     def leave(_: object) -> None:
         service.close()

@@ -10,6 +10,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.serving.audit import AuditedAction
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import digest
+from muster.domain.errors import AccessDenied
 from muster.domain.run import Run, StartRequest, User
 from muster.mcp.inputs import StartInput, ToolInput
 
@@ -68,6 +69,14 @@ class ToolRequest:
     @property
     def _user(self) -> User:
         return replace(self.caller.user, level=self.server.server_budgets.level(SERVER))
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether the caller may do what needs a scope."""
+        try:
+            self.caller.require(scope)
+        except AccessDenied:
+            return False
+        return True
 
     async def start(self, action: str, given: StartInput, begin: Begin, *, part: str = "") -> Run:
         """Start a run, or return the one that the same call with the same key started; `part` tells several apart."""

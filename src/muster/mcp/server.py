@@ -39,7 +39,7 @@ from muster.app import Muster
 from muster.app.serving.cleaning import cleaner
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import Json
-from muster.domain.errors import AccessDenied, MusterError
+from muster.domain.errors import MusterError
 from muster.mcp.request import CoordinatorTool, LocalCaller, ToolCaller, ToolRequest
 from muster.mcp.resources import RESOURCES, TEMPLATES, read_resource
 from muster.mcp.tools.directing import DIRECTING
@@ -86,8 +86,8 @@ class Coordinator:
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools that the caller may use."""
-        caller = _caller(context)
-        return ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values() if _may_use(caller, tool)])
+        request = self._request(context, "list")
+        return ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values() if request.may(tool.scope)])
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """Call a tool; what goes wrong in it is a result that the model reads, not an error of the protocol."""
@@ -166,14 +166,6 @@ def _caller(context: Context) -> ToolCaller:
     return cast(ToolCaller, context.request.scope["state"]["caller"])
 
 
-def _may_use(caller: ToolCaller, tool: CoordinatorTool) -> bool:
-    try:
-        caller.require(tool.scope)
-    except AccessDenied:
-        return False
-    return True
-
-
 def _listed(tool: CoordinatorTool) -> Tool:
     return Tool(
         name=tool.name,
@@ -221,8 +213,11 @@ class _Lines:
 async def serve_stdio(muster: Muster) -> None:
     """Serve the process that started this one, until it closes standard input; nothing else is written to output."""
     server = Coordinator(muster).server()
-    async with stdio_server(stdin=cast(Any, _Lines(sys.stdin.buffer))) as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    try:
+        async with stdio_server(stdin=cast(Any, _Lines(sys.stdin.buffer))) as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+    except* OSError:
+        pass  # the client has closed both sides
 
 
 @asynccontextmanager

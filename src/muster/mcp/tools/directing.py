@@ -44,7 +44,8 @@ async def answer_question(request: ToolRequest, given: AnswerInput) -> Answer:
 async def steer_council(request: ToolRequest, given: SteerInput) -> Answer:
     """Tell all members of a council something, or end it."""
     muster = request.muster
-    request.caller.require("review" if given.action == "inject" else "start")
+    if given.action == "stop":
+        request.caller.require("start")
     if given.action == "inject" and not given.text:
         raise BadArgument("what are the members to be told?", argument="text")
     run = await muster.councils.find(given.id)
@@ -156,7 +157,7 @@ DIRECTING = (
         description="Influence a council while it goes on: tell all members something, or stop it with the best "
         "proposal so far.",
         takes=SteerInput,
-        scope="read",
+        scope="review",
         handle=steer_council,
     ),
     CoordinatorTool(

@@ -39,16 +39,21 @@ async def overview(request: ToolRequest, given: NoInput) -> Answer:
     """Return what the caller can use, what is left to spend, and what waits for a decision."""
     muster = request.muster
     waiting = await muster.runs.page([RunState.WAITING], roots=True, limit=20)
-    pool = pool_view(await muster.pool.status())
     return {
         "agents": list(muster.library.agents),
         "library": library_view(muster.library.items())["items"],
-        "pool": {name: pool[name] for name in ("slots", "tasks", "draining")} | {"driven": pool["driver"] is not None},
+        **(await _pool(muster) if request.may("admin") else {}),  # its tasks are those of everybody
         "budget": await budget_of(muster),
         "waiting": [short_run(run) for run in waiting],
         "next": "start something (submit_task, fan_out, ask, run_chain, run_suite, start_council, start_battle), then "
         "wait for its id; agents and library entries are named exactly as listed here",
     }
+
+
+async def _pool(muster: Muster) -> Answer:
+    pool = pool_view(await muster.pool.status())
+    driven = {"driven": pool["driver"] is not None}
+    return {"pool": {name: pool[name] for name in ("slots", "tasks", "draining")} | driven}
 
 
 async def budget_of(muster: Muster) -> Answer:

@@ -10,7 +10,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.serving.library import LibraryKind
 from muster.app.suites.suites import SuiteChoice
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, MusterError
 from muster.domain.run import Run
 from muster.mcp.answers import Answer, short_run, whole
 from muster.mcp.inputs import (
@@ -55,10 +55,10 @@ async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
 
 
 async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:
-    """Queue a task for each prompt; all of them fit into the pool, or none is queued."""
+    """Queue a task for each prompt; when one is refused, those before it go on and are told."""
     await request.muster.pool.require_driver()
     await request.muster.pool.tasks.require_room(len(given.prompts))
-    ids = []
+    ids: list[str] = []
     for number, prompt in enumerate(given.prompts):
         spec = TaskSpec(
             prompt=prompt,
@@ -73,7 +73,13 @@ async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:
             muster.library.require_agents([given.agent])
             return (await muster.pool.tasks.submit(spec, tags=given.tags)).run
 
-        ids.append((await request.start("submit task", given, begin, part=f"/{number}")).id)
+        try:
+            ids.append((await request.start("submit task", given, begin, part=f"/{number}")).id)
+        except MusterError as error:
+            if not ids:
+                raise
+            told = f"only the first {len(ids)} of {len(given.prompts)} tasks were submitted: {error.message}"
+            return {"ids": ids, "error": error.code, "message": told, "next": f"wait(ids={ids})"}
     return {"ids": ids, "next": f"wait(ids={ids}); results are in the order of the prompts"}
 
 
