@@ -20,6 +20,12 @@ from tests.api.server import CI, EVE, TOKENS, Project, Server
 from tests.mcp.coordinated import PATIENCE, Desk, project_in, stdio
 
 SEEN = {"overview", "list_work", "wait", "result"}  # with the scope `read` alone
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}
 GATE = """
 [agents.gate]
 kind = "program"
@@ -183,4 +189,19 @@ async def test_a_signal_ends_it_although_its_input_stays_open(tmp_path: Path, st
     async with stdio(project_in(tmp_path)) as (desk, process):
         await desk.call("overview")
         process.send_signal(stop)
-        assert await process.wait() in (0, 4)
+        assert await process.wait() == 0
+
+
+def test_it_ends_as_a_process_of_its_own_although_its_input_stays_open(tmp_path: Path) -> None:
+    """What happens when the interpreter ends is the point, so it is the real one; and that nobody reads its output."""
+    project = project_in(tmp_path)
+    words = [sys.executable, "-m", "muster", "mcp"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=tmp_path, env=project.environment, **pipes) as process:  # type: ignore[call-overload]
+        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "muster"
+        process.stdout.close()
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}).encode() + b"\n")
+        process.stdin.flush()
+        assert (process.wait(PATIENCE), process.stderr.read()) == (0, b"")

@@ -3,13 +3,14 @@
 It holds no session: every HTTP request is answered by itself, so clients go on when the server was started again.
 """
 
+import contextlib
 import json
-import sys
+import os
 import threading
-from asyncio import Queue, get_running_loop
+from asyncio import AbstractEventLoop, Queue, get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
@@ -57,6 +58,7 @@ INSTRUCTIONS = (
 )
 UNEXPECTED = "something unexpected happened in the server; its log has more"
 MEDIA = "application/json"
+CHUNK = 65_536  # bytes that are read at once
 
 Context = ServerRequestContext[Any, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -186,27 +188,31 @@ def _flaws(error: ValidationError) -> str:
     return "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
 
 
-class _Lines:
-    """The lines of a stream, read by a thread that nobody waits for at the end: a read cannot be canceled."""
+class _InputLines:
+    """The lines of standard input, read by a thread that nobody waits for at the end: a read cannot be canceled.
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._lines: Queue[bytes] = Queue()
-        loop = get_running_loop()
+    The thread has a descriptor of its own: a buffered file that it holds could not be closed when the process ends.
+    Whoever else reads standard input finds it empty.
+    """
 
-        def read() -> None:
-            while True:
-                line = stream.readline()
-                try:
+    def __init__(self) -> None:
+        self._lines: Queue[bytes | None] = Queue()
+        self._file, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        threading.Thread(target=self._read, args=(get_running_loop(),), daemon=True, name="mcp-stdin").start()
+
+    def _read(self, loop: AbstractEventLoop) -> None:
+        begun = b""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            while chunk := os.read(self._file, CHUNK):
+                *lines, begun = (begun + chunk).split(b"\n")
+                for line in lines:
                     loop.call_soon_threadsafe(self._lines.put_nowait, line)
-                except RuntimeError:
-                    return  # the loop is closed
-                if not line:
-                    return
-
-        threading.Thread(target=read, daemon=True, name="mcp-stdin").start()
+            loop.call_soon_threadsafe(self._lines.put_nowait, None)
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        while line := await self._lines.get():
+        while (line := await self._lines.get()) is not None:
             yield line.decode("utf-8", "replace")
 
 
@@ -214,7 +220,7 @@ async def serve_stdio(muster: Muster) -> None:
     """Serve the process that started this one, until it closes standard input; nothing else is written to output."""
     server = Coordinator(muster).server()
     try:
-        async with stdio_server(stdin=cast(Any, _Lines(sys.stdin.buffer))) as (reading, writing):
+        async with stdio_server(stdin=cast(Any, _InputLines())) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
     except* OSError:
         pass  # the client has closed both sides
