@@ -32,7 +32,7 @@ async def test_every_metric_is_told_and_no_other(tmp_path: Path) -> None:
 
 def test_every_event_of_the_log_is_told_and_no_other() -> None:
     tree = ast.parse(Path(logs.__file__).read_text(encoding="utf-8"))
-    written = {"request", "server"} | {  # which the server writes
+    written = {"request", "server", "tool"} | {  # which the servers write
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -30,6 +30,7 @@ from muster.app.project import Project
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
+from muster.app.serving.budgets import ServerBudgets
 from muster.app.serving.hooks import RunHooks
 from muster.app.serving.library import Library
 from muster.app.suites.evidence import Evidence
@@ -67,6 +68,7 @@ PARTS: list[tuple[str, type]] = [
     ("`m.project`", Project),
     ("`m.library`", Library),
     ("`m.hooks`", RunHooks),
+    ("`m.server_budgets`", ServerBudgets),
     ("`m.audit`", UserActions),
 ]
 

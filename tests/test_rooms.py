@@ -28,7 +28,6 @@ ARROWS: dict[str, set[str]] = {
     "judging": {"domain", "text", "engine.context"},
     "git": {"domain", "text", "agents.processes"},
     "engine": {"domain", "store.base", "agents.base"},
-    "mcp": {"domain", "text"},
     "client": {"domain", "agents.http"},
     "suites": FEATURE,
     "verify": FEATURE | {"git"},
@@ -37,10 +36,11 @@ ARROWS: dict[str, set[str]] = {
     "battles": FEATURE,
     "app": {
         "domain", "text", "statistics", "store", "sim", "settings", "agents", "reporting", "judging", "git", "engine",
-        "suites", "verify", "pool", "councils", "battles", "mcp", "observability",
+        "suites", "verify", "pool", "councils", "battles", "observability",
     },
-    "cli": {"app", "settings", "domain", "text", "sim", "api", "observability"},
+    "cli": {"app", "settings", "domain", "text", "sim", "api", "mcp", "observability"},
     "api": {"app", "settings", "domain", "text", "observability"},
+    "mcp": {"app", "settings", "domain", "text", "observability"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
     "__init__": {"app", "domain", "engine.context", "engine.workload", "observability"},
     "__main__": {"cli"},
@@ -55,7 +55,7 @@ USERS = {"cli.demo.work", "cli.demo.child"}
 # Packages that only one room knows: they are optional, or take long to load.
 OPTIONAL = {
     "psycopg": "store", "claude_agent_sdk": "agents", "fastapi": "api", "starlette": "api", "uvicorn": "api",
-    "opentelemetry": "observability",
+    "opentelemetry": "observability", "mcp": "mcp", "mcp_types": "mcp",
 }  # fmt: skip
 
 

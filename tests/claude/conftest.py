@@ -46,7 +46,7 @@ class Watched(Script):
         return Script.answer(self, model, messages, max_tokens)
 
 
-def use(name: str, **arguments: Any) -> dict[str, Any]:
+def use(name: str, /, **arguments: Any) -> dict[str, Any]:
     """Script one use of a tool."""
     return {"tool_calls": [{"name": name, "arguments": arguments}]}
 
@@ -68,6 +68,7 @@ def rules(work: Path) -> Script:
         "please ask me": use("AskUserQuestion", questions=[]),
         "please tell": use("mcp__notes__tell"),
         "please wait": bash("touch begun; while [ ! -e go ]; do sleep 0.02; done"),
+        "please delegate": use("mcp__muster__submit_task", prompt="Write a haiku", name="haiku"),
         "please send": use("mcp__muster__send_message", to="critic", text="look at it"),
         "as data": use("StructuredOutput", answer=42),
         "say words": {"text": "Some words:  one\ntwo {and} three 🎉, and a few more so that they come in pieces."},
@@ -77,6 +78,7 @@ def rules(work: Path) -> Script:
         {
             "rules": [
                 *({"text": words, "turn": 1, "answer": answer} for words, answer in by_words.items()),
+                {"text": '"kind": ?"task"', "turn": 2, "answer": use("mcp__muster__wait", ids=["haiku"])},
                 {"text": "say no", "answer": no},
                 {"text": "stopped by a safety classifier", "answer": no},
                 {"turn": 2, "answer": "The second turn."},

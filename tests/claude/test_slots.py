@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import muster
+from muster.agents.tool_server.http import LoopbackServer
+from muster.agents.tool_server.protocol import OfferedTool, ToolServer
 from muster.domain.agent import Timeouts
 from muster.domain.call import Request, Tool, ask
 from muster.domain.canonical import Json
-from muster.mcp.http import LoopbackServer
-from muster.mcp.protocol import OfferedTool, ToolServer
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.settings import load_settings
 from tests.claude.conftest import House

@@ -21,12 +21,19 @@ class HeldCalls:
     begun: list[str] = field(default_factory=list)
     open: dict[str, asyncio.Future[Mapping[str, Any]]] = field(default_factory=dict)
     ends_late: set[str] = field(default_factory=set)  # answer although they are canceled
+    awaited: dict[str, asyncio.Event] = field(default_factory=dict)
 
     def reset(self) -> None:
         """Forget the calls of another test."""
         self.begun.clear()
         self.open.clear()
         self.ends_late.clear()
+        self.awaited.clear()
+
+    async def until_open(self, word: str) -> None:
+        """Wait until a call is at work."""
+        if word not in self.open:
+            await self.awaited.setdefault(word, asyncio.Event()).wait()
 
     def answer(self, word: str, *, fails: bool = False, cost_usd: float | None = None) -> None:
         """Let a call end."""
@@ -43,6 +50,8 @@ class HeldCalls:
         self.begun.append(word)
         end: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self.open[word] = end
+        if waiting := self.awaited.pop(word, None):
+            waiting.set()
         try:
             return await end
         except asyncio.CancelledError:

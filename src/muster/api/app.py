@@ -1,9 +1,9 @@
 """The application that uvicorn serves: routes, one mapping of errors, and what every request must pass."""
 
-from collections.abc import Callable
-
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muster.api.callers import Callers, read_networks, read_tokens
 from muster.api.errors import install_errors
@@ -21,8 +21,8 @@ from muster.api.routes import batches, battles, chains, councils, health, pool, 
 from muster.api.schema import install_schema
 from muster.api.sse import FrameCache
 from muster.app import Muster
+from muster.app.serving.cleaning import cleaner
 from muster.app.serving.starts import Starts
-from muster.app.telemetry import secret_remover
 from muster.settings import Settings
 
 ROUTERS = (
@@ -64,20 +64,31 @@ def create_app(
     return app
 
 
-def cleaner(settings: Settings) -> Callable[[str], str]:
-    """Return what takes configured secrets and places of this machine out of a message."""
-    hide = secret_remover(settings)
-    names = {settings.folder: "the project", settings.home: "the store"}
-    places = {str(way): name for path, name in names.items() for way in (path.absolute(), path.resolve()) if way.name}
-    # The longest first: the store usually lies in the project.
-    found = sorted(places.items(), key=lambda place: -len(place[0]))
+def create_guarded_app(
+    endpoint: ASGIApp, path: str, settings: Settings, *, host: str, lifetime: Lifetime, log: RequestLog
+) -> FastAPI:
+    """Return an application that serves one endpoint of another protocol behind the same checks as every route."""
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        middleware=guards(settings, host, lifetime, log),
+    )
+    install_errors(app, cleaner(settings))
+    app.router.routes.append(Route(path, endpoint=_Endpoint(endpoint)))
+    return app
 
-    def clean(text: str) -> str:
-        for place, name in found:
-            text = text.replace(f"{place}/", "").replace(place, name)
-        return hide(text)
 
-    return clean
+class _Endpoint:
+    """An application of its own at one path; an object, since a function there would be a route."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        await self._app(scope, receive, send)
 
 
 def guards(settings: Settings, host: str, lifetime: Lifetime, log: RequestLog) -> list[Middleware]:

@@ -15,6 +15,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
+from muster.app.serving.budgets import ServerBudgets
 from muster.app.views.errors import not_passed
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Reply
@@ -187,6 +188,11 @@ class Muster:
         from muster.app.serving.hooks import RunHooks
 
         return RunHooks(self._backend)
+
+    @cached_property
+    def server_budgets(self) -> ServerBudgets:
+        """Return the budgets of everything that is started through servers."""
+        return ServerBudgets(self._backend)
 
     @cached_property
     def audit(self) -> UserActions:

@@ -301,6 +301,9 @@ COMMANDS = {
     "serve": CommandEntry(
         "Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.", "serve:serve"
     ),
+    "mcp": CommandEntry(
+        "Serve tools to a coordinating agent over MCP, and drive what it starts, until the client leaves.", "mcp:mcp"
+    ),
     "audit": CommandEntry(
         "List what users of the server started, reviewed and canceled, the newest first.", "audit:audit"
     ),

@@ -36,7 +36,7 @@ def serve(
     """Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable."""
 
     async def work(muster: Muster) -> None:
-        _require_token(muster, host)
+        require_token(muster, host)
         # Without a log what a library has to say stays on standard error, rather than nowhere.
         with nullcontext() if log is None else lines_of_servers(muster.log):
             await _serve(muster, common, host, port)
@@ -45,7 +45,7 @@ def serve(
     return 0
 
 
-def _require_token(muster: Muster, host: str) -> None:
+def require_token(muster: Muster, host: str) -> None:
     """Refuse to be reached by others when everybody could use it."""
     try:
         local = host == LOCAL or ip_address(host).is_loopback

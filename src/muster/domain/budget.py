@@ -56,6 +56,11 @@ def lineage_level(run: RunId) -> str:
     return f"lineage:{run}"
 
 
+def server_level(name: str) -> str:
+    """Return the level that counts what all runs started through a kind of server spend; its cap is in the ledger."""
+    return f"server:{name}"
+
+
 def part_level(lineage: str, name: str) -> str:
     """Return the level that counts what one part of a run spends, such as one member of a council."""
     return f"part:{lineage}/{quote(name)}"  # ids are kept in lists with spaces between them
@@ -87,6 +92,16 @@ def funds_of(lineage: str, levels: Iterable[Level], balances: Mapping[str, "Bala
             rooms.append(max(cap - balance.settled - balance.reserved, 0))
     left = Microdollars(min(rooms)) if rooms else None
     return Funds(spent=balances.get(lineage, Balance()).settled, left=left)
+
+
+def require_server_left(level: str, balance: "Balance | None") -> None:
+    """Raise BudgetExhausted if nothing is left for another run under the budget of a server."""
+    if balance is not None and balance.cap is not None and balance.settled >= balance.cap:
+        raise BudgetExhausted(
+            f"the budget {_named(level)} is spent: {show_usd(balance.settled)} of {show_usd(balance.cap)}",
+            level=level,
+            suggestions=(_RAISE_SERVER,),
+        )
 
 
 def require_left(run: RunId, cap: Microdollars | None, settled: Microdollars) -> None:
@@ -145,7 +160,11 @@ class Refused:
         less = "lower the most that a call can cost: max_tokens of a model, budget_usd of another agent"
         key = "call_usd" if self.level == CALL else "day_usd" if self.level.startswith(("day:", "user:")) else ""
         more = (f"raise {key} in muster.toml",) if key else ()
+        more = (_RAISE_SERVER,) if self.level.startswith("server:") else more
         return BudgetExhausted(self.message, level=self.level, suggestions=(*more, less))
+
+
+_RAISE_SERVER = "the operator of the server can raise it: start it with a higher --budget"
 
 
 def _named(level: str) -> str:
@@ -157,6 +176,8 @@ def _named(level: str) -> str:
     if kind == "user":
         user, _, day = name.partition("@")
         return f"of user {user} on {day} (day_usd)"
+    if kind == "server":
+        return f"of the {name} server (--budget)"
     return f"of the day {name} (day_usd)" if kind == "day" else level
 
 

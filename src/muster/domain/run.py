@@ -286,6 +286,7 @@ class User:
     day_cap: Microdollars | None = None
     request: StartRequest | None = None  # that starts a run
     run: RunId | None = None  # the id that they chose for it
+    level: str | None = None  # a budget that all runs which they start count under, such as that of an MCP server
 
     @property
     def owner(self) -> str | None:

@@ -70,9 +70,14 @@ class Engine:
         """Make an id for a run."""
         return new_run_id(self._with.clock.now(), self._with.random)
 
-    async def create(self, new: NewRun, user: UserBudget | None = None) -> Run:
-        """Store a run, under a budget of its own and that of its user unless it says another; nothing drives it yet."""
+    async def create(self, new: NewRun, user: UserBudget | None = None, level: str | None = None) -> Run:
+        """Store a run, under a budget of its own and that of its user unless it says another; nothing drives it yet.
+
+        It counts under the level besides, whatever it says.
+        """
         budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._caps.day, user=user)
+        if level is not None:
+            budgets = replace(budgets, above=tuple(dict.fromkeys((*budgets.above, level))))
         return await self._with.store.runs.create(replace(new, budgets=budgets))
 
     async def budgets_of(self, run: Run) -> Budgets:

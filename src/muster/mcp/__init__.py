@@ -1,1 +1,1 @@
-"""Tools offered to agents through the Model Context Protocol: what is said, and a server on loopback."""
+"""The Model Context Protocol: Muster's use cases as tools and resources for an agent that coordinates others."""

@@ -147,6 +147,10 @@ class DatabaseRuns:
         """Change the budget of a run that is not over."""
         return self._writer.run(lambda db: runs.set_cap(db, run, cap))
 
+    def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
+        """Set the cap of a budget that is not that of a run."""
+        return self._writer.run(lambda db: runs.cap_level(db, level, cap))
+
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""
         return self._writer.run(lambda db: runs.amend(db, self._codec, run, spec))

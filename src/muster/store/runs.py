@@ -261,6 +261,12 @@ def set_cap(database: DatabaseConnection, run: RunId, cap: Microdollars) -> None
     database.execute("cap_budget", {"id": found.lineage_level, "cap": cap})
 
 
+def cap_level(database: DatabaseConnection, level: str, cap: Microdollars) -> None:
+    """Set the cap of a budget, made if it is not there."""
+    database.execute("insert_budget", {"id": level, "cap": cap})
+    database.execute("cap_budget", {"id": level, "cap": cap})
+
+
 def levels_of(run: Run) -> tuple[str, ...]:
     """Return the levels that a run counts under, without the day's."""
     above = run.budgets.above if run.budgets else ()

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from muster.agents.tool_server.http import LoopbackServer
+from muster.agents.tool_server.protocol import ToolServer
 from muster.app.backend import Backend
 from muster.app.pool.slot_tools import Messenger, SlotTools
 from muster.app.pool.slots import SlotDirectory
@@ -22,8 +24,6 @@ from muster.app.pool.tasks import Tasks
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.engine.context import Context
-from muster.mcp.http import LoopbackServer
-from muster.mcp.protocol import ToolServer
 from muster.pool.tasks import SlotProfile
 
 NAME = "muster"  # of the server, as agents know it

@@ -6,6 +6,7 @@ The sender is the slot itself, whatever the arguments are.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from muster.agents.tool_server.protocol import OfferedTool, ToolHandler
 from muster.app.pool.slots import SlotDirectory
 from muster.app.pool.task_queries import Task
 from muster.app.pool.tasks import Tasks
@@ -14,7 +15,6 @@ from muster.domain.canonical import Json
 from muster.domain.entry import Signal
 from muster.domain.errors import Conflict
 from muster.engine.context import Context
-from muster.mcp.protocol import OfferedTool, ToolHandler
 from muster.pool.tasks import SlotProfile, TaskSpec
 from muster.store.base import SlotStanding, SlotTable
 
@@ -104,7 +104,8 @@ class SlotTools:
         return f"set {given['name']}"
 
     async def _submit(self, given: Arguments) -> Json:
-        return _shown(await self._tasks.submit(TaskSpec(**given)))
+        started_by = None if self.run is None else self.run.run
+        return _shown(await self._tasks.submit(TaskSpec(**given), started_by=started_by))
 
     async def _result(self, given: Arguments) -> Json:
         return _shown(await self._tasks.get(given["id"]))

@@ -57,10 +57,12 @@ class Tasks(TaskQueries):
         name: str | None = None,
         timeout: float | None = None,
         continues: str | None = None,
+        started_by: RunId | None = None,
     ) -> Task:
         """Store a task for whoever drives the pool; raises before that when it could never be done.
 
-        `continues` names a completed task whose session of the agent it goes on with.
+        `continues` names a completed task whose session of the agent it goes on with. `started_by` is the run of
+        another task whose agent submits it: the budgets above that one hold for it too.
         """
         if continues is not None:
             spec = replace(spec, session=await self._session_of(continues))
@@ -70,7 +72,7 @@ class Tasks(TaskQueries):
         await self._set_cap()
         await self._require_payable(spec)
         run = self._runs.new_id()
-        created = await self._runs.create(WORKLOAD, spec.stored(), options, run, self._budgets(run))
+        created = await self._runs.create(WORKLOAD, spec.stored(), options, run, await self._budgets(run, started_by))
         return Task(run=created, spec=spec)
 
     async def approve(self, reference: str, *, sender: str = "", client_id: str | None = None) -> Task:
@@ -274,7 +276,11 @@ class Tasks(TaskQueries):
         budget = str(most / 1_000_000) if most else None
         return self._runs.options(budget_usd=budget, tags=tags, name=name, timeout=timeout, concurrency=1)
 
-    def _budgets(self, run: RunId) -> Budgets:
-        return Budgets(
+    async def _budgets(self, run: RunId, started_by: RunId | None) -> Budgets:
+        own = Budgets(
             lineage=lineage_level(run), above=(POOL_LEVEL,), day_cap=self._settings.day_cap, user=self._runs.user_budget
         )
+        if started_by is None:
+            return own
+        theirs = await self._engine.budgets_of(await self._runs.get(started_by))
+        return replace(own, above=tuple(dict.fromkeys((*own.above, *theirs.above))), user=theirs.user)

@@ -30,11 +30,12 @@ from muster.app.runs.options import (
 )
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion, questions_of, root_of, send_answer
 from muster.domain.batch import Batch
-from muster.domain.budget import Budgets, UserBudget, require_left
+from muster.domain.budget import Balance, Budgets, UserBudget, require_left, require_server_left
 from muster.domain.call import require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import ANSWERS, Entry, EntryKind, Event, NewSignal, Signal
 from muster.domain.errors import (
+    AccessDenied,
     BadArgument,
     Conflict,
     Interrupted,
@@ -272,8 +273,10 @@ class Runs:
     async def create(self, workload: str, spec: Json, options: RunOptions, run: RunId, budgets: Budgets) -> Run:
         """Store a run under budgets of its part; nothing drives it yet."""
         self._workloads.check(workload, spec)
+        await self._require_payable()
         new = new_run(run, self._clock.now(), workload, spec, options)
-        return await self._engine.create(replace(new, budgets=budgets, request=self._user.request))
+        new = replace(new, budgets=budgets, request=self._user.request)
+        return await self._engine.create(new, level=self._user.level)
 
     async def submit(
         self, workload: str, spec: Json, options: RunOptions | None = None, *, origin: Origin | None = None
@@ -315,6 +318,7 @@ class Runs:
             replayed = run.origin is not None and run.origin.reuse in REPLAYS  # then nobody is asked now either
             reuse = run.origin.reuse if run.origin and replayed else Reuse.REPLIES
             return await self._descend(run, reuse, cap=cap, budgets=await self._engine.budgets_of(run))
+        await self._require_counted(run)
         if cap is not None:
             await self._store.commands.set_cap(run.id, cap)
         elif run.calls.done < run.calls.total:  # else what is left to do may cost nothing
@@ -396,6 +400,7 @@ class Runs:
         run = await self.newest_of_lineage(await self.find(reference))
         if run.state in TERMINAL:
             raise Conflict(f"run {run.id} {state_verb(run.state)}; it receives no signals any more")
+        await self._require_counted(run)
         return await self._store.signals.send(
             NewSignal(
                 address=run.lineage_level,
@@ -419,6 +424,7 @@ class Runs:
         An answer that does not fit the schema of the question is refused, and not stored.
         """
         run = await self.newest_of_lineage(await self.find(reference))
+        await self._require_counted(run)
         sent = await send_answer(
             self._store,
             run,
@@ -558,9 +564,11 @@ class Runs:
     async def _create(
         self, workload: str, spec: Json, options: RunOptions, *, submitted: bool = False, origin: Origin | None = None
     ) -> Run:
+        await self._require_payable()
         id_, now = self.new_id(), self._clock.now()
         new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin)
-        return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
+        new = replace(new, request=self._user.request)
+        return await self._engine.create(new, self._user.budget, self._user.level)
 
     async def _descend(
         self,
@@ -571,9 +579,30 @@ class Runs:
         fork_key: str | None = None,
         budgets: Budgets | None = None,
     ) -> Run:
+        await self._require_payable()
         id_, now = self.new_id(), self._clock.now()
         new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
-        return await self._engine.create(replace(new, request=self._user.request), self._user.budget)
+        new = replace(new, request=self._user.request)
+        return await self._engine.create(new, self._user.budget, self._user.level)
+
+    async def _require_payable(self) -> None:
+        """Raise BudgetExhausted when the server through which the user comes has nothing left to spend."""
+        if self._user.level is not None:
+            require_server_left(self._user.level, await self._server_balance())
+
+    async def _server_balance(self) -> Balance | None:
+        level = self._user.level
+        return None if level is None else (await self._store.runs.balances([level])).get(level)
+
+    async def _require_counted(self, run: Run) -> None:
+        """Raise AccessDenied for a run that would spend past the budget of the server through which the user comes."""
+        balance = await self._server_balance()
+        counted = run.budgets is not None and self._user.level in run.budgets.above
+        if balance is not None and balance.cap is not None and not counted:
+            raise AccessDenied(
+                f"run {run.id} was not started through this server, so the budget of the server does not cover it",
+                suggestions=("whoever started it can go on with it at the command line",),
+            )
 
 
 def require_completed(run: Run) -> Run:

@@ -13,6 +13,7 @@ from muster.suites.spec import COUNCIL
 from muster.text.documents.readers import READERS
 
 MOST_FILES = 2_000
+MOST_NAMED = 20  # in a suggestion
 STEMS = frozenset({SUITE_STEM, CHAIN_STEM, COUNCIL_STEM})
 
 
@@ -73,7 +74,7 @@ class Library:
         if name not in items:
             near = get_close_matches(name, items, n=1)
             raise BadArgument(
-                f"the library has no {kind} {name[:100]!r}", suggestions=did_you_mean(near) or ("see /api/library",)
+                f"the library has no {kind} {name[:100]!r}", suggestions=did_you_mean(near) or _known(kind, items)
             )
         return items[name]
 
@@ -99,6 +100,13 @@ class Library:
                 kind = _kind_of(file)
                 if kind is not None:
                     yield LibraryItem(kind=kind, name=_name_of(file, path), path=file)
+
+
+def _known(kind: LibraryKind, names: Iterable[str]) -> tuple[str, ...]:
+    """Return what can be named instead."""
+    known = sorted(names)
+    more = ", …" if len(known) > MOST_NAMED else ""
+    return (f"it has: {', '.join(known[:MOST_NAMED])}{more}" if known else f"[library] paths holds no {kind}",)
 
 
 def _kind_of(file: Path) -> LibraryKind | None:

@@ -177,6 +177,9 @@ class RunControl(Protocol):
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
         """Change the budget of a run that is not over."""
 
+    def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
+        """Set the cap of a budget that is not that of a run, such as a server's; it is made if it is not there."""
+
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""
 

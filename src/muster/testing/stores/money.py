@@ -178,6 +178,13 @@ async def changes_the_cap_of_an_unfinished_run(store: Store) -> None:
     await raises(Conflict, store.commands.set_cap(run, Microdollars(5)))
 
 
+async def caps_a_budget_that_is_no_runs(store: Store) -> None:
+    """The budget of a server is made with its cap, and can be raised; what is spent under it stays."""
+    for cap in (Microdollars(10), Microdollars(30)):
+        await store.commands.cap_level("server:x", cap)
+        assert (await store.runs.balances(["server:x"]))["server:x"].cap == cap
+
+
 async def books_what_a_failure_says_it_cost(store: Store) -> None:
     """A failed attempt whose agent says what it cost is booked at that, in the lane that pays it."""
     run, claim = await driven(store, cap=1000)
@@ -203,5 +210,6 @@ CHECKS: tuple[Check, ...] = (
     flags_an_overdraft,
     frees_the_money_of_attempts_that_were_never_settled,
     changes_the_cap_of_an_unfinished_run,
+    caps_a_budget_that_is_no_runs,
     books_what_a_failure_says_it_cost,
 )

@@ -15,8 +15,8 @@ from http import HTTPStatus
 
 import httptools
 
+from muster.agents.tool_server.protocol import VERSIONS, RpcCode, RpcError, ToolServer, failure
 from muster.domain.canonical import Json
-from muster.mcp.protocol import VERSIONS, RpcCode, RpcError, ToolServer, failure
 
 ADDRESS = "127.0.0.1"
 PATH = b"/mcp"
@@ -25,7 +25,7 @@ MOST_BODY = 1024 * 1024  # bytes
 MOST_CONNECTIONS = 128
 READ_SECONDS = 30.0  # that a client may take to send its request
 
-log = logging.getLogger("muster.mcp")
+log = logging.getLogger("muster.agents.tool_server")
 
 
 class HttpRefusal(Exception):

@@ -12,9 +12,9 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import ClientSession
+from muster.agents.tool_server.http import MOST_BODY, MOST_HEAD, LoopbackServer
+from muster.agents.tool_server.protocol import OfferedTool, ToolServer
 from muster.domain.call import Tool
-from muster.mcp.http import MOST_BODY, MOST_HEAD, LoopbackServer
-from muster.mcp.protocol import OfferedTool, ToolServer
 
 
 def tools(name: str) -> ToolServer:

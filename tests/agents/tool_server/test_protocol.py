@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from muster.agents.tool_server.protocol import VERSIONS, OfferedTool, ToolServer
 from muster.domain.call import Tool
 from muster.domain.errors import NotFound
-from muster.mcp.protocol import VERSIONS, OfferedTool, ToolServer
 
 PARAMETERS = {
     "type": "object",

@@ -1,0 +1,205 @@
+"""What tools say about tasks and runs: short, the same for every tool, and with what to do next.
+
+Whatever agents wrote is a value in a JSON document: data, never a part of the instructions.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from muster.app import Muster
+from muster.app.pool.task_queries import Task
+from muster.app.pool.values import TaskState
+from muster.app.runs.questions import OpenQuestion
+from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
+from muster.app.views.chains import progress_view
+from muster.app.views.councils import council_view
+from muster.app.views.pool import task_view
+from muster.app.views.runs import batch_view
+from muster.domain.batch import Batch
+from muster.domain.money import to_usd
+from muster.domain.run import TERMINAL, Run, RunState
+
+SHORT, LONG = 2_000, 20_000  # characters of a text in an answer about one of several, and about one alone
+KINDS = {"deliberation": "council", "waves": "verification"}  # where tools use another word than the store
+
+Answer = dict[str, Any]
+
+
+def kind_of(run: Run) -> str:
+    """Return what a run is, in the words of the tools."""
+    return KINDS.get(run.workload, run.workload)
+
+
+def cut(text: str | None, most: int, id_: str) -> str | None:
+    """Return a text, or its beginning and how the rest can be read."""
+    if text is None or len(text) <= most:
+        return text
+    return f"{text[:most]} [… {len(text) - most:,} characters more: result(id={id_!r}, part='output')]"
+
+
+def compact(answer: Answer) -> Answer:
+    """Return an answer without what is empty."""
+    return {name: value for name, value in answer.items() if value not in (None, [], {}, "")}
+
+
+def short_run(run: Run) -> Answer:
+    """Return a run in a list."""
+    return compact(
+        {
+            "id": run.id,
+            "kind": kind_of(run),
+            "name": run.name,
+            "state": str(run.state),
+            "cost_usd": to_usd(run.total.settled),
+            "budget_usd": None if run.cap is None else to_usd(run.cap),
+            "reason": run.ended_reason if run.state in TERMINAL - {RunState.COMPLETED} else None,
+        }
+    )
+
+
+def short_task(task: Task) -> Answer:
+    """Return a task in a list."""
+    more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
+    return short_run(task.run) | compact({**more, "prompt": task.spec.prompt[:100]})
+
+
+def short_batch(batch: Batch) -> Answer:
+    """Return a batch in a list."""
+    names = ("id", "provider", "state", "requests", "members", "cost_usd", "saving_usd", "note")
+    view = batch_view(batch)
+    return compact({"kind": "batch", **{name: view[name] for name in names}})
+
+
+async def whole(muster: Muster, run: Run, most: int = LONG) -> Answer:
+    """Return how a run stands, what it came to as far as it has, and what to do next."""
+    if run.workload == "task":
+        return await _task(muster, run, most)
+    questions = await muster.runs.questions(run.id)
+    found = short_run(run) | await _outcome(muster, run, most)
+    error = run.error or {}
+    return compact(
+        {
+            **found,
+            "calls": {"done": run.calls.done, "total": run.calls.total} if run.state not in TERMINAL else None,
+            "error": error.get("message"),
+            "questions": [_question(one) for one in questions],
+            "next": _next(run, questions),
+        }
+    )
+
+
+async def text_of(muster: Muster, run: Run) -> str:
+    """Return the whole output of a run: a text if it is one, else JSON."""
+    if run.workload == "task":
+        reply = (await muster.pool.tasks.of(run)).reply
+        return "" if reply is None else reply.text
+    if run.workload == "ask" and run.state is RunState.COMPLETED:
+        return (await muster.answer_of(run.id)).text
+    if run.workload == "deliberation":
+        found = council_view(await muster.councils.trace(run.id))
+        best = found["synthesis"] or found["winner"] or {}
+        return str(best.get("text", ""))
+    if run.workload == "chain":
+        steps = progress_view(await muster.chains.progress(run.id))["steps"]
+        return next((str(one["output"]) for one in reversed(steps) if one["output"]), "")
+    return "" if run.result is None else json.dumps(run.result, ensure_ascii=False, indent=1)
+
+
+async def _task(muster: Muster, run: Run, most: int) -> Answer:
+    task = await muster.pool.tasks.of(run)
+    view = task_view(task)
+    names = ("data", "turns", "model", "reason", "permission", "rejection_count", "branch", "summary", "files")
+    error = view["error"] or {}
+    return compact(
+        {
+            **short_task(task),
+            "output": cut(view["output"], most, task.id),
+            **{name: view[name] for name in names},
+            "error": error.get("message"),
+            "next": await _next_of_task(muster, task),
+        }
+    )
+
+
+async def _outcome(muster: Muster, run: Run, most: int) -> Answer:
+    """Return what is particular to a kind of run."""
+    match run.workload:
+        case "battle":
+            view = battle_status_view(await muster.battles.status(run.id))
+            return {"turns": view["turn"], "messages": view["messageCount"], "ending": view["endedReason"]}
+        case "scale":
+            return await _scale(muster, run)
+        case "chain":
+            return await _chain(muster, run, most)
+        case "deliberation":
+            return await _council(muster, run, most)
+        case "suite" | "waves" if run.state is RunState.COMPLETED:
+            report = await muster.report_of(run)
+            return {"passed": report.ok, "verdict": report.summary.verdict}
+    return {"output": cut(await text_of(muster, run), most, run.id)}
+
+
+async def _scale(muster: Muster, run: Run) -> Answer:
+    report = await muster.battles.scales.status(run.id)
+    names = ("completed", "total", "counts", "conversationIds")
+    view = scale_status_view(report)
+    more = scale_view(report) if run.state is RunState.COMPLETED else {}
+    return {name: view[name] for name in names} | {
+        "verdict": more.get("summary"),
+        "goal_rate": more.get("goalRate"),
+        "revised_prompt": more.get("revisedPrompt"),
+    }
+
+
+async def _chain(muster: Muster, run: Run, most: int) -> Answer:
+    view = progress_view(await muster.chains.progress(run.id))
+    steps = [
+        compact({"name": one["name"], "status": one["status"], "output": cut(one["output"], most, run.id)})
+        for one in view["steps"]
+    ]
+    now = {"current_step": view["current_name"], "partial_output": cut(view["partial_output"], most, run.id)}
+    return {"completed_steps": view["completed_steps"], "total_steps": view["total_steps"], "steps": steps, **now}
+
+
+async def _council(muster: Muster, run: Run, most: int) -> Answer:
+    view = council_view(await muster.councils.trace(run.id))
+    winner, synthesis = view["winner"] or {}, view["synthesis"] or {}
+    return {
+        "verdict": view["verdict"],
+        "winner": winner.get("agent"),
+        "output": cut(synthesis.get("text") or winner.get("text"), most, run.id),
+        "dissent": view["dissent"],
+        "rounds": len(view["rounds"]),
+    }
+
+
+def _question(question: OpenQuestion) -> Answer:
+    return compact({"run": question.run, "key": question.key, "asked": question.prompt, "schema": question.schema})
+
+
+def _next(run: Run, questions: Sequence[OpenQuestion]) -> str:
+    """Return what the caller can do about a run now."""
+    if questions:
+        one = questions[0]
+        return f"a person is asked: answer_question(id={one.run!r}, key={one.key!r}, text=…)"
+    if run.state is RunState.COMPLETED:
+        return ""
+    if run.state in TERMINAL or run.state is RunState.INTERRUPTED:
+        return f"control_run(id={run.id!r}, action='resume') goes on with it; replies it has are not paid for again"
+    return f"wait(ids=[{run.id!r}])"
+
+
+async def _next_of_task(muster: Muster, task: Task) -> str:
+    match task.state:
+        case TaskState.PENDING_REVIEW if task.permission is not None:
+            return f"it asks for permission: review_task(id={task.id!r}, decision='allow' or 'deny')"
+        case TaskState.PENDING_REVIEW:
+            return f"review_task(id={task.id!r}, decision='approve', or 'reject' with feedback)"
+        case TaskState.COMPLETED:
+            return f"result(id={task.id!r}, part='diff') shows what it changed" if task.branch else ""
+        case TaskState.FAILED | TaskState.CANCELED:
+            return f"control_run(id={task.id!r}, action='resume') tries it again"
+    if await muster.pool.living_driver() is None:
+        return "no process drives the pool, so it stays pending: the operator can run `muster pool start`"
+    return f"wait(ids=[{task.id!r}])"

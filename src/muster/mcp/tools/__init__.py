@@ -1,0 +1,1 @@
+"""The tools of a coordinating agent, by what they are for."""

@@ -1,0 +1,194 @@
+"""Tools that decide about what goes on, and that direct the pool: reviews, answers, control, the pool and its slots."""
+
+from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
+from muster.domain.errors import BadArgument, Conflict
+from muster.mcp.answers import Answer, compact, short_batch, whole
+from muster.mcp.inputs import (
+    AnswerInput,
+    ContextInput,
+    ControlInput,
+    MessageInput,
+    PoolInput,
+    ReviewInput,
+    SteerInput,
+)
+from muster.mcp.request import CoordinatorTool, ToolRequest
+from muster.mcp.tools.following import find, is_batch
+
+
+async def review_task(request: ToolRequest, given: ReviewInput) -> Answer:
+    """Decide about a task that waits for a review, or for a permission."""
+    muster, sender = request.muster, request.caller.user.name or ""
+    async with request.audited(given.decision, (await muster.pool.tasks.get(given.id)).id):
+        match given.decision:
+            case "approve":
+                task = await muster.pool.tasks.approve(given.id, sender=sender)
+            case "reject":
+                task = await muster.pool.tasks.reject(given.id, given.feedback, sender=sender)
+            case "allow":
+                task = await muster.pool.tasks.allow(given.id, sender=sender)
+            case "deny":
+                task = await muster.pool.tasks.deny(given.id, given.feedback, sender=sender)
+    return {"id": task.id, "decision": given.decision, "next": f"wait(ids=[{task.id!r}])"}
+
+
+async def answer_question(request: ToolRequest, given: AnswerInput) -> Answer:
+    """Answer a question of a run for a person."""
+    muster = request.muster
+    run = await find(muster, given.id)
+    async with request.audited("answer", run.id):
+        found = await muster.runs.answer(run.id, given.text, key=given.key, sender=request.caller.user.name or "")
+    return {"run": found.sent.run, "key": found.sent.key, "next": f"wait(ids=[{found.root.id!r}])"}
+
+
+async def steer_council(request: ToolRequest, given: SteerInput) -> Answer:
+    """Tell all members of a council something, or end it."""
+    muster = request.muster
+    if given.action == "stop":
+        request.caller.require("start")
+    if given.action == "inject" and not given.text:
+        raise BadArgument("what are the members to be told?", argument="text")
+    run = await muster.councils.find(given.id)
+    async with request.audited(given.action, run.id):
+        if given.action == "inject":
+            await muster.councils.inject(run.id, given.text)
+        else:
+            await muster.councils.stop(run.id)
+    return {"id": run.id, "action": given.action, "next": f"wait(ids=[{run.id!r}])"}
+
+
+async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
+    """Cancel a task, a run or a batch, or go on with a task or a run."""
+    if is_batch(given.id):
+        return await _cancel_batch(request, given)
+    muster = request.muster
+    run = await find(muster, given.id)
+    async with request.audited(given.action, run.id) as doing:
+        if given.action == "cancel" and run.workload == "task":
+            run = (await muster.pool.cancel(run.id)).run
+        elif given.action == "cancel":
+            run = await muster.runs.cancel(run.id)
+        elif run.workload == "task":
+            run = (await muster.pool.tasks.retry(run.id)).run
+        else:
+            prepared = await muster.prepare_resume(run.id, budget_usd=given.budget_usd, here=False)
+            run = await muster.runs.queue(prepared.id)
+        doing.subject = run.id
+    return await whole(muster, run)
+
+
+async def _cancel_batch(request: ToolRequest, given: ControlInput) -> Answer:
+    request.caller.require("admin")
+    if given.action != "cancel":
+        raise Conflict("a batch goes on at its provider by itself; resume the runs whose calls it holds")
+    muster = request.muster
+    batch = await muster.batches.find(given.id)
+    async with request.audited("cancel batch", batch.id):
+        return short_batch(await muster.batches.cancel(batch))
+
+
+async def pool(request: ToolRequest, given: PoolInput) -> Answer:
+    """Look at the slots, or change its size."""
+    muster = request.muster
+    match given.action:
+        case "metrics":
+            return metrics_view(await muster.pool.metrics())
+        case "scale" if given.slots is None:
+            raise BadArgument("to how many slots: N, +N or -N", argument="slots")
+        case "scale":
+            async with request.audited("scale", "pool"):
+                await muster.pool.scale(str(given.slots))
+        case "drain":
+            async with request.audited("drain", "pool"):
+                await muster.pool.drain(given.timeout_secs)
+    names = ("name", "role", "state", "current_task", "tasks_completed", "cost_usd", "error")
+    slots = [compact({name: slot_view(slot)[name] for name in names}) for slot in await muster.pool.slots()]
+    status = pool_view(await muster.pool.status())
+    return compact(status | {"driver": None, "driven": status["driver"] is not None, "slots": slots})
+
+
+async def messages(request: ToolRequest, given: MessageInput) -> Answer:
+    """Send a message to slots, or show what one has not read."""
+    muster, sender = request.muster, request.caller.user.name or ""
+    if given.action == "unread":
+        if given.slot is None:
+            raise BadArgument("of which slot?", argument="slot")
+        return {"messages": [message_view(one) for one in await muster.pool.unread(given.slot)]}
+    async with request.audited("message", given.slot or "all slots"):
+        if given.slot is None:
+            return {"sent_to": list(await muster.pool.broadcast(given.text, sender=sender))}
+        await muster.pool.send(given.slot, given.text, sender=sender)
+    return {"sent_to": [given.slot]}
+
+
+async def context(request: ToolRequest, given: ContextInput) -> Answer:
+    """Show, set or delete the texts that every slot is told."""
+    muster = request.muster
+    if given.action != "list":
+        if given.name is None:
+            raise BadArgument("which text?", argument="name")
+        async with request.audited(f"{given.action} context", given.name):
+            if given.action == "set":
+                await muster.pool.set_context(given.name, given.text)
+            else:
+                await muster.pool.delete_context(given.name)
+    return {"context": dict(await muster.pool.context())}
+
+
+DIRECTING = (
+    CoordinatorTool(
+        name="review_task",
+        description="Decide about a task in state pending_review: approve its work, or reject it with feedback so that "
+        "it is done again; allow or deny the tool that it asks permission for.",
+        takes=ReviewInput,
+        scope="review",
+        handle=review_task,
+    ),
+    CoordinatorTool(
+        name="answer_question",
+        description="Answer a question that a run asks a person (an agent of kind human), for example as a member of a "
+        "council. wait and result show open questions with their keys.",
+        takes=AnswerInput,
+        scope="review",
+        handle=answer_question,
+    ),
+    CoordinatorTool(
+        name="steer_council",
+        description="Influence a council while it goes on: tell all members something, or stop it with the best "
+        "proposal so far.",
+        takes=SteerInput,
+        scope="review",
+        handle=steer_council,
+    ),
+    CoordinatorTool(
+        name="control_run",
+        description="Cancel a task, run or batch, or resume a task or run that failed, was canceled or was "
+        "interrupted. Replies that were paid for are reused.",
+        takes=ControlInput,
+        scope="start",
+        handle=control_run,
+    ),
+    CoordinatorTool(
+        name="pool",
+        description="Show the slots of the pool and what they do, change how many there are, or drain it.",
+        takes=PoolInput,
+        scope="admin",
+        handle=pool,
+    ),
+    CoordinatorTool(
+        name="messages",
+        description="Send a message to the agent of one slot or of all slots: it arrives while they work or with their "
+        "next task. Or show what a slot has not read.",
+        takes=MessageInput,
+        scope="admin",
+        handle=messages,
+    ),
+    CoordinatorTool(
+        name="context",
+        description="Texts by name that are added to the prompts of every slot from its next task on: conventions, "
+        "decisions, facts. List, set or delete them.",
+        takes=ContextInput,
+        scope="admin",
+        handle=context,
+    ),
+)

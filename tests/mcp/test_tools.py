@@ -1,0 +1,276 @@
+"""The tools of a coordinating agent, called by the official client: what they do, and what they refuse."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from muster.app.pool.values import TaskSpec
+from tests.mcp.coordinated import Desk, coordinated
+from tests.pool import held
+
+FORBIDDEN = {"path", "file", "files", "command", "cwd", "url", "address", "isolation", "env"}
+
+
+async def test_every_tool_has_a_strict_schema_and_takes_no_path_command_or_address(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        tools = (await desk.client.list_tools()).tools
+        assert 12 <= len(tools) <= 18
+        for tool in tools:
+            assert tool.input_schema["additionalProperties"] is False
+            assert not FORBIDDEN & set(tool.input_schema.get("properties", {})), tool.name
+            assert len(tool.description or "") > 60
+
+
+async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        task = await desk.call("submit_task", prompt="Write a haiku", review=True)
+        assert (await desk.done(task))["state"] == "pending_review"
+        assert [one["id"] for one in (await desk.call("list_work", needs_you=True))["runs"]] == [task["id"]]
+        assert "needs feedback" in (await desk.refused("review_task", id=task["id"], decision="reject"))["message"]
+        await desk.call("review_task", id=task["id"], decision="reject", feedback="Shorter, please")
+        again = await desk.done(task)
+        assert (again["state"], again["rejection_count"]) == ("pending_review", 1)
+        assert "Shorter, please" in again["output"]
+        await desk.call("review_task", id=task["id"], decision="approve")
+        assert (await desk.done(task))["state"] == "completed"
+        text = (await desk.call("result", id=task["id"], part="output"))["text"]
+        assert text == again["output"]
+        assert "completed" in (await desk.refused("review_task", id=task["id"], decision="approve"))["message"]
+
+
+async def test_a_chain_of_the_library_runs_and_tells_its_steps(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        chain = await desk.done(await desk.call("run_chain", chain="greet", input={"topic": "bees"}))
+        assert chain["state"] == "completed"
+        assert chain["steps"] == [{"name": "hello", "status": "completed", "output": "Hello bees"}]
+
+
+async def test_a_council_is_asked_steered_and_answered_by_its_people(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, more='[agents.you]\nkind = "human"\n') as (desk, _):
+        council = await desk.call("start_council", question="Tea or coffee?", agents=["me", "you"], rounds=1)
+        found = await desk.done(council)
+        await desk.call("steer_council", id=council["id"], action="inject", text="There is no milk.")
+        while found["state"] == "waiting":
+            question = found["questions"][0]
+            assert "Tea or coffee?" in question["asked"]
+            shown = re.search(r"candidate (\w+):", question["asked"])
+            text = "Tea." if shown is None else f"{shown[1]} 80 fine"
+            await desk.call("answer_question", id=council["id"], key=question["key"], text=text)
+            found = await desk.done(council)
+        assert (found["state"], found["rounds"], found["output"]) == ("completed", 1, "Tea.")
+        assert "There is no milk." in (await desk.call("result", id=council["id"], part="report"))["text"]
+        assert "completed" in (await desk.refused("steer_council", id=council["id"], action="stop"))["message"]
+
+
+async def test_many_tasks_are_waited_for_together_in_the_order_of_their_prompts(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        ids = (await desk.call("fan_out", prompts=["one", "two", "three"]))["ids"]
+        assert [run["output"] for run in await desk.all_done(ids)] == ["one", "two", "three"]
+
+
+async def test_a_wait_that_is_over_says_that_it_still_runs_and_progress_is_told(tmp_path: Path) -> None:
+    held.calls.reset()
+    told: list[str] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(str(message))
+
+    async with coordinated(tmp_path) as (desk, _):
+        run = await desk.call("ask", agent="held", prompt="slow one")
+        found = await desk.call("wait", ids=[run["id"]], timeout_secs=0)
+        assert (found["done"], found["runs"][0]["id"]) == (False, run["id"])
+        assert "still running" in found["next"]
+        waiting = asyncio.ensure_future(desk.client.call_tool("wait", {"ids": [run["id"]]}, progress_callback=hear))
+        await held.calls.until_open("slow")
+        held.calls.answer("slow", cost_usd=0.01)
+        assert (await waiting).structured_content["done"] is True
+        assert any(run["id"] in words for words in told)
+
+
+async def test_a_run_is_canceled_and_resumed(tmp_path: Path) -> None:
+    held.calls.reset()
+    async with coordinated(tmp_path) as (desk, _):
+        run = await desk.call("ask", agent="held", prompt="first one")
+        await held.calls.until_open("first")
+        await desk.call("control_run", id=run["id"], action="cancel")
+        assert (await desk.done(run))["state"] == "canceled"
+        again = await desk.call("control_run", id=run["id"], action="resume")
+        assert again["id"] != run["id"]
+        await held.calls.until_open("first")
+        held.calls.answer("first", cost_usd=0.01)
+        assert (await desk.done(again))["output"] == "first is done"
+
+
+async def test_suites_are_run_reported_and_compared(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        runs = [await desk.call("run_suite", suites=["smoke"], agents=["sim/echo"]) for _ in range(2)]
+        found = [await desk.done(run) for run in runs]
+        assert [run["passed"] for run in found] == [True, True]
+        assert "The only case passed" in (await desk.call("result", id=runs[0]["id"], part="report"))["text"]
+        text = (await desk.call("result", id=runs[0]["id"], compare_with=runs[1]["id"]))["text"]
+        assert json.loads(text)["verdict"]
+
+
+async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        sides = {"agent": "sim/echo", "counterpart": "sim/echo", "message_limit": 2}
+        battle = await desk.done(await desk.call("start_battle", **sides))
+        assert (battle["state"], battle["turns"], battle["ending"]) == ("completed", 2, "limit")
+        lines = (await desk.call("result", id=battle["id"], part="messages"))["text"].splitlines()
+        assert len(lines) == battle["messages"]
+        assert "needs a goal" in (await desk.refused("start_battle", **sides, runs=2))["message"]
+        scale = await desk.call("start_battle", **sides, runs=2, goal="Say tea", judge="sim/echo")
+        found = await desk.done(scale)
+        assert (found["kind"], found["completed"], found["total"]) == ("scale", 2, 2)
+
+
+async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        await desk.done(await desk.call("submit_task", prompt="begin"))
+        assert len((await desk.call("pool"))["slots"]) == 2
+        assert len((await desk.call("pool", action="scale", slots="+1"))["slots"]) == 3
+        assert (await desk.refused("pool", action="scale"))["error"] == "bad_argument"
+        assert len((await desk.call("messages", action="send", text="look up"))["sent_to"]) == 3
+        unread = await desk.call("messages", action="unread", slot="slot-2")
+        assert [one["text"] for one in unread["messages"]] == ["look up"]
+        assert (await desk.call("context", action="set", name="tone", text="Be terse."))["context"] == {
+            "tone": "Be terse."
+        }
+        assert (await desk.call("context", action="delete", name="tone"))["context"] == {}
+        assert (await desk.call("pool", action="metrics"))["tasks"] == 1
+        assert (await desk.call("list_work", kind="batch"))["batches"] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("ask", {"agent": "sim/echo"}, "prompt: Field required"),
+        ("ask", {"agent": "sim/echo", "prompt": 3}, "prompt: Input should be a valid string"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "promt": "y"}, "promt: Extra inputs are not permitted"),
+        ("ask", {"agent": "sim/nobody", "prompt": "x"}, "neither declared nor in serve.models"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": -1}, "budget_usd: Input should be greater than 0"),
+        ("submit_task", {"prompt": "x", "slot": "nobody"}, "no slot of the pool fits"),
+        ("run_chain", {"chain": "gret"}, "the library has no chain 'gret'"),
+        ("run_chain", {"chain": "../library/greet"}, "the library has no chain '../library/greet'"),
+        ("run_chain", {"chain": "library/greet/chain.yaml"}, "the library has no chain"),
+        ("run_chain", {"chain": "greet"}, "topic"),
+        ("run_suite", {"suites": ["/etc/passwd"]}, "the library has no suite '/etc/passwd'"),
+        ("run_suite", {"suites": ["smoke"], "judge": "council:/etc/x"}, "the library has no council"),
+        ("start_council", {"question": "x", "policy": "../panel"}, "the library has no council '../panel'"),
+        ("result", {"id": "nothing"}, "run 'nothing' not found"),
+        ("wait", {"ids": ["nothing"]}, "run 'nothing' not found"),
+        ("wait", {"ids": ["x"], "timeout_secs": 9999}, "timeout_secs: Input should be less than or equal to 300"),
+    ],
+)
+async def test_what_is_wrong_is_refused_with_words(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    async with coordinated(tmp_path, drives=False) as (desk, muster):
+        found = await desk.refused(tool, **arguments)
+        assert words in found["message"]
+        assert str(tmp_path) not in json.dumps(found)
+        assert not await muster.runs.list()
+
+
+async def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, drives=False) as (desk, _):
+        with pytest.raises(MCPError, match="there is no tool 'rm'"):
+            await desk.client.call_tool("rm", {})
+
+
+async def test_the_same_request_key_starts_one_run_and_another_call_under_it_is_refused(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, muster):
+        first, second = [await desk.call("ask", agent="sim/echo", prompt="hi", request_key="k") for _ in range(2)]
+        assert first["id"] == second["id"]
+        assert (await desk.refused("ask", agent="sim/echo", prompt="ho", request_key="k"))["error"] == "conflict"
+        tasks = [(await desk.call("fan_out", prompts=["a", "b"], request_key="f"))["ids"] for _ in range(2)]
+        assert tasks[0] == tasks[1]
+        assert len(await muster.runs.list()) == 3
+
+
+async def test_status_progress_and_results_are_resources(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        run = await desk.done(await desk.call("ask", agent="sim/echo", prompt="hello"))
+
+        async def read(uri: str) -> Any:
+            return json.loads((await desk.client.read_resource(uri)).contents[0].text)  # type: ignore[union-attr]
+
+        assert [str(one.uri) for one in (await desk.client.list_resources()).resources] == [
+            "muster://status",
+            "muster://runs",
+        ]
+        assert len((await desk.client.list_resource_templates()).resource_templates) == 3
+        assert "sim/echo" in (await read("muster://status"))["agents"]
+        assert [one["id"] for one in (await read("muster://runs"))["runs"]] == [run["id"]]
+        assert (await read(f"muster://runs/{run['id']}"))["state"] == "completed"
+        assert (await read(f"muster://runs/{run['id']}/result"))["output"] == "hello"
+        assert {"run.created", "call.done"} <= {
+            one["kind"] for one in (await read(f"muster://runs/{run['id']}/progress"))["events"]
+        }
+        for uri in ("muster://runs/none", "muster://files/etc", "file:///etc/passwd", f"muster://runs/{run['id']}/x"):
+            with pytest.raises(MCPError):
+                await read(uri)
+
+
+async def started(desk: Desk) -> str:
+    return str((await desk.call("ask", agent="paid", prompt="again"))["id"])
+
+
+async def test_no_number_of_calls_at_once_exceeds_the_budget_of_the_server(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, budget=0.55) as (desk, muster):
+        ids = await asyncio.gather(*(started(desk) for _ in range(20)))
+        runs = await desk.all_done(list(ids))
+        assert sorted(run["state"] for run in runs) == ["completed"] * 5 + ["failed"] * 15
+        refused = [run for run in runs if run["state"] == "failed"]
+        assert all("budget of the mcp server (--budget) does not cover this call" in run["error"] for run in refused)
+        assert (await muster.server_budgets.funds("mcp")).spent == 500_000
+        assert (await desk.call("overview"))["budget"]["left_usd"] == 0.05
+
+
+async def test_what_is_spent_is_refused_at_once_and_stays_spent(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, budget=0.10) as (desk, muster):
+        await desk.done(await desk.call("ask", agent="paid", prompt="first"))
+        for tool, arguments in (
+            ("ask", {"agent": "paid", "prompt": "second"}),
+            ("submit_task", {"prompt": "second"}),
+            ("run_chain", {"chain": "greet", "input": {"topic": "x"}}),
+        ):
+            found = await desk.refused(tool, **arguments)
+            assert (found["error"], "$0.10 of $0.10" in found["message"]) == ("budget", True)
+            assert "higher --budget" in found["suggestions"][0]
+        await muster.server_budgets.set("mcp", 0.20)
+        assert (await desk.done(await desk.call("ask", agent="paid", prompt="third")))["state"] == "completed"
+
+
+async def test_a_fan_out_that_the_budget_ends_tells_what_it_started(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, budget=0.10) as (desk, _):
+        await desk.done(await desk.call("ask", agent="paid", prompt="first"))
+        assert (await desk.refused("fan_out", prompts=["a", "b"]))["error"] == "budget"
+
+
+async def test_a_server_with_a_budget_lets_nobody_elses_run_spend(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, budget=1.0) as (desk, muster):
+        own = await muster.start("ask", {"agent": "me", "prompt": "hm?"})
+        assert (await desk.done({"id": own.id}))["questions"]
+        found = await desk.refused("answer_question", id=own.id, text="yes")
+        assert "was not started through this server" in found["message"]
+        await own.cancel()
+        again = await desk.call("control_run", id=own.id, action="resume")
+        run = await muster.runs.find(again["id"])
+        assert run.budgets is not None
+        assert run.budgets.above == ("server:mcp",)
+
+
+async def test_tasks_that_an_agent_starts_count_under_the_budgets_above_its_own(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, drives=False) as (desk, muster):
+        task = await desk.call("submit_task", prompt="x")
+        run = (await muster.pool.tasks.get(task["id"])).run
+        assert run.budgets is not None
+        child = await muster.pool.tasks.submit(TaskSpec(prompt="y"), started_by=run.id)
+        assert child.run.budgets is not None
+        assert child.run.budgets.above == run.budgets.above == ("pool:default", "server:mcp")

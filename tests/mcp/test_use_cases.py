@@ -1,0 +1,42 @@
+"""What can be done over HTTP can be done over MCP, or the reason why it cannot is written down here."""
+
+import muster.api
+import muster.mcp
+from tests.api.test_use_cases import PARTS, names_used, use_cases
+
+NO_TOOL = {
+    "acting_for": "a part of every call",
+    "audit.list": "what users did is the operator's to read",
+    "batches.stats": "figures for the operator; the batch itself is told",
+    "battles.cancel": "control_run cancels any run",
+    "battles.check_validators": "no tool takes validators",
+    "battles.scales.cancel": "control_run cancels any run",
+    "battles.scales.result": "the status has it when it is over",
+    "battles.standing": "status does it",
+    "chains.find": "any id is found among all runs",
+    "chains.list": "list_work does it",
+    "metrics": "for Prometheus",
+    "pool.context_text": "context lists the texts",
+    "pool.read": "an agent would miss messages that another has read for it",
+    "pool.tasks.amend": "cancel it and submit another",
+    "pool.tasks.claim": "the server gives tasks to slots by itself",
+    "pool.tasks.list": "list_work does it",
+    "pool.trees.overlaps": "the diffs of the tasks show it; merging is the operator's",
+    "runs.batches_of": "of the operator",
+    "runs.delete": "what was done stays for the operator to read",
+    "runs.details": "result does it",
+    "runs.fork": "keys of the journal are for people who look at a run; resume goes on with it",
+    "runs.workers": "the server is one",
+    "suites.baselines.list": "compare names runs",
+    "suites.review": "the opinion of a person on a judge",
+    "suites.reviews": "the opinions of people on a judge",
+    "suites.source": "replays and reuse are for people who look at a run",
+    "verify.begin": "the project is verified by its operator, its hook and its CI",
+    "verify.metrics": "the project is verified by its operator, its hook and its CI",
+}
+
+
+def test_every_use_case_of_a_route_has_a_tool_or_a_reason() -> None:
+    routes, tools = names_used(muster.api), names_used(muster.mcp)
+    offered = {name for part, kind in PARTS.items() for name in use_cases(part, kind) if name in routes}
+    assert offered - tools == set(NO_TOOL), "add it to a tool, or say in NO_TOOL why there is none"
