@@ -58,7 +58,9 @@ def test_loopback_is_known_by_its_names(server: Server, host: str) -> None:
 @pytest.mark.parametrize("line", ["Host: localhost", "Host: evil.example", "Origin: a\r\nOrigin: b"])
 def test_a_header_that_decides_stands_once(server: Server, line: str) -> None:
     whole = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{line}\r\n\r\n"
-    assert _raw(server, whole.encode()).startswith(b"HTTP/1.1 400")
+    answer = _raw(server, whole.encode())
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"\r\nconnection: close\r\n" in answer
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])

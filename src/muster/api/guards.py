@@ -157,7 +157,9 @@ class SourceChecks:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; a preflight of an allowed page is answered here."""
         if _repeats(scope["headers"]):
-            raise RequestRefused(400, "a header that may stand once, such as Host, stands there twice")
+            raise RequestRefused(
+                400, "a header that may stand once, such as Host, stands there twice", headers={"connection": "close"}
+            )
         host, origin = header(scope, b"host") or "", header(scope, b"origin")
         if not self._sources.allows_host(host):
             raise RequestRefused(403, "the Host header does not name this server; see serve.allowed_hosts")

@@ -180,6 +180,9 @@ class BoundedProtocol(HttpToolsProtocol):
             raise ValueError("only paths are requested: another form would name a second host")
         if self.parser.get_http_version() not in VERSIONS:
             raise ValueError("this version of HTTP is not spoken here")
+        codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and (codings != [b"chunked"] or self.parser.get_http_version() == "1.0"):
+            raise ValueError("bodies come plain or in chunks: a proxy may decode what is not decoded here")
         self._header_bytes = None
         self._body_open, self._beside = True, 0
         self._stop_waiting()
