@@ -224,6 +224,7 @@ NO_COMMAND = {
     "library.judge": "commands name any file",
     "library.require_agents": "commands name any agent",
     "pool.tasks.of": "a part of other use cases",
+    "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",
     "runs.newest_of_lineage": "a part of other use cases",
     "runs.page": "muster runs list",

@@ -13,10 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.callers import Callers, Headers
 from muster.api.errors import RequestRefused, error_response, refusal_response
+from muster.dashboard import ASSETS
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HEADER_BYTES = 32_768  # of all headers of a request, with the path
-OPEN_PATHS = frozenset({"/healthz"})  # which need no token
+OPEN_PATHS = frozenset({"/healthz"}) | ASSETS.keys()  # which need no token: the page holds nothing of anybody
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
