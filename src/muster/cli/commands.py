@@ -299,7 +299,12 @@ COMMANDS = {
         "worker:worker",
     ),
     "serve": CommandEntry(
-        "Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.", "serve:serve"
+        "Serve the page and the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.",
+        "serve:serve",
+    ),
+    "view": CommandEntry(
+        "Open the page in a browser: on the server of this store, else on one that is started on a free port.",
+        "serve:view",
     ),
     "audit": CommandEntry(
         "List what users of the server started, reviewed and canceled, the newest first.", "audit:audit"

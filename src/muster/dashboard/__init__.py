@@ -12,7 +12,13 @@ from pathlib import PurePosixPath
 
 from muster.reporting.look import TOKENS
 
-MEDIA = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+MEDIA = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
 FOLDER = "/page/"  # of everything but the document itself
 
 # Scripts and styles come from this server only, none stands in the document, and nobody else may frame it.

@@ -67,7 +67,7 @@ function Connection({ state }) {
   const kind = state === "open" && live ? "live" : state;
   const [text, title] = WORDS[kind];
   return html`<div class="connection">
-    <span class=${`lamp ${kind}`} role="status" title=${title}>${text}</span>
+    <span class=${`lamp is-${kind}`} role="status" title=${title}>${text}</span>
     ${state === "open" && hasToken() && html`<button type="button" class="plain small" onClick=${forgetToken}>Sign out</button>`}
   </div>`;
 }

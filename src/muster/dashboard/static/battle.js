@@ -1,5 +1,5 @@
 // A battle as it is played: both sides turn by turn, and after each reply what validators and judges decided.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useChange, useRef, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { duration, LIVE, percent, shortMoney, word } from "./format.js";
 import { Badge, Facts, Failure, Loading } from "./parts.js";
@@ -8,15 +8,17 @@ import { Message } from "./calls.js";
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
 const NEAR = 160; // pixels from the end within which the page follows what is said
 
-export function BattleTab({ run }) {
+export function BattleTab({ run, children }) {
   const report = useGet(`/api/runs/${run.id}/report?format=json`);
+  const joined = useRef(false);
   const [talk, tell] = useState({ messages: [], decisions: [], writing: {} });
   useStream(run.id, 0, (updates) => {
-    const follows = document.documentElement.scrollHeight - scrollY - innerHeight < NEAR;
+    const follows = joined.current && document.documentElement.scrollHeight - scrollY - innerHeight < NEAR;
+    joined.current = true; // what was said before one came is read from its beginning
     tell((old) => updates.reduce(heard, old));
     if (follows && updates.some((one) => one.name === "message")) requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
   });
-  useEffect(() => report.reload(), [run.state]);
+  useChange([run.state], report.reload);
   if (report.error) return html`<${Failure} error=${report.error} />`;
   if (!report.data) return html`<${Loading} what="the battle" />`;
   const battle = report.data;
@@ -28,6 +30,7 @@ export function BattleTab({ run }) {
       ${Object.entries(talk.writing).map(([key, text]) => html`<${Writing} key=${key} text=${text} side=${sideOf(key)} battle=${battle} />`)}
       ${going && Object.keys(talk.writing).length === 0 && html`<p class="soft waiting" role="status">${run.state === "waiting" ? "A person is asked for the next message." : "The next message is being written …"}</p>`}
     </div>
+    ${children}
   </div>`;
 }
 
@@ -61,7 +64,7 @@ function Outcome({ battle, run, talk, going }) {
   return html`<section class=${`card verdict ${kind}`} aria-label="Outcome">
     <span class="word">${going ? word(run.state) : battle.endedReason ?? run.state}</span>
     <p>${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : `${battle.verdict.charAt(0).toUpperCase()}${battle.verdict.slice(1)}.`}</p>
-    <progress max=${battle.messageLimit} value=${turns} aria-label="Turns played">${turns}</progress>
+    ${going && html`<progress max=${battle.messageLimit} value=${turns} aria-label="Turns played">${turns}</progress>`}
     <${Facts} items=${[
       ["Goal", battle.goal ?? "none; it is played to its limit"],
       ["Under test", battle.agent],
@@ -85,8 +88,8 @@ function Turn({ message, turn, decisions, battle }) {
 
 function Decision({ decision }) {
   return html`<div class=${`decision v-${decision.verdict}`}>
-    <p><strong>${word(decision.stage)}</strong> <${Badge} state=${VERDICTS[decision.verdict] ?? "unjudged"} text=${decision.verdict} />
-      ${decision.confidence !== null && html`<span class="soft small">confidence ${percent(decision.confidence)}</span> <meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
+    <p class="line-up"><strong>${word(decision.stage)}</strong> <${Badge} state=${VERDICTS[decision.verdict] ?? "unjudged"} text=${decision.verdict} />
+      ${decision.confidence !== null && html`<span class="soft small">confidence ${percent(decision.confidence)}</span><meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
     ${decision.reason && html`<p>${decision.reason}</p>`}
     <p class="soft small">${[decision.criteriaApplied.join(", "), decision.model, decision.latencyMs > 0 && duration(decision.latencyMs / 1000)].filter(Boolean).join(" · ")}</p>
   </div>`;

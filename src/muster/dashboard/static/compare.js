@@ -2,7 +2,7 @@
 import { html, useMemo, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { number, percent, score } from "./format.js";
-import { Badge, Choice, Command, Empty, Failure, Loading, Panel } from "./parts.js";
+import { Badge, Choice, Command, Empty, Failure, Loading, Panel, sentence } from "./parts.js";
 import { differences } from "./difference.js";
 import { Rows } from "./window.js";
 
@@ -48,7 +48,7 @@ function Comparison({ a, b }) {
   if (!found.data || !before.data || !after.data) return html`<${Loading} what="the comparison" />`;
   const { data } = found;
   return html`<section class=${`card verdict ${TONES[data.verdict] ?? ""}`} aria-label="Verdict">
-      <span class="word">${data.verdict}</span><p>${data.why}</p>
+      <span class="word">${data.verdict}</span><p>${sentence(data.why)}</p>
       ${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}
     </section>
     <h2>Figures</h2><div class="card scroll" tabindex="0" role="region" aria-label="Figures"><table>
@@ -111,7 +111,7 @@ function Pairs({ comparison, before, after }) {
   ];
   return html`<h2>Pairs</h2><section class="card" aria-label="Pairs">
     <div class="filters"><${Choice} label="Change" value=${change} onChange=${choose} options=${[["all", "All", pairs.length], ...ORDER.filter(many).map((name) => [name, CHANGES[name], many(name)])]} /></div>
-    <${Rows} label="Pairs" kind="pair-rows" items=${items} columns=${[["Case", "name"], ["Change", "state"], ["A", "side"], ["B", "side"]]} cells=${cells} height=${60} keyOf=${(one) => one.key} onOpen=${open} />
+    <${Rows} label="Pairs" kind="pair-rows" items=${items} columns=${[["Case", "name"], ["Change", "state"], ["A", "side"], ["B", "side"]]} cells=${cells} height=${several ? 60 : 44} keyOf=${(one) => one.key} onOpen=${open} />
     <p class="foot soft small">${number(items.length)} of ${number(pairs.length)} pairs</p>
     ${chosen && html`<${PairPanel} pair=${chosen} onClose=${() => open(null)} />`}
   </section>`;

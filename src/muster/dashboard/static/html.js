@@ -50,6 +50,15 @@ export function useTicks(milliseconds, act, inputs = []) {
   }, [milliseconds, ...inputs]);
 }
 
+/** Act when something has changed since the component was made; not at first. */
+export function useChange(inputs, act) {
+  const first = useRef(true);
+  useEffect(() => {
+    if (!first.current) act();
+    first.current = false;
+  }, inputs);
+}
+
 /** The time, told anew every second while `moving`. */
 export function useNow(moving = true) {
   const [now, tell] = useState(Date.now());

@@ -35,13 +35,14 @@ export function RunView({ id, rest }) {
   if (!run) return html`<${Loading} what="the run" />`;
   const tabs = tabsOf(run);
   const tab = tabs.some(([name]) => name === rest[0]) ? rest[0] : tabs[0][0];
+  const asked = (run.questions ?? []).map((one) => html`<${Question} key=${one.key} one=${one} reload=${reload} />`);
   return html`<${Head} run=${run} tell=${tell} reload=${reload} />
     ${failure && html`<${Failure} error=${failure} />`}
     ${run.error && html`<${RunError} run=${run} />`}
-    ${(run.questions ?? []).map((one) => html`<${Question} key=${one.key} one=${one} reload=${reload} />`)}
+    ${tab !== "conversation" && asked}
     <${Tabs} label="Parts of the run" base=${`#/runs/${run.id}`} tabs=${tabs} value=${tab} />
     ${tab === "results" && html`<${SuiteTab} run=${run} live=${live} />`}
-    ${tab === "conversation" && html`<${BattleTab} run=${run} />`}
+    ${tab === "conversation" && html`<${BattleTab} run=${run}>${asked}<//>`}
     ${tab === "calls" && html`<${CallsTab} run=${run} live=${live} />`}
     ${tab === "timeline" && html`<${TimelineTab} run=${run} live=${live} />`}
     ${tab === "events" && html`<${EventsTab} run=${run} live=${live} />`}

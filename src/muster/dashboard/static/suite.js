@@ -1,5 +1,5 @@
 // What a suite came to: the verdict, figures of each subject with their intervals, charts, a matrix, and every case.
-import { html, useEffect, useMemo, useNarrow, useState } from "./html.js";
+import { html, useChange, useMemo, useNarrow, useState, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { duration, LIVE, money, number, percent, score, shortMoney, STATUS_ORDER, word } from "./format.js";
 import { Badge, Choice, Empty, Failure, Loading, Tags } from "./parts.js";
@@ -12,9 +12,8 @@ export function SuiteTab({ run }) {
   const reviews = useGet(`/api/reviews?run=${run.id}`);
   const [chosen, open] = useState(null);
   const going = LIVE.has(run.state);
-  useEffect(() => {
-    report.reload();
-  }, [run.state, going ? run.calls.done : 0]);
+  useChange([run.state], report.reload);
+  useTicks(going ? 3000 : 0, report.reload, [going]); // figures of all cases are made anew each time
   if (report.error && !report.data) return html`<${Failure} error=${report.error} />`;
   if (!report.data) return html`<${Loading} what="the results" />`;
   const data = report.data;

@@ -1,5 +1,5 @@
 // One task: what was asked, what was changed, and the decision about it beside the changes.
-import { html, useEffect, useState, useTicks } from "./html.js";
+import { html, useChange, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { clock, duration, elapsed, number, shortMoney } from "./format.js";
 import { Action, Ago, Badge, Facts, Failure, Loading, Tags } from "./parts.js";
@@ -14,11 +14,10 @@ export function TaskView({ id }) {
   const [failure, tell] = useState(null);
   useTicks(task && OPEN.has(task.state) ? 1500 : 0, reload, [task?.state]);
   useTicks(task?.state === "running" ? 1500 : 0, logs.reload, [task?.state]);
-  useEffect(() => {
-    if (!task) return;
+  useChange([task?.state, task?.rejection_count], () => {
     diff.reload();
     logs.reload();
-  }, [task?.state, task?.rejection_count]);
+  });
   if (error && !task) return html`<${Failure} error=${error}><p><a href="#/tasks">All tasks</a></p><//>`;
   if (!task) return html`<${Loading} what="the task" />`;
   const act = (name, body) => async () => {
@@ -34,7 +33,7 @@ export function TaskView({ id }) {
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
         ["Slot", task.slot ?? "none yet"], ["Agent", task.agent ?? "–"], ["Cost", shortMoney(task.cost_usd)], ["Took", duration(elapsed(task.started_at, task.ended_at))],
-        task.turns !== null && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
+        task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />
     </section>
@@ -81,7 +80,7 @@ function Diff({ found, files }) {
   return html`<section class="card diff" aria-label="Diff">
     ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
     ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one) => `${one.path} (${one.tasks.join(", ")})`).join("; ")}</p></div>`}
-    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0">${diff.split("\n").map((line, place) => html`<span key=${place} class=${`line d-${kindOf(line)}`}>${line}${"\n"}</span>`)}</pre>`}
+    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${diff.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${`line d-${kindOf(line)}`}>${line}</span>`)}</code></pre>`}
   </section>`;
 }
 

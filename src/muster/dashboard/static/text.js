@@ -29,6 +29,7 @@ export function safeHtml(text) {
   return globalThis.DOMPurify.sanitize(markdown.parse(text), ALLOWED);
 }
 
+const IS_MARKED = /<(?!\/?p>|br>)/; // there is more than paragraphs, so it was written otherwise
 const MOST = 60_000; // characters that are laid out at once
 
 /** A text of a model: Markdown, and with one press as it was written. */
@@ -40,7 +41,7 @@ export function ModelText({ text, plain = false }) {
   return html`<div class="said">
     ${raw ? html`<${AnsiText} text=${shown} />` : html`<div class="markdown" dangerouslySetInnerHTML=${{ __html: made }}></div>`}
     ${shown.length < text.length && html`<button type="button" class="plain small" onClick=${() => all(true)}>Show all ${text.length.toLocaleString("en")} characters</button>`}
-    ${!plain && text !== "" && html`<button type="button" class="switch" aria-pressed=${String(raw)} onClick=${() => tell(!raw)}>as written</button>`}
+    ${!plain && (raw || IS_MARKED.test(made)) && html`<button type="button" class="switch" aria-pressed=${String(raw)} onClick=${() => tell(!raw)}>as written</button>`}
   </div>`;
 }
 
