@@ -5,7 +5,7 @@ from shutil import which
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.api.server import Server
 
@@ -14,6 +14,8 @@ from .demo import Demo
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
 PATIENCE = 20_000  # milliseconds for which what is expected is waited for
+
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="package")

@@ -90,6 +90,7 @@ REFEREE = [
 ]
 HOSTILE = """<script>document.title = "broken"</script>
 <img src=x onerror="document.title = 'broken'">
+
 [press here](javascript:alert(1)) and **this** is bold"""
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from muster.dashboard import ASSETS, POLICY
 from tests.api.server import ADMIN, CI, TOKENS, Project, Server
 
-from .conftest import PATIENCE, Seen
+from .conftest import Seen
 
 MOST_BYTES = 300_000
 
@@ -64,21 +64,21 @@ def test_a_token_is_entered_once_and_kept_in_the_tab(look: Any, locked: Project)
         server.with_token(ADMIN).until(run, "completed")
         seen: Seen = look(server)
         page = seen.page
-        expect(page.get_by_role("heading", name="This server needs a token")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_role("heading", name="This server needs a token")).to_be_visible()
         page.get_by_label("Token").fill("not-the-secret-at-all")
         page.get_by_role("button", name="Continue").click()
         expect(page.get_by_role("alert")).to_contain_text("not accepted")
         page.get_by_label("Token").fill(CI)
         page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_role("link", name="of-ci")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_role("link", name="of-ci")).to_be_visible()
         page.reload()
-        expect(page.get_by_role("link", name="of-ci")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_role("link", name="of-ci")).to_be_visible()
         page.get_by_role("link", name="of-ci").click()
         page.get_by_role("link", name="Events").click()
-        expect(page.get_by_role("button", name="run.completed")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_role("button", name="run.completed")).to_be_visible()
         assert not [url for url in seen.requests if CI in url]
         page.get_by_role("button", name="Sign out").click()
-        expect(page.get_by_label("Token")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_label("Token")).to_be_visible()
 
 
 def test_serve_opens_the_page_and_view_uses_the_server_that_runs(project_with_browser: tuple[Project, Path]) -> None:

@@ -55,7 +55,10 @@ function useLive(id, reload) {
   const due = useRef(false);
   useEffect(() => {
     if (id === null) return;
-    get(`/api/runs/${id}/events?limit=1`).then((page) => tell({ first: page.last_seq, last: page.last_seq, tail: [] }), () => {});
+    get(`/api/runs/${id}/events?limit=1`).then((page) => {
+      due.current = true; // what happened since the run was asked for is not told by the stream
+      tell({ first: page.last_seq, last: page.last_seq, tail: [] });
+    }, () => {});
   }, [id]);
   useStream(id, live.first, (updates) => {
     due.current = true;

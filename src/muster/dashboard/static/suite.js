@@ -65,7 +65,7 @@ function Matrix({ report, onOpen }) {
     <thead><tr><th scope="col">Case</th>${names.map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
     <tbody>${shown.map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
       ${names.map((subject) => html`<td key=${subject}>${row[subject]
-        ? html`<button type="button" class=${`cell s-${row[subject].status}`} onClick=${() => onOpen(row[subject])} aria-label=${`${name}, ${subject}: ${word(row[subject].status)}`}>${row[subject].score === null ? word(row[subject].status) : score(row[subject].score)}</button>`
+        ? html`<button type="button" class=${`cell s-${row[subject].status}`} onClick=${() => onOpen(row[subject])} aria-label=${`${name}, ${subject}: ${word(row[subject].status)}${row[subject].score === null ? "" : `, ${score(row[subject].score)}`}`}>${row[subject].score === null ? word(row[subject].status) : score(row[subject].score)}</button>`
         : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
   </table></div>
   ${shown.length < rows.length && html`<p class="more"><button type="button" class="plain" onClick=${() => show(true)}>Show all ${number(rows.length)} cases</button></p>`}`;
