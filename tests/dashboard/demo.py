@@ -96,7 +96,9 @@ HOSTILE = """<script>document.title = "broken"</script>
 
 def agents(folder: Path) -> str:
     """Declare all scripted agents."""
-    vague = [{"text": f"about {one} \\(\\d*7\\)", "answer": f"{VAGUE}. I cannot say more about {one}."} for one in TOPICS]
+    vague = [
+        {"text": f"about {one} \\(\\d*7\\)", "answer": f"{VAGUE}. I cannot say more about {one}."} for one in TOPICS
+    ]
     parts = [
         scripted(folder, "careful", vague, CAREFUL),
         scripted(folder, "hasty", [{"text": "refund|complaint|parcel", "answer": f"{VAGUE}."}], HASTY),

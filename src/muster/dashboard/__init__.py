@@ -3,11 +3,11 @@
 Everything that is shown is asked for over the routes of `api`; nothing of a store is in these files.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from muster.reporting.look import TOKENS

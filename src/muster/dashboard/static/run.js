@@ -110,7 +110,7 @@ function factsOf(run, now) {
       ${run.uncertain_usd > 0 && html`<span class="soft small">${money(run.uncertain_usd)} of it uncertain</span>`}`],
     ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
-    run.ended_reason && !LIVE.has(run.state) && ["Ended", run.ended_reason],
+    run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", run.ended_reason],
     run.dispatch === "batch" && ["Batches", html`${number(run.batches.length)}${run.live_usd !== null && html`<span class="soft small"> saved ${money(run.live_usd - run.batch_usd)}</span>`}`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
     run.started_by && ["Started by", run.started_by],

@@ -90,7 +90,7 @@ function SuiteForm({ agents, suites }) {
   return html`<${StartForm} about="Every case of the suites is put to every agent that is chosen, and judged." label="Start the suite" submit=${submit}>
     <div class="fields">
       <fieldset class="field"><legend>Suites</legend>${suites.map((name, place) => html`<label key=${name} class="check"><input type="checkbox" name="suites" value=${name} checked=${place === 0} /> ${name}</label>`)}</fieldset>
-      <fieldset class="field"><legend>Agents</legend>${agents.map((name, place) => html`<label key=${name} class="check"><input type="checkbox" name="agents" value=${name} checked=${place === 0} /> ${name}</label>`)}</fieldset>
+      <fieldset class="field"><legend>Agents</legend>${agents.map((name) => html`<label key=${name} class="check"><input type="checkbox" name="agents" value=${name} /> ${name}</label>`)}</fieldset>
     </div>
     <div class="fields">
       <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="that of the suite" /><//>
