@@ -1,4 +1,4 @@
-"""A project with something of everything that the page shows: scripted agents, a suite with a judge, tasks that change files."""
+"""A project with something of everything that the page shows: agents, a judged suite, tasks that edit files."""
 
 import json
 from dataclasses import dataclass
@@ -34,9 +34,11 @@ budget_usd = 0.0
 CODER = """
 prompt=$(cat)
 case "$prompt" in *FAIL*) echo "make: *** [test] Error 2" >&2; exit 3;; esac
-printf '# Lamp shop\\n\\nWe sell lamps and repair them.\\n\\n## Opening hours\\n\\nSaturday from 10 to 4.\\n' > README.md
+printf '# Lamp shop\\n\\nWe sell lamps and repair them.\\n' > README.md
+printf '\\n## Opening hours\\n\\nSaturday from 10 to 4.\\n' >> README.md
 printf '%s\\n' "$prompt" > notes.txt
-printf 'I added the opening hours to **README.md** and kept my notes in `notes.txt`.\\n\\n- one heading\\n- one sentence\\n'
+printf 'I added the opening hours to **README.md** and kept my notes in `notes.txt`.\\n'
+printf '\\n- one heading\\n- one sentence\\n'
 """
 PRICE = "price = { input = 3.0, output = 15.0 }\n"
 TOPICS = (

@@ -1,6 +1,5 @@
 """What is stored, looked at in a real browser: runs, one run, a suite, a comparison; by everybody, on any screen."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.api.server import Server
 
-from .demo import HOSTILE, Demo, start_battle, start_suite, submit_task
+from .demo import HOSTILE, start_battle, start_suite, submit_task
 
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 
@@ -50,7 +49,7 @@ PLACES = ("runs", "results", "calls", "timeline", "events", "battle", "compare",
 
 
 @pytest.fixture(scope="module")
-def filled(demo: Demo, server: Server) -> Iterator[Filled]:
+def filled(server: Server) -> Filled:
     made = Filled(
         server=server,
         both=start_suite(server, "careful", "hasty", name="both"),
@@ -63,7 +62,7 @@ def filled(demo: Demo, server: Server) -> Iterator[Filled]:
     for run in (made.both, made.before, made.after, made.battle, made.hostile):
         server.until(run, "completed")
     server.until(made.task, "waiting")
-    yield made
+    return made
 
 
 def settled(page: Page) -> None:
@@ -137,9 +136,8 @@ def test_markup_in_what_models_write_stays_text(look: Any, filled: Filled) -> No
 
 def test_ansi_sequences_become_colours_or_nothing(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
-    pieces = page.evaluate(
-        """async () => (await import("/page/text.js")).ansiPieces("a\\x1b[31mred\\x1b[0m\\x1b[2Jb\\x1b]0;title\\x07c")"""
-    )
+    written = "a\x1b[31mred\x1b[0m\x1b[2Jb\x1b]0;title\x07c"
+    pieces = page.evaluate("async (text) => (await import('/page/text.js')).ansiPieces(text)", written)
     assert pieces == [["a", ""], ["red", "ansi-red"], ["bc", ""]]
 
 

@@ -1,4 +1,4 @@
-"""The page: static files by the path at which they are served. They speak HTTP to the server that sent them, and to nobody else.
+"""The page: static files by the path at which they are served. They speak to the server that sent them only.
 
 Everything that is shown is asked for over the routes of `api`; nothing of a store is in these files.
 """

@@ -1,6 +1,7 @@
 // The shell: where one is, what is shown there, and whether the server can be reached.
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { access, enterToken, forgetToken, hasToken, streams } from "./http.js";
+import { Later } from "./parts.js";
 import { RunsView } from "./runs.js";
 
 const PLACES = [["runs", "Runs"], ["tasks", "Tasks"], ["compare", "Compare"], ["start", "Start"]];
@@ -73,16 +74,10 @@ function Connection({ state }) {
 }
 
 function View({ route }) {
-  const loaders = VIEWS[route.place];
-  const load = route.id ? loaders?.one : loaders?.all;
-  const [found, tell] = useState({ view: null, error: null });
-  useEffect(() => {
-    load?.().then((view) => tell({ view, error: null }), (error) => tell({ view: null, error }));
-  }, []);
   if (route.place === "runs" && !route.id) return html`<${RunsView} query=${route.query} />`;
+  const load = VIEWS[route.place]?.[route.id ? "one" : "all"];
   if (!load) return html`<div class="empty"><h1>There is no such page</h1><p><a href="#/runs">Go to the runs</a></p></div>`;
-  if (found.error) return html`<div class="notice bad" role="alert">This part of the page could not be loaded. Reload the page.</div>`;
-  return found.view && html`<${found.view} ...${route} />`;
+  return html`<${Later} load=${load} ...${route} />`;
 }
 
 function TokenForm() {

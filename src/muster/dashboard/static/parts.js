@@ -10,6 +10,16 @@ export const Ago = ({ at, now }) => html`<time datetime=${at} title=${moment(at)
 
 export const Loading = ({ what }) => html`<p class="loading soft" role="status">Loading ${what} …</p>`;
 
+/** A view that is loaded when it is first needed: `load` is a function that imports it. */
+export function Later({ load, ...props }) {
+  const [found, tell] = useState({ view: null, failed: false });
+  useEffect(() => {
+    load().then((view) => tell({ view, failed: false }), () => tell({ view: null, failed: true }));
+  }, []);
+  if (found.failed) return html`<div class="notice bad" role="alert">This part of the page could not be loaded. Reload the page.</div>`;
+  return found.view && html`<${found.view} ...${props} />`;
+}
+
 /** What went wrong, and what to do next. */
 export function Failure({ error, children }) {
   return html`<div class="notice bad" role="alert"><p><strong>${sentence(error.message)}</strong></p>${children}</div>`;

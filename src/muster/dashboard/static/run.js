@@ -2,15 +2,17 @@
 import { html, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, newKey, post, useGet, useStream } from "./http.js";
 import { duration, elapsed, LIVE, money, moment, number } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Loading, Tabs, Tags } from "./parts.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Tabs, Tags } from "./parts.js";
 import { CallsTab } from "./calls.js";
-import { EventsTab } from "./events.js";
-import { TimelineTab } from "./timeline.js";
-import { BattleTab } from "./battle.js";
-import { SuiteTab } from "./suite.js";
 import { Json, ModelText } from "./text.js";
 
 const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events"]];
+const LATER = {
+  results: () => import("./suite.js").then((module) => module.SuiteTab),
+  conversation: () => import("./battle.js").then((module) => module.BattleTab),
+  timeline: () => import("./timeline.js").then((module) => module.TimelineTab),
+  events: () => import("./events.js").then((module) => module.EventsTab),
+};
 const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
 const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);
 const MOST_TAIL = 500; // events that are kept for the tabs between two looks
@@ -41,11 +43,8 @@ export function RunView({ id, rest }) {
     ${run.error && html`<${RunError} run=${run} />`}
     ${tab !== "conversation" && asked}
     <${Tabs} label="Parts of the run" base=${`#/runs/${run.id}`} tabs=${tabs} value=${tab} />
-    ${tab === "results" && html`<${SuiteTab} run=${run} live=${live} />`}
-    ${tab === "conversation" && html`<${BattleTab} run=${run}>${asked}<//>`}
+    ${LATER[tab] && html`<${Later} key=${tab} load=${LATER[tab]} run=${run} live=${live}>${asked}<//>`}
     ${tab === "calls" && html`<${CallsTab} run=${run} live=${live} />`}
-    ${tab === "timeline" && html`<${TimelineTab} run=${run} live=${live} />`}
-    ${tab === "events" && html`<${EventsTab} run=${run} live=${live} />`}
     ${tab === "result" && html`<section class="card padded"><${Result} value=${run.result} /></section>`}`;
 }
 

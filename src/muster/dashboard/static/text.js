@@ -1,47 +1,52 @@
 // Texts of strangers. They stay text; Markdown is made from it only by way of a sanitiser, ANSI sequences become colours.
-import { html, useMemo, useState } from "./html.js";
-import { Marked } from "./lib/marked.mjs";
-import "./lib/purify.min.js";
+import { html, useEffect, useMemo, useState } from "./html.js";
 
 const SAFE_LINK = /^(https?:|mailto:)/i;
-const escaped = (text) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
-
-// Markup in the text is shown as it is written; pictures are not fetched; links go to the web or stay text.
-const markdown = new Marked({
-  gfm: true,
-  breaks: true,
-  renderer: {
-    html: ({ raw }) => escaped(raw),
-    image: ({ raw }) => escaped(raw),
-    link({ href, raw, tokens }) {
-      if (!SAFE_LINK.test(href)) return escaped(raw);
-      return `<a href="${escaped(href)}" target="_blank" rel="noopener noreferrer nofollow">${this.parser.parseInline(tokens)}</a>`;
-    },
-    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
-  },
-});
 const ALLOWED = {
   ALLOWED_TAGS: ["p", "br", "strong", "em", "del", "code", "pre", "ul", "ol", "li", "blockquote", "a", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "table", "thead", "tbody", "tr", "th", "td"],
   ALLOWED_ATTR: ["href", "target", "rel", "start"],
 };
-
-export function safeHtml(text) {
-  return globalThis.DOMPurify.sanitize(markdown.parse(text), ALLOWED);
-}
-
 const IS_MARKED = /<(?!\/?p>|br>)/; // there is more than paragraphs, so it was written otherwise
 const MOST = 60_000; // characters that are laid out at once
+const escaped = (text) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+// Markup in the text is shown as it is written; pictures are not fetched; links go to the web or stay text.
+const RENDERER = {
+  html: ({ raw }) => escaped(raw),
+  image: ({ raw }) => escaped(raw),
+  link({ href, raw, tokens }) {
+    if (!SAFE_LINK.test(href)) return escaped(raw);
+    return `<a href="${escaped(href)}" target="_blank" rel="noopener noreferrer nofollow">${this.parser.parseInline(tokens)}</a>`;
+  },
+  checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
+};
+
+let toHtml = null; // from Markdown to HTML that is safe, once it is loaded
+let loading = null;
+
+/** Load the reader of Markdown and the sanitiser: lists of calls do without. */
+function loadMarkdown() {
+  loading ??= Promise.all([import("./lib/marked.mjs"), import("./lib/purify.min.js")]).then(([{ Marked }]) => {
+    const markdown = new Marked({ gfm: true, breaks: true, renderer: RENDERER });
+    toHtml = (text) => globalThis.DOMPurify.sanitize(markdown.parse(text), ALLOWED);
+  });
+  return loading;
+}
 
 /** A text of a model: Markdown, and with one press as it was written. */
-export function ModelText({ text, plain = false }) {
-  const [raw, tell] = useState(plain);
+export function ModelText({ text }) {
+  const [ready, loaded] = useState(toHtml !== null);
+  const [raw, tell] = useState(false);
   const [whole, all] = useState(false);
+  useEffect(() => {
+    if (!ready) loadMarkdown().then(() => loaded(true), () => {});
+  }, []);
   const shown = whole ? text : text.slice(0, MOST);
-  const made = useMemo(() => (raw ? null : safeHtml(shown)), [raw, shown]);
+  const made = useMemo(() => (raw || !ready ? null : toHtml(shown)), [raw, ready, shown]);
   return html`<div class="said">
-    ${raw ? html`<${AnsiText} text=${shown} />` : html`<div class="markdown" dangerouslySetInnerHTML=${{ __html: made }}></div>`}
+    ${made === null ? html`<${AnsiText} text=${shown} />` : html`<div class="markdown" dangerouslySetInnerHTML=${{ __html: made }}></div>`}
     ${shown.length < text.length && html`<button type="button" class="plain small" onClick=${() => all(true)}>Show all ${text.length.toLocaleString("en")} characters</button>`}
-    ${!plain && (raw || IS_MARKED.test(made)) && html`<button type="button" class="switch" aria-pressed=${String(raw)} onClick=${() => tell(!raw)}>as written</button>`}
+    ${(raw || (made !== null && IS_MARKED.test(made))) && html`<button type="button" class="switch" aria-pressed=${String(raw)} onClick=${() => tell(!raw)}>as written</button>`}
   </div>`;
 }
 
