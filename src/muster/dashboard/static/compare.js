@@ -1,5 +1,5 @@
 // Two runs of a suite, pair by pair: what got worse, what got better, and what differs in the answers.
-import { html, useMemo, useState } from "./html.js";
+import { html, useMemo, useNarrow, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { number, percent, score } from "./format.js";
 import { Badge, Choice, Command, Empty, Failure, Loading, Panel, sentence } from "./parts.js";
@@ -101,6 +101,7 @@ function Pairs({ comparison, before, after }) {
   const pairs = useMemo(() => pairsOf(comparison, before, after), [comparison, before, after]);
   const [change, choose] = useState("all");
   const [chosen, open] = useState(null);
+  const narrow = useNarrow();
   const items = change === "all" ? pairs : pairs.filter((one) => one.change === change);
   const many = (name) => pairs.filter((one) => one.change === name).length;
   const several = new Set(pairs.map((one) => one.subject)).size > 1;
@@ -111,7 +112,7 @@ function Pairs({ comparison, before, after }) {
   ];
   return html`<h2>Pairs</h2><section class="card" aria-label="Pairs">
     <div class="filters"><${Choice} label="Change" value=${change} onChange=${choose} options=${[["all", "All", pairs.length], ...ORDER.filter(many).map((name) => [name, CHANGES[name], many(name)])]} /></div>
-    <${Rows} label="Pairs" kind="pair-rows" items=${items} columns=${[["Case", "name"], ["Change", "state"], ["A", "side"], ["B", "side"]]} cells=${cells} height=${several ? 60 : 44} keyOf=${(one) => one.key} onOpen=${open} />
+    <${Rows} label="Pairs" kind="pair-rows" items=${items} columns=${[["Case", "name"], ["Change", "state"], ["A", "side"], ["B", "side"]]} cells=${cells} height=${narrow ? 76 : several ? 60 : 44} keyOf=${(one) => one.key} onOpen=${open} />
     <p class="foot soft small">${number(items.length)} of ${number(pairs.length)} pairs</p>
     ${chosen && html`<${PairPanel} pair=${chosen} onClose=${() => open(null)} />`}
   </section>`;

@@ -32,7 +32,7 @@ export function EventsTab({ run, live }) {
     if (live.first === null) return;
     if (!state.loaded) load(Math.max(0, live.last - PAGE), PAGE, (_, found) => found);
     else if (live.last > newest) load(newest, 1000, (old, found) => [...found, ...old].slice(0, MOST));
-  }, [live.first, live.last, state.loaded, newest]);
+  }, [live.first, live.last, state.loaded, newest, oldest]);
   const more = () => {
     if (oldest > 1 && state.events.length < 20 * MOST) load(Math.max(0, oldest - 1 - PAGE), Math.min(PAGE, oldest - 1), (old, found) => [...old, ...found]);
   };

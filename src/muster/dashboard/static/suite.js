@@ -40,7 +40,7 @@ function Subjects({ subjects }) {
   return html`<h2>Subjects</h2><div class="card scroll" tabindex="0" role="region" aria-label="Subjects"><table>
     <thead><tr><th scope="col">Subject</th><th scope="col" class="number">Pass rate</th><th scope="col">95 % interval</th><th scope="col" class="number">Score</th><th scope="col" class="number">p50</th><th scope="col" class="number">p95</th><th scope="col" class="number">Cost</th></tr></thead>
     <tbody>${subjects.map((one) => html`<tr key=${one.subject}>
-      <th scope="row" class="name">${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">not told apart from the one above</span>` : ""}</th>
+      <th scope="row" class="name">${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">its interval overlaps the one above</span>` : ""}</th>
       <td class="number"><strong>${percent(one.pass_rate)}</strong></td>
       <td><${IntervalLine} share=${one.pass_rate} interval=${one.pass_interval} label="pass rate" /></td>
       <td class="number">${score(one.mean_score)}</td><td class="number">${duration(one.seconds?.p50)}</td><td class="number">${duration(one.seconds?.p95)}</td>

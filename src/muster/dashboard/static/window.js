@@ -57,44 +57,71 @@ function Row({ item, cells, height, index, href, onOpen, columns }) {
 
 /** Pages of a list that are loaded when they are needed: `path(after)` asks for one, `field` names its rows. */
 export function usePages(path, field, inputs) {
-  const [state, tell] = useState({ items: [], next: "", error: null, loaded: false });
-  const busy = useRef(null);
+  const [state, tell] = useState({ items: [], next: null, error: null, loaded: false });
   const now = useRef(state);
-  now.current = state;
+  const held = useRef(null); // what is asked for one after the other, until the inputs change
 
-  const load = async (after, change) => {
-    if (busy.current) return;
-    const mine = (busy.current = new AbortController());
-    try {
-      const page = await get(path(after), mine.signal);
-      if (busy.current === mine) tell((old) => ({ ...change(old, page[field], page.next), error: null, loaded: true }));
-    } catch (error) {
-      if (error.name !== "AbortError") tell((old) => ({ ...old, error, loaded: true }));
+  const ask = (after, change) => {
+    const { signal, last } = held.current;
+    held.current.last = last.then(async () => {
+      if (signal.aborted) return 0;
+      try {
+        const page = await get(path(after), signal);
+        now.current = { ...change(now.current, page[field], page.next), error: null, loaded: true };
+        tell(now.current);
+        return page[field].length;
+      } catch (error) {
+        if (error.name !== "AbortError") tell((now.current = { ...now.current, error, loaded: true }));
+        return 0;
+      }
+    });
+    return held.current.last;
+  };
+  /** Do something unless it is being done; with `again` it is then done once more. */
+  const once = async (name, act, again = false) => {
+    const mine = held.current;
+    if (mine.busy[name]) {
+      mine.repeat[name] = again;
+      return;
     }
-    if (busy.current === mine) busy.current = null;
+    mine.busy[name] = true;
+    do {
+      mine.repeat[name] = false;
+      await act();
+    } while (mine.repeat[name] && !mine.signal.aborted);
+    mine.busy[name] = false;
   };
 
   useEffect(() => {
-    busy.current?.abort();
-    busy.current = null;
-    load(null, (_, items, next) => ({ items, next }));
-    return () => busy.current?.abort();
+    const stop = new AbortController();
+    held.current = { signal: stop.signal, last: Promise.resolve(), busy: {}, repeat: {} };
+    ask(null, (_, items, next) => ({ items, next }));
+    return () => stop.abort();
   }, inputs);
 
   return {
     ...state,
     more() {
-      const { items, next, loaded } = now.current;
-      if (loaded && next && items.length) load(next, (old, found, after) => ({ items: [...old.items, ...found], next: after }));
+      if (now.current.loaded && now.current.next) {
+        once("more", () => ask(now.current.next, (old, found, next) => ({ items: [...old.items, ...found], next })));
+      }
     },
     /** Ask for the first page again; what is new is put in front, what is known is replaced. */
-    refresh: (idOf) => load(null, (old, found, next) => merged(old, found, next, idOf)),
-    /** Ask again for the page that begins with the first row that may have changed; the order of rows stays. */
+    refresh: (idOf) => once("refresh", () => ask(null, (old, found, next) => merged(old, found, next, idOf))),
+    /** Ask again for all rows that may have changed, and for what follows the last; the order of rows stays. */
     again(mayChange, keyOf) {
-      const { items } = now.current;
-      const found = items.findIndex(mayChange);
-      const from = found === -1 ? items.length : found;
-      load(from === 0 ? null : keyOf(items[from - 1]), (old, page, next) => replaced(old, from, page, next));
+      return once("again", async () => {
+        for (let start = 0, last = false; !last; ) {
+          const { items } = now.current;
+          const found = items.findIndex((item, place) => place >= start && mayChange(item));
+          last = found === -1;
+          const from = last ? items.length : found;
+          if (last && now.current.next) return; // what follows is loaded when it is scrolled to
+          const many = await ask(from === 0 ? null : keyOf(items[from - 1]), (old, page, next) => replaced(old, from, page, next));
+          if (many === 0) return;
+          start = from + many;
+        }
+      }, true);
     },
   };
 }
