@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Figure, as_json, batches, calls, memory, pool, programs, start, streams, suites
+from bench.figures import Figure, as_json, batches, calls, memory, page, pool, programs, start, streams, suites
 
 
 def say(text: str) -> None:
@@ -32,6 +32,7 @@ def main() -> None:
         "suites": suites,
         "pool": pool,
         "streams": streams,
+        "page": page,
         "start": start,
     }
     wanted = sys.argv[1:] or list(parts)

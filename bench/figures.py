@@ -24,6 +24,7 @@ PROGRAMS = 500
 SUITES = (2_000, 20_000)
 QUEUED = (0, 1_000)
 WATCHERS = 1_000
+PAGE_CALLS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +210,16 @@ def streams(say: Callable[[str], None]) -> Iterator[Figure]:
     yield Figure(name="  delay of an event, 99 %", value=best["p99_ms"], unit="ms", goal="", held=True)
     connecting = best["connecting"] / WATCHERS * 1000
     yield Figure(name="  CPU of the server to connect a watcher", value=connecting, unit="ms", goal="", held=True)
+
+
+def page(say: Callable[[str], None]) -> Iterator[Figure]:
+    """A large run opened on the page, in a real browser."""
+    say(f"a run of {PAGE_CALLS:,} calls on the page")
+    found = child("page", PAGE_CALLS)
+    first = found["first_seconds"]
+    name = f"a run of {PAGE_CALLS:,} calls opened on the page: first rows"
+    yield Figure(name=name, value=first, unit="s", goal="≤ 1", held=first <= 1)
+    yield Figure(name="  200 rows more, by scrolling", value=found["scroll_seconds"], unit="s", goal="", held=True)
 
 
 def start(say: Callable[[str], None]) -> Iterator[Figure]:

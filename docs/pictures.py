@@ -1,6 +1,7 @@
 """Makes the pictures of the README from real runs: `python -m docs.pictures`."""
 
 import io
+import json
 import os
 import pty
 import re
@@ -8,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -57,20 +60,33 @@ def draw_terminal(text: str, title: str, file: Path) -> None:
     file.write_text(drawing.replace("Fira Code", "DejaVu Sans Mono, Menlo, Consolas"), encoding="utf-8")
 
 
-def draw_page(page: Path, file: Path) -> None:
-    """Take a screenshot of a page."""
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve the store of a folder, and give the address."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    command = [sys.executable, "-m", "muster", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        try:
+            yield json.loads(process.stdout.readline())["url"] if process.stdout else ""
+        finally:
+            process.terminate()
+
+
+def draw_page(address: str, file: Path) -> None:
+    """Take a screenshot of a page when everything that it asks for is there."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         view = browser.new_page(viewport=REPORT_SIZE)  # type: ignore[arg-type]
-        view.goto(page.as_uri())
+        view.goto(address)
+        view.locator("table").first.wait_for()
         view.screenshot(path=str(file))
         browser.close()
 
 
 def main() -> None:
-    """Run the example suite and draw its terminal and its report."""
+    """Run the example suite and draw its terminal, its report, and how the page shows it."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "order-desk"
@@ -78,7 +94,9 @@ def main() -> None:
         page = folder / "report.html"
         text = terminal_text(folder, *COMMAND, "--report", f"html={page}")
         draw_terminal(text, f"muster {' '.join(COMMAND)} --report html=report.html", IMAGES / "run.svg")
-        draw_page(page, IMAGES / "report.png")
+        draw_page(page.as_uri(), IMAGES / "report.png")
+        with served(folder) as url:
+            draw_page(f"{url}/#/runs/last", IMAGES / "page.png")
 
 
 if __name__ == "__main__":

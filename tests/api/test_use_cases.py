@@ -244,6 +244,7 @@ NO_COMMAND = {
     "library.require_agents": "commands name any agent",
     "pool.require_driver": "muster task submit says that no process drives the pool",
     "pool.tasks.of": "a part of other use cases",
+    "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",
     "runs.newest_of_lineage": "a part of other use cases",
     "runs.page": "muster runs list",

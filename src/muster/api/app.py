@@ -17,7 +17,20 @@ from muster.api.guards import (
     Sources,
     Stopping,
 )
-from muster.api.routes import batches, battles, chains, councils, health, pool, runs, streams, suites, tasks, verify
+from muster.api.routes import (
+    batches,
+    battles,
+    chains,
+    councils,
+    health,
+    page,
+    pool,
+    runs,
+    streams,
+    suites,
+    tasks,
+    verify,
+)
 from muster.api.schema import install_schema
 from muster.api.sse import FrameCache
 from muster.app import Muster
@@ -37,6 +50,7 @@ ROUTERS = (
     tasks.router,
     pool.router,
     batches.router,
+    page.router,
 )
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on

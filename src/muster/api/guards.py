@@ -14,11 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.callers import Callers, Headers, RequestCaller
 from muster.api.errors import RequestRefused, error_response, refusal_response
+from muster.dashboard import ASSETS
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HEADER_BYTES = 32_768  # of all headers of a request, with the path
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+?)\.?)(?::[0-9]{0,5})?", re.ASCII)
-OPEN_PATHS = frozenset({"/healthz"})  # which need no token
+OPEN_PATHS = frozenset({"/healthz"}) | ASSETS.keys()  # which need no token: the page holds nothing of anybody
 # Headers that decide something; with two of one, this server and a proxy before it might read another.
 SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-length", b"content-type", b"idempotency-key"})
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})

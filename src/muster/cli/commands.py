@@ -299,7 +299,12 @@ COMMANDS = {
         "worker:worker",
     ),
     "serve": CommandEntry(
-        "Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.", "serve:serve"
+        "Serve the page and the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.",
+        "serve:serve",
+    ),
+    "view": CommandEntry(
+        "Open the page in a browser: on the server of this store, else on one that is started on a free port.",
+        "serve:view",
     ),
     "mcp": CommandEntry(
         "Serve tools to a coordinating agent over MCP, and drive what it starts, until the client leaves.", "mcp:mcp"

@@ -1,7 +1,9 @@
-"""`muster serve`: the HTTP server, which also drives what is submitted to it."""
+"""`muster serve` and `muster view`: the HTTP server, which also drives what is submitted to it, and its page."""
 
 import asyncio
 import sys
+import webbrowser
+from collections.abc import Callable
 from contextlib import nullcontext
 from ipaddress import ip_address
 from typing import Annotated
@@ -10,10 +12,12 @@ from muster.api.app import create_app
 from muster.api.guards import Lifetime
 from muster.api.server import limits_of, lines_of_servers, listen, make_server, url_of
 from muster.app import Muster
+from muster.app.serving.address import ServerAddress
 from muster.app.serving.service import Service
 from muster.app.views.service import served_view
+from muster.cli.completers import run_names
 from muster.cli.drive import SignalHandler
-from muster.cli.line import Option
+from muster.cli.line import Argument, Option
 from muster.cli.log_options import LoggingOptions
 from muster.cli.options import UnpricedOption
 from muster.cli.session import with_muster
@@ -31,18 +35,55 @@ def serve(
         str, Option("--host", metavar="ADDRESS", help="The address to listen on; any but loopback needs [[tokens]].")
     ] = "127.0.0.1",
     port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")] = 7420,
+    open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Serve the HTTP API and drive what is submitted, until it is stopped; runs stay resumable."""
+    """Serve the page and the HTTP API and drive what is submitted, until it is stopped; runs stay resumable."""
 
     async def work(muster: Muster) -> None:
         require_token(muster, host)
         # Without a log what a library has to say stays on standard error, rather than nowhere.
         with nullcontext() if log is None else lines_of_servers(muster.log):
-            await _serve(muster, common, host, port)
+            await _serve(muster, common, host, port, _open_page if open_page else _leave_page)
 
     with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
     return 0
+
+
+def view(
+    common: CommonOptions,
+    log: LoggingOptions,
+    run: Annotated[
+        str | None,
+        Argument(metavar="RUN", complete=run_names, help="The run to show; else the list of runs."),
+    ] = None,
+) -> int:
+    """Open the page in a browser: on the server of this store, else on one that is started on a free port."""
+
+    async def work(muster: Muster) -> None:
+        place = "#/runs" if run is None else f"#/runs/{(await muster.runs.find(run)).id}"
+        url = ServerAddress(muster.settings.home).find()
+        if url is None:
+            await _serve(muster, common, "127.0.0.1", 0, lambda url: _open_page(url, place))
+        elif common.json:
+            print_json(served_view(url, muster.settings))
+            _open_page(url, place)
+        else:
+            say(f"the page is at {url}/{place}")
+            _open_page(url, place)
+
+    with_muster(common, work, create=True, log=log, metrics=True)
+    return 0
+
+
+def _open_page(url: str, place: str = "") -> None:
+    """Open the page in the browser of the person; without one the address is told, and that is enough."""
+    if not webbrowser.open(f"{url}/{place}"):
+        warn(f"no browser could be started; open {url}/{place} yourself")
+
+
+def _leave_page(url: str) -> None:
+    """Open nothing."""
 
 
 def require_token(muster: Muster, host: str) -> None:
@@ -58,7 +99,7 @@ def require_token(muster: Muster, host: str) -> None:
         )
 
 
-async def _serve(muster: Muster, common: CommonOptions, host: str, port: int) -> None:
+async def _serve(muster: Muster, common: CommonOptions, host: str, port: int, opened: Callable[[str], None]) -> None:
     lifetime = Lifetime()
     app = create_app(muster, muster.settings, host=host, lifetime=lifetime)
 
@@ -74,6 +115,8 @@ async def _serve(muster: Muster, common: CommonOptions, host: str, port: int) ->
         else:
             say(f"serving {muster.settings.database} at {url_of(listener)}")
             note(common, "stop it with Ctrl-C; runs go on when it is started again")
+        # In a thread: some browsers keep whoever starts them until they are closed.
+        asyncio.get_running_loop().run_in_executor(None, opened, url_of(listener))
 
     server = make_server(app, on_start, limits_of(muster.settings))
 
@@ -84,7 +127,8 @@ async def _serve(muster: Muster, common: CommonOptions, host: str, port: int) ->
     SignalHandler(muster, warn, on_first=on_first).install()
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
-        await service.drive()
+        with ServerAddress(muster.settings.home).announce(url_of(listener)):
+            await service.drive()
     finally:
         lifetime.stopping.set()
         await muster.runs.close_watchers()  # the last events are out, so clients connect again elsewhere

@@ -87,12 +87,20 @@ def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
             "states": _listed(wanted.states),
             "workloads": _listed(wanted.workloads),
             "roots": int(wanted.roots),
+            "search": _pattern(wanted.search),
             "before_at": before_at,
             "before_id": before_id,
             "limit": wanted.limit,
         },
     )
     return [run_of(row) for row in rows]
+
+
+def _pattern(words: str) -> str:
+    """Return the pattern of LIKE for texts that contain some words as they are."""
+    for sign in "!%_":
+        words = words.replace(sign, f"!{sign}")
+    return f"%{words.lower()}%" if words else ""
 
 
 def _listed(names: Iterable[str]) -> str:

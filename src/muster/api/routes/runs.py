@@ -12,6 +12,7 @@ from muster.app.runs.ask import Question
 from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import (
     answer_view,
+    attempts_view,
     call_view,
     details_view,
     entry_view,
@@ -40,11 +41,14 @@ async def list_runs(
     muster: Opened,
     state: Annotated[list[RunState] | None, Query(max_length=20)] = None,
     workload: Annotated[list[str] | None, Query(max_length=20)] = None,
+    search: Annotated[str, Query(max_length=200, description="Looked for in ids, names, workloads and tags.")] = "",
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 50,
 ) -> dict[str, Any]:
     """Return a page of runs, the newest first, without children of other runs."""
-    found = await muster.runs.page(state or (), workloads=workload or (), roots=True, after=after, limit=limit)
+    found = await muster.runs.page(
+        state or (), workloads=workload or (), roots=True, search=search, after=after, limit=limit
+    )
     views = [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found]
     return {"runs": views, "next": found[-1].id if len(found) == limit else None}
 
@@ -65,6 +69,19 @@ async def list_calls(
     """Return a page of the calls of a run, in their order, without texts."""
     found = await muster.runs.calls(run_id, after=after, limit=limit)
     return {"calls": [entry_view(one) for one in found], "next": found[-1].key if len(found) == limit else None}
+
+
+@router.get("/api/runs/{run_id}/attempts", dependencies=READ)
+async def list_attempts(
+    muster: Opened,
+    run_id: str,
+    after: Annotated[str | None, Query(max_length=1000, description="`next` of the page before.")] = None,
+    limit: PageLimit = 100,
+) -> dict[str, Any]:
+    """Return a page of the calls of a run with the times of their attempts, in their order, without texts."""
+    found = await muster.runs.attempts(run_id, after=after, limit=limit)
+    last = found[-1].entry.key if len(found) == limit else None
+    return {"calls": [attempts_view(one) for one in found], "next": last}
 
 
 @router.get("/api/runs/{run_id}/call", dependencies=READ)

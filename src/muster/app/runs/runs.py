@@ -109,10 +109,14 @@ class Runs:
         *,
         workloads: Iterable[str] = (),
         roots: bool = False,
+        search: str = "",
         after: str | None = None,
         limit: int = 100,
     ) -> Sequence[Run]:
-        """Return a page of runs, the newest first; `after` is the id of the last run of the page before."""
+        """Return a page of runs, the newest first; `after` is the id of the last run of the page before.
+
+        `search` is looked for in ids, names, workloads and tags.
+        """
         require_limit(limit)
         last = None if after is None else await self.get(RunId(after))
         return await self._store.runs.page(
@@ -121,6 +125,7 @@ class Runs:
                 workloads=tuple(workloads),
                 owner=self._user.owner,
                 roots=roots,
+                search=search,
                 before=None if last is None else (last.created_at, last.id),
                 limit=limit,
             )
@@ -206,6 +211,12 @@ class Runs:
             if len(found) == limit:
                 break
         return found
+
+    async def attempts(self, reference: str, *, after: str | None = None, limit: int = 100) -> Sequence[CallDetails]:
+        """Return a page of the calls of a run with their attempts, in their order."""
+        found = await self.calls(reference, after=after, limit=limit)
+        archive = self._store.archive
+        return [CallDetails(entry=one, attempts=tuple(await archive.attempts_of(one.run, one.key))) for one in found]
 
     async def entry(self, run: RunId, key: str) -> Entry | None:
         """Return what a run remembers under a key; the reply to a request with a schema has its data."""

@@ -158,8 +158,20 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "quality": None if reply is None else str(reply.quality),
         "cost_usd": None if reply is None or entry.reused_from else to_usd(reply.cost),
         "seconds": None if reply is None else round(reply.timings.shown, 3),
+        "opened_at": moment(entry.opened_at),
+        "settled_at": moment(entry.settled_at),
         "reused_from": entry.reused_from,
         "error": entry.error,
+    }
+
+
+def attempts_view(details: CallDetails) -> dict[str, Any]:
+    """Return a call with its attempts as JSON, without its texts."""
+    reply = details.entry.reply
+    return {
+        **entry_view(details.entry),
+        "waited_seconds": None if reply is None else round(reply.timings.waited, 3),
+        "attempt_list": [_attempt_view(attempt) for attempt in details.attempts],
     }
 
 
@@ -167,10 +179,9 @@ def call_view(details: CallDetails) -> dict[str, Any]:
     """Return a call with its texts and attempts as JSON."""
     reply = details.entry.reply
     return {
-        **entry_view(details.entry),
+        **attempts_view(details),
         "request": details.entry.request,
         "reply": None if reply is None else reply_view(reply),
-        "attempt_list": [_attempt_view(attempt) for attempt in details.attempts],
     }
 
 
@@ -182,6 +193,9 @@ def _attempt_view(attempt: Attempt) -> dict[str, Any]:
         "cost_usd": to_usd(attempt.cost),
         "lane": str(attempt.lane),
         "budget_exceeded": attempt.cost > attempt.reserved,
+        "batch": attempt.batch,
+        "started_at": moment(attempt.started_at),
+        "ended_at": moment(attempt.ended_at),
         "error": attempt.error,
     }
 

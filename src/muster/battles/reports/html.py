@@ -14,6 +14,7 @@ from muster.battles.values import BattleDecision
 from muster.domain.call import Role
 from muster.domain.money import show_usd
 from muster.domain.run import TERMINAL, Run
+from muster.reporting.look import TOKENS
 from muster.text.redaction import redact
 from muster.text.words import percent, shorten
 
@@ -103,7 +104,7 @@ def _decision(one: BattleDecision) -> str:
 
 
 def _page(title: str, sections: Iterator[str] | Sequence[str]) -> str:
-    style = (files("muster.battles.reports") / "page.css").read_text(encoding="utf-8")
+    style = TOKENS + (files("muster.battles.reports") / "page.css").read_text(encoding="utf-8")
     named = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{named}'; base-uri 'none'; form-action 'none'"
     head = (

@@ -14,6 +14,7 @@ from muster.councils.summary import CouncilReport, UncountedPhase
 from muster.councils.values import CouncilAbstention, Evaluation, Proposal
 from muster.domain.money import show_usd
 from muster.domain.run import TERMINAL
+from muster.reporting.look import TOKENS
 from muster.text.redaction import redact
 from muster.text.words import count, moment, shorten
 
@@ -23,7 +24,7 @@ LONGEST_TITLE = 200  # characters of a question that are its title
 
 def council_html(report: CouncilReport) -> str:
     """Return the page."""
-    style = (files("muster.councils.reports") / "page.css").read_text(encoding="utf-8")
+    style = TOKENS + (files("muster.councils.reports") / "page.css").read_text(encoding="utf-8")
     named = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{named}'; base-uri 'none'; form-action 'none'"
     head = (

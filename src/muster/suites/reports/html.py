@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from muster import __version__
 from muster.domain.money import show_usd, to_usd
+from muster.reporting.look import TOKENS
 from muster.suites.case import Case
 from muster.suites.reports.figures import figures, steadiness
 from muster.suites.reports.json_report import row_json
@@ -24,7 +25,7 @@ SCRIPTS = ("page_basics.js", "page_overview.js", "page_charts.js", "page_cases.j
 
 async def write_html(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
     """Write the page; its rows are written one by one."""
-    style = _asset("page.css")
+    style = TOKENS + _asset("page.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();"
     before, after = _asset("page.html").replace("@POLICY@", policy(style, script)).split("@DATA@")
     out.write(before.replace("@STYLE@", style))

@@ -73,6 +73,8 @@ async def pages_through_runs(store: Store) -> None:
     workload = new_run("a1").workload
     assert len(await store.runs.page(RunPage(workloads=(workload, "other")))) == 5
     assert await store.runs.page(RunPage(workloads=("other",))) == []
+    assert [run.id for run in await store.runs.page(RunPage(search="A3"))] == ["a3"]
+    assert await store.runs.page(RunPage(search="%")) == []
 
 
 async def knows_which_runs_ended_before(store: Store) -> None:

@@ -1,0 +1,101 @@
+// The shell: where one is, what is shown there, and whether the server can be reached.
+import { html, render, useEffect, useRef, useState } from "./html.js";
+import { access, enterToken, forgetToken, hasToken, streams } from "./http.js";
+import { Later } from "./parts.js";
+import { RunsView } from "./runs.js";
+
+const PLACES = [["runs", "Runs"], ["tasks", "Tasks"], ["compare", "Compare"], ["start", "Start"]];
+
+// A view is loaded when it is first opened; the list of runs, with which one begins, is there from the start.
+const VIEWS = {
+  runs: { one: () => import("./run.js").then((module) => module.RunView) },
+  tasks: { all: () => import("./tasks.js").then((module) => module.TasksView), one: () => import("./task.js").then((module) => module.TaskView) },
+  compare: { all: () => import("./compare.js").then((module) => module.CompareView) },
+  start: { all: () => import("./start.js").then((module) => module.StartView), one: () => import("./start.js").then((module) => module.StartView) },
+};
+
+function readRoute() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [place = "", id = "", ...rest] = path.split("/").map(decodeURIComponent);
+  return { place: place || "runs", id, rest, query: new URLSearchParams(query) };
+}
+
+function useRoute() {
+  const [route, tell] = useState(readRoute());
+  useEffect(() => {
+    const change = () => tell(readRoute());
+    addEventListener("hashchange", change);
+    return () => removeEventListener("hashchange", change);
+  }, []);
+  return route;
+}
+
+function Page() {
+  const route = useRoute();
+  const state = access.use();
+  const main = useRef(null);
+  const where = `${route.place}/${route.id}`;
+  const before = useRef(where);
+  useEffect(() => {
+    if (before.current === where) return;
+    before.current = where;
+    scrollTo(0, 0);
+    main.current?.focus({ preventScroll: true }); // so that the keyboard goes on in what is new
+  }, [where]);
+  return html`
+    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
+    <header class="top">
+      <a class="brand" href="#/runs"><img src="/page/icon.svg" alt="" width="26" height="26" />Muster</a>
+      <nav aria-label="Main">
+        ${PLACES.map(([name, text]) => html`<a key=${name} href=${`#/${name}`} aria-current=${route.place === name ? "page" : undefined}>${text}</a>`)}
+      </nav>
+      <${Connection} state=${state} />
+    </header>
+    <main id="main" ref=${main} tabindex="-1">
+      ${state === "token" ? html`<${TokenForm} />` : html`<${View} key=${where} route=${route} />`}
+    </main>`;
+}
+
+const WORDS = {
+  open: ["connected", "The server answers."],
+  live: ["live", "What happens is shown as it happens."],
+  lost: ["not connected", "The server cannot be reached; this page tries again by itself."],
+  token: ["locked", "A token is needed."],
+};
+
+function Connection({ state }) {
+  const live = streams.use() > 0;
+  const kind = state === "open" && live ? "live" : state;
+  const [text, title] = WORDS[kind];
+  return html`<div class="connection">
+    <span class=${`lamp is-${kind}`} role="status" title=${title}>${text}</span>
+    ${state === "open" && hasToken() && html`<button type="button" class="plain small" onClick=${forgetToken}>Sign out</button>`}
+  </div>`;
+}
+
+function View({ route }) {
+  if (route.place === "runs" && !route.id) return html`<${RunsView} query=${route.query} />`;
+  const load = VIEWS[route.place]?.[route.id ? "one" : "all"];
+  if (!load) return html`<div class="empty"><h1>There is no such page</h1><p><a href="#/runs">Go to the runs</a></p></div>`;
+  return html`<${Later} load=${load} ...${route} />`;
+}
+
+function TokenForm() {
+  const [wrong, tell] = useState(hasToken());
+  const send = (event) => {
+    event.preventDefault();
+    const token = new FormData(event.target).get("token").trim();
+    tell(true);
+    if (token) enterToken(token);
+  };
+  return html`<form class="card token" onSubmit=${send}>
+    <h1>This server needs a token</h1>
+    <p class="soft">It is the secret of one of the <code>[[tokens]]</code> in the server's muster.toml. It stays in this tab and is sent to this server only.</p>
+    ${wrong && html`<p class="bad" role="alert">This token was not accepted.</p>`}
+    <label for="token">Token</label>
+    <input id="token" name="token" type="password" autocomplete="off" required />
+    <button class="main" type="submit">Continue</button>
+  </form>`;
+}
+
+render(html`<${Page} />`, document.getElementById("page"));

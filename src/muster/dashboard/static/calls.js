@@ -1,0 +1,96 @@
+// The calls of a run, however many, and one of them in full: what was asked, what was answered, in which attempts.
+import { html, useEffect, useNarrow, useState } from "./html.js";
+import { useGet } from "./http.js";
+import { clock, duration, elapsed, LIVE, money, number } from "./format.js";
+import { Badge, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
+import { AnsiText, Json, ModelText } from "./text.js";
+import { Rows, usePages } from "./window.js";
+
+const COLUMNS = [["Call", "name"], ["State", "state"], ["Agent", "agent"], ["Attempts", "number tries"], ["Seconds", "number took"], ["Cost", "number cost"]];
+export const isOpen = (call) => call.state === "open";
+
+export function CallsTab({ run, live }) {
+  const pages = usePages((after) => `/api/runs/${run.id}/calls?limit=200${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
+  const [chosen, open] = useState(null);
+  const narrow = useNarrow();
+  useEffect(() => {
+    if (pages.loaded && (live.tail.length > 0 || LIVE.has(run.state))) pages.again(isOpen, (call) => call.key);
+  }, [run.calls.done, run.calls.failed, run.calls.total, run.state]);
+  const cells = (call) => [
+    html`<span class="title mono">${call.key}</span>`,
+    html`<${Badge} state=${call.state} />${call.reused_from && html` <span class="tag">reused</span>`}`,
+    call.agent,
+    html`${number(call.attempts)}<span class="thin soft"> attempt${call.attempts === 1 ? "" : "s"}</span>`,
+    duration(call.seconds),
+    money(call.cost_usd),
+  ];
+  if (pages.error) return html`<${Failure} error=${pages.error} />`;
+  if (!pages.loaded) return html`<${Loading} what="calls" />`;
+  if (pages.items.length === 0) return html`<div class="card"><${Empty} title="No call has been made yet"><p class="soft">Each request to an agent will stand here as soon as it begins.</p><//></div>`;
+  return html`<section class="card" aria-label="Calls">
+    <${Rows} label="Calls" kind="call-rows" items=${pages.items} columns=${COLUMNS} cells=${cells} height=${narrow ? 76 : 40} total=${run.calls.total}
+      keyOf=${(call) => call.key} onOpen=${(call) => open(call.key)} onEnd=${pages.more} />
+    <p class="foot soft small">${number(pages.items.length)} of ${number(run.calls.total)} calls are loaded${pages.next ? "; scroll for more" : ""}</p>
+    ${chosen !== null && html`<${CallPanel} run=${run.id} callKey=${chosen} onClose=${() => open(null)} />`}
+  </section>`;
+}
+
+export function CallPanel({ run, callKey, onClose }) {
+  const { data, error } = useGet(`/api/runs/${run}/call?key=${encodeURIComponent(callKey)}`);
+  return html`<${Panel} title=${callKey} onClose=${onClose}>
+    ${error && html`<${Failure} error=${error} />`}
+    ${!data && !error && html`<${Loading} what="the call" />`}
+    ${data && html`<${CallFacts} call=${data} /><${Conversation} call=${data} /><${Attempts} call=${data} />`}
+  <//>`;
+}
+
+function CallFacts({ call }) {
+  const { reply } = call;
+  return html`<${Facts} items=${[
+    ["State", html`<${Badge} state=${call.state} />`],
+    ["Agent", call.agent],
+    reply?.model && reply.model !== call.agent && ["Model", reply.model],
+    ["On the wire", duration(call.seconds)],
+    call.waited_seconds > 0.001 && ["Waited", duration(call.waited_seconds)],
+    ["Cost", money(call.cost_usd)],
+    reply && ["Tokens", `${number(reply.tokens.input)} in, ${number(reply.tokens.output)} out`],
+    reply && call.quality !== "good" && ["Quality", html`<${Badge} state="failed" text=${call.quality} />`],
+    call.reused_from && ["Reused from", html`<a href=${`#/runs/${call.reused_from}`}>${call.reused_from}</a>`],
+  ]} />`;
+}
+
+const textOf = (request) => (typeof request === "string" ? request : request?.prompt ?? null);
+
+/** What was asked and what was answered. */
+export function Conversation({ call }) {
+  const { request, reply } = call;
+  const asked = request?.messages ?? (textOf(request) === null ? [] : [{ role: "user", text: textOf(request) }]);
+  return html`<h3>Conversation</h3><div class="talk">
+    ${request?.system && html`<${Message} role="system" text=${request.system} />`}
+    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls} />`)}
+    ${reply && html`<${Message} role="assistant" text=${reply.text} tools=${reply.tool_calls} />`}
+    ${call.error && html`<div class="message failure"><span class="role">error</span><p>${call.error.message ?? JSON.stringify(call.error)}</p></div>`}
+    ${!reply && !call.error && html`<p class="soft" role="status">No answer yet.</p>`}
+  </div>
+  ${reply?.data !== null && reply?.data !== undefined && html`<h3>Data</h3><${Json} value=${reply.data} />`}
+  ${reply?.log && html`<h3>What the program wrote</h3><div class="box"><${AnsiText} text=${reply.log} /></div>`}`;
+}
+
+export function Message({ role, text, tools = [], name, children }) {
+  return html`<div class=${`message ${role}`}><span class="role">${name ?? role}</span>
+    ${text !== "" && html`<${ModelText} text=${text} />`}
+    ${(tools ?? []).map((tool, place) => html`<div class="tool" key=${place}><code>${tool.name}</code><${Json} value=${tool.arguments} />
+      ${tool.result !== null && tool.result !== undefined && html`<p class="soft small">${tool.failed ? "failed with" : "returned"}</p><${AnsiText} text=${typeof tool.result === "string" ? tool.result : JSON.stringify(tool.result, null, 2)} />`}</div>`)}
+    ${children}
+  </div>`;
+}
+
+function Attempts({ call }) {
+  return html`<h3>Attempts</h3><div class="scroll" tabindex="0" role="region" aria-label="Attempts"><table>
+    <thead><tr><th scope="col">No.</th><th scope="col">Ended as</th><th scope="col">Began</th><th scope="col" class="number">Took</th><th scope="col" class="number">Reserved</th><th scope="col" class="number">Cost</th></tr></thead>
+    <tbody>${call.attempt_list.map((one) => html`<tr key=${one.n}>
+      <td>${one.n}</td><td><${Badge} state=${one.state} />${one.error && html`<div class="soft small">${one.error.message}</div>`}</td>
+      <td>${clock(one.started_at)}</td><td class="number">${duration(one.ended_at ? elapsed(one.started_at, one.ended_at) : null)}</td>
+      <td class="number">${money(one.reserved_usd)}</td><td class="number">${money(one.cost_usd)}</td></tr>`)}</tbody>
+  </table></div>`;
+}

@@ -1,0 +1,91 @@
+// Drawings of a suite's figures; each says in words what it shows.
+import { html } from "./html.js";
+import { count, duration, number, percent, shortMoney, STATUS_ORDER, word } from "./format.js";
+
+const WIDTH = 300;
+
+/** A share and its interval on a line from 0 to 1. */
+export function IntervalLine({ share, interval, label }) {
+  if (share === null) return html`<span class="soft">–</span>`;
+  const [low, high] = interval ?? [share, share];
+  const told = `${label} ${percent(share)}${interval ? `, between ${percent(low)} and ${percent(high)}` : ""}`;
+  return html`<svg class="interval" viewBox="0 0 160 18" width="160" height="18" role="img" aria-label=${told}>
+    <line class="axis" x1="4" x2="156" y1="9" y2="9" /><line class="axis" x1="4" x2="4" y1="5" y2="13" /><line class="axis" x1="156" x2="156" y1="5" y2="13" />
+    <line class="whisker" x1=${4 + 152 * low} x2=${4 + 152 * high} y1="9" y2="9" /><circle class="dot" cx=${4 + 152 * share} cy="9" r="4.5" />
+  </svg>`;
+}
+
+export function Charts({ report }) {
+  const { subjects, cases } = report;
+  const of = (subject) => cases.filter((one) => one.subject === subject.subject);
+  const several = subjects.length > 1;
+  const shown = subjects.slice(0, 8);
+  const rest = subjects.length - shown.length;
+  const chart = (title, draw, note) => html`<div class="card padded"><h3>${title}</h3>
+    ${shown.map((subject) => html`<div key=${subject.subject}>${draw(subject)}</div>`)}
+    ${rest > 0 && html`<p class="soft small">… and ${count(rest, "more subject")}</p>`}${note}</div>`;
+  const costliest = Math.max(...subjects.map((one) => one.cost_usd + one.judge_cost_usd), 1e-9);
+  const times = cases.map((one) => one.seconds).filter((one) => one !== null && one > 0);
+  const [least, most] = times.length ? [Math.min(...times), Math.max(...times, Math.min(...times) * 2)] : [1, 10];
+  const head = (subject, words) => html`<div class="bar-name"><span>${several ? subject.subject : ""}</span><span class="soft">${words}</span></div>`;
+  return html`<div class="charts">
+    ${chart("How cases ended", (one) => html`${head(one, count(one.cases_run, "case"))}<${StatusBar} counts=${one.counts} name=${one.subject} />`, html`<${Legend} counts=${report.counts} />`)}
+    ${chart("Scores", (one) => html`${head(one, one.mean_score === null ? "" : `mean ${one.mean_score.toFixed(2)}`)}<${Bars} name=${`${one.subject}: scores`}
+      bins=${binned(of(one).map((row) => row.score), (value) => value)} ends=${["0", "1"]} />`)}
+    ${chart("Time an answer took", (one) => html`${head(one, one.seconds ? `p50 ${duration(one.seconds.p50)}, p95 ${duration(one.seconds.p95)}` : "")}<${Bars} name=${`${one.subject}: time of answers`}
+      bins=${binned(of(one).map((row) => row.seconds), (value) => Math.log(value / least) / Math.log(most / least))} ends=${[duration(least), duration(most)]} />`)}
+    ${chart("Cost", (one) => html`${head(one, `${shortMoney(one.cost_usd + one.judge_cost_usd)}${one.cost_per_case_usd ? `, ${shortMoney(one.cost_per_case_usd)} a case` : ""}`)}
+      <${CostLine} answers=${one.cost_usd / costliest} judge=${one.judge_cost_usd / costliest} name=${one.subject} />`,
+      html`<ul class="legend"><li><span class="swatch answers"></span>answers</li><li><span class="swatch judge"></span>judge</li></ul>`)}
+  </div>`;
+}
+
+function binned(values, place, bins = 20) {
+  const found = Array(bins).fill(0);
+  for (const value of values) {
+    if (value === null || value === undefined) continue;
+    const at = place(value);
+    if (!Number.isFinite(at)) continue;
+    found[Math.min(bins - 1, Math.max(0, Math.floor(at * bins)))] += 1;
+  }
+  return found;
+}
+
+function StatusBar({ counts, name }) {
+  const total = Object.values(counts).reduce((sum, many) => sum + many, 0) || 1;
+  const seen = [...STATUS_ORDER].reverse().filter((status) => counts[status]);
+  let left = 0;
+  return html`<svg viewBox="0 0 300 20" role="img" aria-label=${`${name}: ${seen.map((one) => `${counts[one]} ${word(one)}`).join(", ")}`}>
+    ${seen.map((status) => {
+      const width = (WIDTH * counts[status]) / total;
+      left += width;
+      return html`<rect key=${status} class=${`f-${status}`} x=${left - width} y="2" width=${width} height="16"><title>${counts[status]} ${word(status)}</title></rect>`;
+    })}
+  </svg>`;
+}
+
+function Legend({ counts }) {
+  return html`<ul class="legend">${[...STATUS_ORDER].reverse().filter((one) => counts[one]).map((one) => html`<li key=${one}><span class=${`swatch s-${one}`}></span>${word(one)} ${number(counts[one])}</li>`)}</ul>`;
+}
+
+function Bars({ bins, ends, name }) {
+  const total = bins.reduce((sum, many) => sum + many, 0);
+  if (total === 0) return html`<p class="soft small">nothing to show</p>`;
+  const highest = Math.max(...bins);
+  const width = WIDTH / bins.length;
+  return html`<svg viewBox="0 0 300 72" role="img" aria-label=${`${name} of ${total} cases, from ${ends[0]} to ${ends[1]}`}>
+    ${bins.map((many, place) => {
+      const height = many === 0 ? 0 : Math.max(2, (52 * many) / highest);
+      return html`<rect key=${place} class="bin" x=${place * width + 1} y=${56 - height} width=${width - 2} height=${height} rx="2"><title>${number(many)}</title></rect>`;
+    })}
+    <line class="axis" x1="0" x2="300" y1="56.5" y2="56.5" />
+    <text x="0" y="69">${ends[0]}</text><text x="300" y="69" text-anchor="end">${ends[1]}</text>
+  </svg>`;
+}
+
+function CostLine({ answers, judge, name }) {
+  return html`<svg viewBox="0 0 300 16" role="img" aria-label=${`${name}: ${percent(answers + judge)} of the dearest, ${percent(judge)} for the judge`}>
+    <rect class="track-back" x="0" y="3" width="300" height="10" rx="3" />
+    <rect class="cost-answers" x="0" y="3" width=${WIDTH * answers} height="10" /><rect class="cost-judge" x=${WIDTH * answers} y="3" width=${WIDTH * judge} height="10" />
+  </svg>`;
+}

@@ -1,0 +1,79 @@
+// Templates and hooks in one place. Whatever is put into a template becomes text, never markup.
+import { Fragment, h, render } from "./lib/preact.mjs";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib/hooks.mjs";
+import htm from "./lib/htm.mjs";
+
+export const html = htm.bind(h);
+export { Fragment, render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState };
+
+/** A value that components follow: `get`, `set`, and `use` inside a component. */
+export function observable(value) {
+  const listeners = new Set();
+  return {
+    get: () => value,
+    set(next) {
+      if (Object.is(next, value)) return;
+      value = next;
+      for (const listener of [...listeners]) listener(value);
+    },
+    use() {
+      const [seen, see] = useState(value);
+      useEffect(() => {
+        see(value);
+        listeners.add(see);
+        return () => listeners.delete(see);
+      }, []);
+      return seen;
+    },
+  };
+}
+
+/** Call an effect every so many milliseconds while the tab is seen; it is called at once when the tab is seen again. */
+export function useTicks(milliseconds, act, inputs = []) {
+  useEffect(() => {
+    if (!milliseconds) return undefined;
+    let over = false;
+    let timer = null;
+    const go = async () => {
+      clearTimeout(timer);
+      if (!document.hidden) await act();
+      if (!over) timer = setTimeout(go, milliseconds);
+    };
+    const seen = () => !document.hidden && go();
+    timer = setTimeout(go, milliseconds);
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [milliseconds, ...inputs]);
+}
+
+/** Act when something has changed since the component was made; not at first. */
+export function useChange(inputs, act) {
+  const first = useRef(true);
+  useEffect(() => {
+    if (!first.current) act();
+    first.current = false;
+  }, inputs);
+}
+
+/** The time, told anew every second while `moving`. */
+export function useNow(moving = true) {
+  const [now, tell] = useState(Date.now());
+  useTicks(moving ? 1000 : 0, () => tell(Date.now()), [moving]);
+  return moving ? now : Date.now();
+}
+
+/** Whether the page is as narrow as a phone. */
+export function useNarrow() {
+  const query = useMemo(() => matchMedia("(max-width: 720px)"), []);
+  const [narrow, tell] = useState(query.matches);
+  useEffect(() => {
+    const change = () => tell(query.matches);
+    query.addEventListener("change", change);
+    return () => query.removeEventListener("change", change);
+  }, []);
+  return narrow;
+}

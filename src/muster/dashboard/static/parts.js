@@ -1,0 +1,125 @@
+// Parts that several views are made of.
+import { html, useEffect, useRef, useState } from "./html.js";
+import { ago, moment, money, number, percent, shortMoney, word } from "./format.js";
+
+export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
+
+export const Tags = ({ names }) => names.map((name) => html`<span class="tag" key=${name}>${name}</span>`);
+
+export const Ago = ({ at, now }) => html`<time datetime=${at} title=${moment(at)}>${ago(at, now)}</time>`;
+
+export const Loading = ({ what }) => html`<p class="loading soft" role="status">Loading ${what} …</p>`;
+
+/** A view that is loaded when it is first needed: `load` is a function that imports it. */
+export function Later({ load, ...props }) {
+  const [found, tell] = useState({ view: null, failed: false });
+  useEffect(() => {
+    load().then((view) => tell({ view, failed: false }), () => tell({ view: null, failed: true }));
+  }, []);
+  if (found.failed) return html`<div class="notice bad" role="alert">This part of the page could not be loaded. Reload the page.</div>`;
+  return found.view && html`<${found.view} ...${props} />`;
+}
+
+/** What went wrong, and what to do next. */
+export function Failure({ error, children }) {
+  return html`<div class="notice bad" role="alert"><p><strong>${sentence(error.message)}</strong></p>${children}</div>`;
+}
+
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…:]$/.test(text) ? "" : ".");
+
+/** Nothing is here yet: what this place is for, and what to do first. */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+}
+
+export const Command = ({ text }) => html`<pre class="command"><code>${text}</code></pre>`;
+
+/** How many calls are answered, with those that failed. */
+export function CallsBar({ calls }) {
+  const total = calls.total || 1;
+  const told = `${number(calls.done)} of ${number(calls.total)} calls answered, ${number(calls.failed)} failed`;
+  return html`<span class="bar" role="img" aria-label=${told} title=${told}>
+    <span class="part done" style=${{ width: percent(calls.done / total, 2) }}></span>
+    <span class="part failed" style=${{ width: percent(calls.failed / total, 2) }}></span>
+  </span>`;
+}
+
+/** What was spent of a budget. */
+export function CostBar({ run }) {
+  const spent = run.spent_usd + run.uncertain_usd;
+  if (run.budget_usd === null) return null;
+  const share = run.budget_usd === 0 ? 1 : Math.min(1, spent / run.budget_usd);
+  const told = `${money(spent)} of ${money(run.budget_usd)}, ${percent(share)}`;
+  return html`<span class="bar" role="img" aria-label=${told} title=${told}>
+    <span class=${`part ${share > 0.9 ? "failed" : share > 0.7 ? "warm" : "spent"}`} style=${{ width: percent(share, 2) }}></span>
+  </span>`;
+}
+
+export function Cost({ run }) {
+  const imputed = run.imputed_usd > 0 ? ` + ${shortMoney(run.imputed_usd)} imputed` : "";
+  return html`<span>${shortMoney(run.spent_usd + run.uncertain_usd)}${imputed}${run.budget_usd === null ? "" : html`<span class="soft"> of ${shortMoney(run.budget_usd)}</span>`}</span>`;
+}
+
+/** Several buttons of which one is chosen. */
+export function Choice({ label, options, value, onChange }) {
+  return html`<div class="chips" role="group" aria-label=${label}>
+    ${options.map(([name, text, extra]) => html`<button key=${name} type="button" class=${`chip s-${name}`} aria-pressed=${String(value === name)}
+      onClick=${() => onChange(name)}>${text}${extra === undefined ? "" : html` <span class="soft">${number(extra)}</span>`}</button>`)}
+  </div>`;
+}
+
+/** Links that stand for the parts of a page. */
+export function Tabs({ label, base, tabs, value }) {
+  return html`<nav class="tabs" aria-label=${label}>
+    ${tabs.map(([name, text]) => html`<a key=${name} href=${`${base}/${name}`} aria-current=${value === name ? "page" : undefined}>${text}</a>`)}
+  </nav>`;
+}
+
+/** A panel over the page; Escape and the backdrop close it. */
+export function Panel({ title, onClose, children, head }) {
+  const place = useRef(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    place.current.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  return html`<dialog ref=${place} class="panel" aria-label=${title} onClose=${onClose}
+      onClick=${(event) => event.target === place.current && onClose()}>
+    <header class="panel-head">
+      <div class="between"><h2>${title}</h2><button type="button" class="plain" onClick=${onClose}>Close</button></div>
+      ${head}
+    </header>
+    <div class="panel-body">${children}</div>
+  </dialog>`;
+}
+
+/** A button that asks the server to do something: it says while it does, and what went wrong. */
+export function Action({ label, act, kind = "plain", confirm, onError, disabled }) {
+  const [busy, tell] = useState(false);
+  const [sure, ask] = useState(false);
+  const timer = useRef(null);
+  const go = async () => {
+    if (confirm && !sure) {
+      ask(true);
+      timer.current = setTimeout(() => ask(false), 4000);
+      return;
+    }
+    clearTimeout(timer.current);
+    tell(true);
+    try {
+      await act();
+      onError?.(null);
+    } catch (error) {
+      onError?.(error);
+    }
+    tell(false);
+    ask(false);
+  };
+  return html`<button type="button" class=${kind} disabled=${busy || disabled} onClick=${go}>${sure ? confirm : label}</button>`;
+}
+
+export function Facts({ items }) {
+  return html`<dl class="facts">
+    ${items.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}
+  </dl>`;
+}

@@ -1,0 +1,155 @@
+// One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
+import { html, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
+import { get, getText, newKey, post, useGet, useStream } from "./http.js";
+import { duration, elapsed, LIVE, money, moment, number } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Tabs, Tags } from "./parts.js";
+import { CallsTab } from "./calls.js";
+import { Json, ModelText } from "./text.js";
+
+const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events"]];
+const LATER = {
+  results: () => import("./suite.js").then((module) => module.SuiteTab),
+  conversation: () => import("./battle.js").then((module) => module.BattleTab),
+  timeline: () => import("./timeline.js").then((module) => module.TimelineTab),
+  events: () => import("./events.js").then((module) => module.EventsTab),
+};
+const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
+const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);
+const MOST_TAIL = 500; // events that are kept for the tabs between two looks
+
+function tabsOf(run) {
+  if (run.workload === "suite") return [["results", "Results"], ...COMMON];
+  if (run.workload === "battle") return [["conversation", "Conversation"], ...COMMON];
+  return run.result === null ? COMMON : [...COMMON, ["result", "Result"]];
+}
+
+export function RunView({ id, rest }) {
+  const { data: run, error, reload } = useGet(`/api/runs/${encodeURIComponent(id)}`);
+  const live = useLive(run?.id ?? null, reload);
+  const [failure, tell] = useState(null);
+  useEffect(() => {
+    if (run) document.title = `${run.name ?? run.id} · Muster`;
+    return () => (document.title = "Muster");
+  }, [run?.id]);
+  if (error && !run) {
+    return html`<${Failure} error=${error}><p><a href="#/runs">All runs</a></p><//>`;
+  }
+  if (!run) return html`<${Loading} what="the run" />`;
+  const tabs = tabsOf(run);
+  const tab = tabs.some(([name]) => name === rest[0]) ? rest[0] : tabs[0][0];
+  const asked = (run.questions ?? []).map((one) => html`<${Question} key=${one.key} one=${one} reload=${reload} />`);
+  return html`<${Head} run=${run} tell=${tell} reload=${reload} />
+    ${failure && html`<${Failure} error=${failure} />`}
+    ${run.error && html`<${RunError} run=${run} />`}
+    ${tab !== "conversation" && asked}
+    <${Tabs} label="Parts of the run" base=${`#/runs/${run.id}`} tabs=${tabs} value=${tab} />
+    ${LATER[tab] && html`<${Later} key=${tab} load=${LATER[tab]} run=${run} live=${live}>${asked}<//>`}
+    ${tab === "calls" && html`<${CallsTab} run=${run} live=${live} />`}
+    ${tab === "result" && html`<section class="card padded"><${Result} value=${run.result} /></section>`}`;
+}
+
+/** The newest events of a run as they come, and the number of the last one; the run itself is asked for once a second. */
+function useLive(id, reload) {
+  const [live, tell] = useState({ first: null, last: 0, tail: [] });
+  const due = useRef(false);
+  useEffect(() => {
+    if (id === null) return;
+    get(`/api/runs/${id}/events?limit=1`).then((page) => {
+      due.current = true; // what happened since the run was asked for is not told by the stream
+      tell({ first: page.last_seq, last: page.last_seq, tail: [] });
+    }, () => {});
+  }, [id]);
+  useStream(id, live.first, (updates) => {
+    due.current = true;
+    const events = updates.filter((one) => one.name !== "delta" && one.name !== "end" && one.name !== "resync");
+    if (events.length) {
+      tell((old) => ({ ...old, last: updates.at(-1).seq, tail: [...old.tail, ...events].slice(-MOST_TAIL) }));
+    }
+  });
+  useTicks(1000, () => {
+    if (due.current) reload();
+    due.current = false;
+  }, [id]);
+  return live;
+}
+
+function Head({ run, tell, reload }) {
+  const going = LIVE.has(run.state);
+  const now = useNow(going);
+  const resume = async () => {
+    const next = await post(`/api/runs/${run.id}/resume`, {});
+    if (next.id === run.id) reload();
+    else location.hash = `#/runs/${next.id}`;
+  };
+  return html`<nav class="crumbs small" aria-label="Where this is"><a href="#/runs">Runs</a>${run.parent && html` / <a href=${`#/runs/${run.parent}`}>${run.parent}</a>`}</nav>
+    <section class="card padded run-head">
+      <div class="between">
+        <h1>${run.name ?? run.id}</h1>
+        <div class="actions">
+          ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
+          ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
+          ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
+          ${RESUMABLE.has(run.state) && html`<${Action} label="Resume" act=${resume} onError=${tell} />`}
+          ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
+            act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
+        </div>
+      </div>
+      <p class="under"><${Badge} state=${run.state} /> <span class="soft">${run.workload}${run.name ? ` · ${run.id}` : ""}</span> <${Tags} names=${run.tags} /></p>
+      <${Facts} items=${factsOf(run, now)} />
+    </section>`;
+}
+
+function factsOf(run, now) {
+  const { calls } = run;
+  const notes = [[calls.failed, "failed"], [calls.uncertain, "uncertain"], [calls.reused, "reused"], [run.parked, "parked"]].filter(([many]) => many > 0);
+  return [
+    ["Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
+      ${notes.length > 0 && html`<span class="soft small">${notes.map(([many, name]) => `${number(many)} ${name}`).join(", ")}</span>`}`],
+    [run.budget_usd === null ? "Cost" : "Cost of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />
+      ${run.uncertain_usd > 0 && html`<span class="soft small">${money(run.uncertain_usd)} of it uncertain</span>`}`],
+    ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
+    [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
+    run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", run.ended_reason],
+    run.dispatch === "batch" && ["Batches", html`${number(run.batches.length)}${run.live_usd !== null && html`<span class="soft small"> saved ${money(run.live_usd - run.batch_usd)}</span>`}`],
+    run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
+    run.started_by && ["Started by", run.started_by],
+  ];
+}
+
+function RunError({ run }) {
+  const { message, suggestions, ...more } = run.error;
+  return html`<div class="notice bad"><p><strong>${message ?? "The run failed."}</strong></p>
+    ${suggestions?.length > 0 && html`<ul>${suggestions.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
+    ${Object.keys(more).length > 1 && html`<details><summary class="small">Details</summary><${Json} value=${more} /></details>`}</div>`;
+}
+
+/** What the run waits for a person to answer. */
+function Question({ one, reload }) {
+  const [failure, tell] = useState(null);
+  const [text, type] = useState("");
+  const send = async () => {
+    await post(`/api/runs/${one.run}/answer`, { text, key: one.key, client_id: newKey() });
+    type("");
+    reload();
+  };
+  return html`<section class="card padded question" aria-label="Question">
+    <h2>${one.agent} is asked</h2>
+    <${ModelText} text=${one.prompt} />
+    <label for=${`answer-${one.key}`}>Answer as ${one.agent}</label>
+    <textarea id=${`answer-${one.key}`} rows="3" value=${text} onInput=${(event) => type(event.target.value)}></textarea>
+    ${failure && html`<${Failure} error=${failure} />`}
+    <${Action} label="Send the answer" kind="main" act=${send} onError=${tell} disabled=${text.trim() === ""} />
+  </section>`;
+}
+
+function Result({ value }) {
+  return typeof value === "string" ? html`<${ModelText} text=${value} />` : html`<${Json} value=${value} />`;
+}
+
+async function download(run) {
+  const text = await getText(`/api/runs/${run.id}/report?format=html`);
+  const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  const link = Object.assign(document.createElement("a"), { href: url, download: `muster-${run.name ?? run.id}.html` });
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,101 @@
+// All runs, the newest first: what goes on, what it came to, and what it cost.
+import { html, useEffect, useNarrow, useNow, useState, useTicks } from "./html.js";
+import { duration, elapsed, LIVE, number } from "./format.js";
+import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Failure, Loading, Tags } from "./parts.js";
+import { Rows, usePages } from "./window.js";
+
+const FILTERS = {
+  all: ["All", []],
+  live: ["In progress", [...LIVE]],
+  completed: ["Completed", ["completed"]],
+  failed: ["Failed", ["failed", "timeout"]],
+  canceled: ["Canceled", ["canceled"]],
+};
+const WORKLOADS = [
+  ["", "all kinds of work"], ["suite", "suites"], ["battle", "battles"], ["scale", "scale tests"], ["task", "tasks"], ["chain", "chains"],
+  ["deliberation", "councils"], ["waves", "verifications"], ["ask", "questions"],
+];
+
+function pathOf(filter, workload, search) {
+  return (after) => {
+    const asked = new URLSearchParams({ limit: "100" });
+    for (const state of FILTERS[filter][1]) asked.append("state", state);
+    if (workload) asked.set("workload", workload);
+    if (search) asked.set("search", search);
+    if (after) asked.set("after", after);
+    return `/api/runs?${asked}`;
+  };
+}
+
+export function RunsView({ query }) {
+  const [filter, choose] = useState(query.get("state") ?? "all");
+  const [workload, kind] = useState(query.get("workload") ?? "");
+  const [typed, type] = useState(query.get("search") ?? "");
+  const search = useSettled(typed.trim());
+  const known = FILTERS[filter] ? filter : "all";
+  const pages = usePages(pathOf(known, workload, search), "runs", [known, workload, search]);
+  const going = pages.items.some((run) => LIVE.has(run.state));
+  useTicks(going ? 1500 : 4000, () => pages.refresh((run) => run.id), [known, workload, search, going]);
+  useEffect(() => {
+    const asked = new URLSearchParams(Object.entries({ state: known === "all" ? "" : known, workload, search }).filter(([, value]) => value));
+    history.replaceState(null, "", `#/runs${asked.size ? `?${asked}` : ""}`);
+  }, [known, workload, search]);
+  const filtered = known !== "all" || workload || search;
+  return html`<h1>Runs</h1>
+    <section class="card" aria-label="Runs">
+      <div class="filters">
+        <label class="hidden" for="search">Search runs</label>
+        <input id="search" type="search" placeholder="Search id, name, kind or tag" value=${typed} onInput=${(event) => type(event.target.value)} />
+        <label class="hidden" for="workload">Kind of work</label>
+        <select id="workload" value=${workload} onChange=${(event) => kind(event.target.value)}>
+          ${WORKLOADS.map(([name, text]) => html`<option key=${name} value=${name}>${text}</option>`)}
+        </select>
+        <${Choice} label="State" value=${known} onChange=${choose} options=${Object.entries(FILTERS).map(([name, [text]]) => [name, text])} />
+      </div>
+      ${pages.error && html`<${Failure} error=${pages.error} />`}
+      ${!pages.loaded && html`<${Loading} what="runs" />`}
+      ${pages.items.length > 0 && html`<${RunRows} pages=${pages} going=${going} />`}
+      ${pages.loaded && !pages.error && pages.items.length === 0 && (filtered ? html`<${Empty} title="No run fits these filters"><p>
+        <button type="button" class="plain" onClick=${() => { choose("all"); kind(""); type(""); }}>Show all runs</button></p><//>` : html`<${FirstSteps} />`)}
+    </section>`;
+}
+
+/** The value, once it has not changed for a moment. */
+function useSettled(value) {
+  const [settled, tell] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => tell(value), 200);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+const COLUMNS = [["Run", "name"], ["State", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Started", "when"], ["Took", "took number"]];
+
+function RunRows({ pages, going }) {
+  const now = useNow(going);
+  const narrow = useNarrow();
+  const cells = (run) => [
+    html`<span class="title">${run.name ?? run.id}</span>`,
+    html`<${Badge} state=${run.state} />`,
+    html`<span class="count">${number(run.calls.done)}<span class="soft"> of ${number(run.calls.total)}</span>${run.calls.failed > 0 && html`<span class="bad"> · ${number(run.calls.failed)} failed</span>`}</span><${CallsBar} calls=${run.calls} />`,
+    html`<${Cost} run=${run} /><${CostBar} run=${run} />`,
+    html`<${Ago} at=${run.started_at ?? run.created_at} now=${now} />`,
+    duration(elapsed(run.started_at, run.ended_at, now)),
+  ];
+  const named = (run) => {
+    const [first, ...others] = cells(run);
+    return [html`${first}<span class="under soft">${run.workload}${run.name ? ` · ${run.id}` : ""} <${Tags} names=${run.tags} /></span>`, ...others];
+  };
+  return html`<${Rows} label="Runs" kind="run-rows" items=${pages.items} columns=${COLUMNS} cells=${named} height=${narrow ? 112 : 60}
+    keyOf=${(run) => run.id} href=${(run) => `#/runs/${run.id}`} onEnd=${pages.more} />
+    <p class="foot soft small">${number(pages.items.length)} runs${pages.next ? ", more below" : ""}</p>`;
+}
+
+function FirstSteps() {
+  return html`<${Empty} title="Nothing has been run yet">
+    <p>A run is one piece of work: a suite, a battle, a task, a question. Start one <a href="#/start">here</a>, or in a terminal:</p>
+    <${Command} text='muster ask sim/echo "hello"' />
+    <p class="soft">It needs no key. This list shows it as soon as it begins.</p>
+  <//>`;
+}

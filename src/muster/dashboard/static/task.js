@@ -1,0 +1,92 @@
+// One task: what was asked, what was changed, and the decision about it beside the changes.
+import { html, useChange, useState, useTicks } from "./html.js";
+import { post, useGet } from "./http.js";
+import { clock, duration, elapsed, number, shortMoney } from "./format.js";
+import { Action, Ago, Badge, Facts, Failure, Loading, Tags } from "./parts.js";
+import { AnsiText, Json, ModelText } from "./text.js";
+
+const OPEN = new Set(["pending", "running", "pending_review"]);
+
+export function TaskView({ id }) {
+  const { data: task, error, reload } = useGet(`/api/tasks/${encodeURIComponent(id)}`);
+  const diff = useGet(`/api/tasks/${encodeURIComponent(id)}/diff`);
+  const logs = useGet(`/api/tasks/${encodeURIComponent(id)}/logs`);
+  const [failure, tell] = useState(null);
+  useTicks(task && OPEN.has(task.state) ? 1500 : 0, reload, [task?.state]);
+  useTicks(task?.state === "running" ? 1500 : 0, logs.reload, [task?.state]);
+  useChange([task?.state, task?.rejection_count], () => {
+    diff.reload();
+    logs.reload();
+  });
+  if (error && !task) return html`<${Failure} error=${error}><p><a href="#/tasks">All tasks</a></p><//>`;
+  if (!task) return html`<${Loading} what="the task" />`;
+  const act = (name, body) => async () => {
+    await post(`/api/tasks/${task.id}/${name}`, body);
+    reload();
+  };
+  return html`<nav class="crumbs small" aria-label="Where this is"><a href="#/tasks">Tasks</a></nav>
+    <section class="card padded">
+      <div class="between"><h1 class="task-title">${task.original_prompt.split("\n")[0]}</h1>
+        <div class="actions"><a class="plain" href=${`#/runs/${task.run}`}>Calls and events</a>
+          ${(task.state === "failed" || task.state === "canceled") && html`<${Action} label="Try again" act=${act("retry")} onError=${tell} />`}
+          ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
+      <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
+      <${Facts} items=${[
+        ["Slot", task.slot ?? "none yet"], ["Agent", task.agent ?? "–"], ["Cost", shortMoney(task.cost_usd)], ["Took", duration(elapsed(task.started_at, task.ended_at))],
+        task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
+        ["Submitted", html`<${Ago} at=${task.created_at} />`],
+      ]} />
+    </section>
+    ${failure && html`<${Failure} error=${failure} />`}
+    ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
+    ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && html`<${AnsiText} text=${task.stderr} />`}<//>`}
+    ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
+    <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
+      <div>
+        <h2>Changes</h2><${Diff} found=${diff} files=${task.files} />
+        <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">Nothing yet.</p>`}</section>
+        <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
+        <h2>Log</h2><${Log} found=${logs} />
+      </div>
+      ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} act=${act} tell=${tell} />`}
+    </div>`;
+}
+
+function Decision({ act, tell }) {
+  const [feedback, type] = useState("");
+  return html`<aside class="card padded decide" aria-label="Review">
+    <h2>Your review</h2>
+    <p class="soft small">Approve it as it is, or say what to do differently: it is done again with all feedback.</p>
+    <${Action} label="Approve" kind="main wide" act=${act("approve")} onError=${tell} />
+    <label for="feedback">Feedback</label>
+    <textarea id="feedback" rows="6" value=${feedback} onInput=${(event) => type(event.target.value)} placeholder="What is to be different?"></textarea>
+    <${Action} label="Reject with feedback" kind="danger wide" act=${act("reject", { feedback })} onError=${tell} disabled=${feedback.trim() === ""} />
+  </aside>`;
+}
+
+function Permission({ task, act, tell }) {
+  return html`<section class="card padded question" aria-label="Permission"><h2>It asks permission for ${task.permission.tool ?? "a tool"}</h2>
+    <${Json} value=${task.permission.input} />
+    <div class="actions"><${Action} label="Allow" kind="main" act=${act("allow", {})} onError=${tell} /><${Action} label="Deny" kind="danger" act=${act("deny", {})} onError=${tell} /></div></section>`;
+}
+
+const KINDS = [["+++", "meta"], ["---", "meta"], ["diff ", "file"], ["index ", "meta"], ["@@", "hunk"], ["+", "in"], ["-", "out"]];
+const kindOf = (line) => KINDS.find(([start]) => line.startsWith(start))?.[1] ?? "";
+
+function Diff({ found, files }) {
+  if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
+  if (!found.data) return html`<${Loading} what="the diff" />`;
+  const { diff, overlaps } = found.data;
+  return html`<section class="card diff" aria-label="Diff">
+    ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
+    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one) => `${one.path} (${one.tasks.join(", ")})`).join("; ")}</p></div>`}
+    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${diff.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${`line d-${kindOf(line)}`}>${line}</span>`)}</code></pre>`}
+  </section>`;
+}
+
+function Log({ found }) {
+  const log = found.data?.log ?? [];
+  if (found.error) return html`<${Failure} error=${found.error} />`;
+  return html`<section class="card log" aria-label="Log">${log.length === 0 ? html`<p class="soft padded">Nothing has happened yet.</p>` : html`<ol>${log.map((one, place) => html`<li key=${place}>
+    <span class="soft mono">${clock(one.at)}</span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
+}

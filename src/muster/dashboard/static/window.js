@@ -1,0 +1,142 @@
+// Lists of any length: only the rows that are seen are in the document, placed along the scroll of the page.
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import { get } from "./http.js";
+
+const SPARE = 8; // rows above and below what is seen
+
+/** A table of rows of one height. `columns` are names, `cells(item)` the cells; `onEnd` is called near the last row. */
+export function Rows({ label, items, columns, cells, height, total, onEnd, href, onOpen, keyOf, kind }) {
+  const place = useRef(null);
+  const [range, tell] = useState([0, 40]);
+  const look = () => {
+    const box = place.current?.getBoundingClientRect();
+    if (!box) return;
+    const first = Math.max(0, Math.floor(-box.top / height) - SPARE);
+    const last = Math.min(items.length, Math.ceil((innerHeight - box.top) / height) + SPARE);
+    tell((old) => (old[0] === first && old[1] === last ? old : [first, last]));
+    if (onEnd && last >= items.length - 2 * SPARE) onEnd();
+  };
+  useLayoutEffect(look, [items.length, height]);
+  useEffect(() => {
+    let asked = 0;
+    const soon = () => (asked ||= requestAnimationFrame(() => ((asked = 0), look())));
+    addEventListener("scroll", soon, { passive: true });
+    addEventListener("resize", soon);
+    return () => {
+      cancelAnimationFrame(asked);
+      removeEventListener("scroll", soon);
+      removeEventListener("resize", soon);
+    };
+  });
+  const shown = items.slice(range[0], range[1]);
+  return html`<div class=${`rows ${kind}`} role="table" aria-label=${label} aria-rowcount=${(total ?? items.length) + 1}>
+    <div role="rowgroup"><div class="row head" role="row" aria-rowindex="1">
+      ${columns.map(([name, mark]) => html`<span key=${name} role="columnheader" class=${mark}>${name}</span>`)}
+    </div></div>
+    <div class="body" role="rowgroup" ref=${place} style=${{ height: `${items.length * height}px` }}>
+      ${shown.map((item, number) => html`<${Row} key=${keyOf(item)} ...${{ item, cells, height, onOpen, columns }}
+        index=${range[0] + number} href=${href?.(item)} />`)}
+    </div>
+  </div>`;
+}
+
+function Row({ item, cells, height, index, href, onOpen, columns }) {
+  const open = (event) => {
+    if (event.target.closest("a, button")) return;
+    event.currentTarget.querySelector("a, button")?.click();
+  };
+  const [first, ...others] = cells(item);
+  const name = href
+    ? html`<a class="open" href=${href}>${first}</a>`
+    : html`<button type="button" class="open" onClick=${() => onOpen(item)}>${first}</button>`;
+  return html`<div class="row" role="row" aria-rowindex=${index + 2} style=${{ top: `${index * height}px`, height: `${height}px` }} onClick=${open}>
+    <span role="cell" class=${columns[0][1]}>${name}</span>
+    ${others.map((cell, place) => html`<span key=${place} role="cell" class=${columns[place + 1][1]}>${cell}</span>`)}
+  </div>`;
+}
+
+/** Pages of a list that are loaded when they are needed: `path(after)` asks for one, `field` names its rows. */
+export function usePages(path, field, inputs) {
+  const [state, tell] = useState({ items: [], next: null, error: null, loaded: false });
+  const now = useRef(state);
+  const held = useRef(null); // what is asked for one after the other, until the inputs change
+
+  const ask = (after, change) => {
+    const { signal, last } = held.current;
+    held.current.last = last.then(async () => {
+      if (signal.aborted) return 0;
+      try {
+        const page = await get(path(after), signal);
+        now.current = { ...change(now.current, page[field], page.next), error: null, loaded: true };
+        tell(now.current);
+        return page[field].length;
+      } catch (error) {
+        if (error.name !== "AbortError") tell((now.current = { ...now.current, error, loaded: true }));
+        return 0;
+      }
+    });
+    return held.current.last;
+  };
+  /** Do something unless it is being done; with `again` it is then done once more. */
+  const once = async (name, act, again = false) => {
+    const mine = held.current;
+    if (mine.busy[name]) {
+      mine.repeat[name] = again;
+      return;
+    }
+    mine.busy[name] = true;
+    do {
+      mine.repeat[name] = false;
+      await act();
+    } while (mine.repeat[name] && !mine.signal.aborted);
+    mine.busy[name] = false;
+  };
+
+  useEffect(() => {
+    const stop = new AbortController();
+    held.current = { signal: stop.signal, last: Promise.resolve(), busy: {}, repeat: {} };
+    ask(null, (_, items, next) => ({ items, next }));
+    return () => stop.abort();
+  }, inputs);
+
+  return {
+    ...state,
+    more() {
+      if (now.current.loaded && now.current.next) {
+        once("more", () => ask(now.current.next, (old, found, next) => ({ items: [...old.items, ...found], next })));
+      }
+    },
+    /** Ask for the first page again; what is new is put in front, what is known is replaced. */
+    refresh: (idOf) => once("refresh", () => ask(null, (old, found, next) => merged(old, found, next, idOf))),
+    /** Ask again for all rows that may have changed, and for what follows the last; the order of rows stays. */
+    again(mayChange, keyOf) {
+      return once("again", async () => {
+        for (let start = 0, last = false; !last; ) {
+          const { items } = now.current;
+          const found = items.findIndex((item, place) => place >= start && mayChange(item));
+          last = found === -1;
+          const from = last ? items.length : found;
+          if (last && now.current.next) return; // what follows is loaded when it is scrolled to
+          const many = await ask(from === 0 ? null : keyOf(items[from - 1]), (old, page, next) => replaced(old, from, page, next));
+          if (many === 0) return;
+          start = from + many;
+        }
+      }, true);
+    },
+  };
+}
+
+function replaced(old, from, page, next) {
+  const rest = old.items.slice(from + page.length);
+  return { items: [...old.items.slice(0, from), ...page, ...rest], next: rest.length ? old.next : next };
+}
+
+function merged(old, found, next, idOf) {
+  const known = new Set(found.map(idOf));
+  const rest = old.items.filter((item) => !known.has(idOf(item)));
+  const oldest = found.at(-1);
+  if (old.items.length <= found.length || !oldest) return { items: found, next };
+  const place = old.items.findIndex((item) => idOf(item) === idOf(oldest));
+  if (place === -1) return { items: found, next }; // more came than one page holds
+  return { items: [...found, ...old.items.slice(place + 1)], next: rest.length ? old.next : next };
+}

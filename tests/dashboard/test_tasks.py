@@ -1,0 +1,55 @@
+"""Tasks on the board: submitted, looked at with their diff, rejected with feedback, approved, tried again."""
+
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.api.server import Server
+
+from .demo import submit_task
+
+
+def test_a_task_is_rejected_with_feedback_and_then_approved(look: Any, server: Server) -> None:
+    seen = look(server, "start/task")
+    page = seen.page
+    page.get_by_label("What is to be done").fill("Add the opening hours to the README.")
+    page.get_by_role("button", name="Submit the task").click()
+    review = page.get_by_role("complementary", name="Review")
+    expect(review).to_be_visible()
+    diff = page.get_by_role("region", name="Diff")
+    expect(diff.locator(".d-in", has_text="+Saturday from 10 to 4.")).to_be_visible()
+    expect(diff.locator(".d-out")).to_have_text("-We sell lamps.")
+    expect(review.get_by_role("button", name="Reject with feedback")).to_be_disabled()
+    review.get_by_label("Feedback").fill("Say it in one sentence.")
+    review.get_by_role("button", name="Reject with feedback").click()
+    expect(page.locator(".facts", has_text="Rejected")).to_contain_text("1 ×")
+    expect(diff).to_contain_text("Say it in one sentence.")
+    page.get_by_role("link", name="Tasks").first.click()
+    card = page.get_by_role("region", name="In review").get_by_role("link", name="Add the opening hours")
+    expect(card).to_contain_text("1 × rejected")
+    card.click()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".badge").first).to_have_text("completed")
+    expect(review).to_have_count(0)
+    page.get_by_role("link", name="Tasks").first.click()
+    expect(page.get_by_role("region", name="Done").get_by_role("link")).to_have_count(1)
+    assert [text for text in seen.diagnostics if "404" not in text and "409" not in text and "400" not in text] == []
+
+
+def test_a_failed_task_says_why_and_is_tried_again(look: Any, server: Server) -> None:
+    task = submit_task(server, "FAIL Run the tests")
+    page = look(server, "tasks").page
+    page.get_by_role("region", name="Not done").get_by_role("link", name="FAIL Run the tests").click()
+    expect(page.get_by_role("alert")).to_contain_text("make: *** [test] Error 2")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("link", name="Calls and events")).not_to_have_attribute("href", f"#/runs/{task}")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()  # it failed again
+
+
+def test_a_task_at_work_is_canceled(look: Any, server: Server) -> None:
+    task = submit_task(server, "Never ends", agent="stuck")
+    page = look(server, f"tasks/{task}").page
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Really cancel?").click()
+    expect(page.locator(".badge").first).to_have_text("canceled")
+    assert server.get(f"/api/tasks/{task}").json["state"] == "canceled"

@@ -1,0 +1,262 @@
+"""What is stored, looked at in a real browser: runs, one run, a suite, a comparison; by everybody, on any screen."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.api.server import Server
+
+from .demo import HOSTILE, start_battle, start_suite, submit_task
+
+AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A server with something of everything, by their ids."""
+
+    server: Server
+    both: str
+    before: str
+    after: str
+    battle: str
+    hostile: str
+    task: str
+
+    @property
+    def places(self) -> dict[str, str]:
+        return {
+            "runs": "runs",
+            "results": f"runs/{self.both}",
+            "calls": f"runs/{self.both}/calls",
+            "timeline": f"runs/{self.both}/timeline",
+            "events": f"runs/{self.both}/events",
+            "battle": f"runs/{self.battle}",
+            "compare": f"compare?a={self.before}&b={self.after}",
+            "tasks": "tasks",
+            "task": f"tasks/{self.task}",
+            "start battle": "start/battle",
+            "start suite": "start/suite",
+            "start task": "start/task",
+        }
+
+
+PLACES = ("runs", "results", "calls", "timeline", "events", "battle", "compare", "tasks", "task", "start battle",
+          "start suite", "start task")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled(server: Server) -> Filled:
+    made = Filled(
+        server=server,
+        both=start_suite(server, "careful", "hasty", name="both"),
+        before=start_suite(server, "careful", name="before"),
+        after=start_suite(server, "hasty", name="after"),
+        battle=start_battle(server),
+        hostile=server.ask("hello", agent="hostile", name="hostile"),
+        task=submit_task(server, "Add the opening hours."),
+    )
+    for run in (made.both, made.before, made.after, made.battle, made.hostile):
+        server.until(run, "completed")
+    server.until(made.task, "waiting")
+    return made
+
+
+def settled(page: Page) -> None:
+    """Wait until everything that a view shows is there."""
+    expect(page.locator("main h1, main .card").first).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
+
+
+def test_runs_are_found_by_filter_and_search(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    rows = page.get_by_role("table", name="Runs").get_by_role("link")
+    expect(rows).to_have_count(6)
+    page.get_by_label("Kind of work").select_option("suite")
+    expect(rows).to_have_count(3)
+    page.get_by_label("Search runs").fill("bef")
+    expect(rows).to_have_text(["before" + f"suite · {filled.before} nightly"])
+    page.get_by_role("button", name="Failed").click()
+    expect(page.get_by_role("heading", name="No run fits these filters")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Search runs")).to_have_value("bef")
+    page.get_by_role("button", name="Show all runs").click()
+    expect(rows).to_have_count(6)
+
+
+def test_a_call_is_read_in_full(look: Any, filled: Filled) -> None:
+    seen = look(filled.server, f"runs/{filled.both}/calls")
+    page = seen.page
+    page.get_by_role("button", name="case/help-desk/hours-0/@careful/1/1", exact=True).click()
+    panel = page.get_by_role("dialog")
+    expect(panel.locator(".message .role")).to_have_text(["user", "assistant"])
+    expect(panel.locator(".message.assistant strong")).to_have_text("before four o'clock")
+    expect(panel.get_by_role("row").nth(1)).to_contain_text("succeeded")
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    assert seen.diagnostics == []
+    assert {url.split("/")[2] for url in seen.requests} == {filled.server.url.split("/")[2]}
+
+
+def test_the_timeline_tells_what_every_attempt_did(look: Any, filled: Filled) -> None:
+    flaky = filled.server.ask("hello", agent="sim/flaky")
+    filled.server.until(flaky, "completed")
+    page = look(filled.server, f"runs/{flaky}/timeline").page
+    track = page.locator(".track")
+    expect(track).to_have_count(1)
+    told = track.get_attribute("aria-label") or ""
+    assert [part.split(",")[0].split(" ")[0] for part in told.split("; ")] == ["attempt", "waited", "attempt"]
+    assert "attempt 1: failed" in told
+    assert "attempt 2: succeeded" in told
+    assert [one.get_attribute("class") for one in track.locator(".span").all()] == [
+        "span t-failed",
+        "span t-waiting",
+        "span t-wire",
+    ]
+
+
+def test_markup_in_what_models_write_stays_text(look: Any, filled: Filled) -> None:
+    seen = look(filled.server, f"runs/{filled.hostile}/calls")
+    page = seen.page
+    page.get_by_role("button", name="ask", exact=True).click()
+    said = page.get_by_role("dialog").locator(".message.assistant .markdown")
+    for line in HOSTILE.splitlines()[:2]:
+        expect(said).to_contain_text(line)
+    expect(said).to_contain_text("[press here](javascript:alert(1))")
+    expect(said.locator("strong")).to_have_text("this")
+    assert said.locator("script, img, a").count() == 0
+    page.get_by_role("button", name="as written").click()
+    expect(page.get_by_role("dialog").locator(".message.assistant pre")).to_have_text(HOSTILE)
+    assert "broken" not in page.title()
+    assert seen.diagnostics == []
+
+
+def test_ansi_sequences_become_colours_or_nothing(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    written = "a\x1b[31mred\x1b[0m\x1b[2Jb\x1b]0;title\x07c"
+    pieces = page.evaluate("async (text) => (await import('/page/text.js')).ansiPieces(text)", written)
+    assert pieces == [["a", ""], ["red", "ansi-red"], ["bc", ""]]
+
+
+def test_a_suite_shows_figures_charts_and_a_matrix(look: Any, filled: Filled) -> None:
+    page = look(filled.server, f"runs/{filled.both}").page
+    expect(page.get_by_label("Verdict")).to_contain_text("did not pass")
+    subjects = page.get_by_role("region", name="Subjects", exact=True)
+    expect(subjects.get_by_role("row")).to_have_count(3)
+    assert "between" in (subjects.locator("svg").first.get_attribute("aria-label") or "")
+    expect(page.locator(".charts h3")).to_have_text(["How cases ended", "Scores", "Time an answer took", "Cost"])
+    cells = page.get_by_role("region", name="Matrix of cases and subjects").locator(".cell")
+    expect(cells).to_have_count(32)
+    assert cells.first.get_attribute("aria-label") == "help-desk/refund-1, careful: passed, 0.95"  # they differ here
+    page.get_by_label("Search cases").fill("commits to nothing")
+    page.get_by_label("Search cases").fill("parcel-3")
+    expect(page.get_by_role("table", name="Cases").get_by_role("button")).to_have_count(2)
+
+
+def test_a_verdict_is_reviewed_and_the_agreement_changes(look: Any, filled: Filled) -> None:
+    page = look(filled.server, f"runs/{filled.before}").page
+    expect(page.get_by_role("heading", name="Cases", exact=True)).to_be_visible()
+    assert page.locator(".agreement").count() == 0
+    table = page.get_by_role("table", name="Cases")
+    table.get_by_role("button", name="help-desk/complaint-7").click()
+    page.get_by_label("Why (kept with the review)").fill("It is honest.")
+    page.get_by_role("button", name="Wrong").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Reviewed as wrong: It is honest.")
+    page.keyboard.press("Escape")
+    expect(page.locator(".agreement")).to_contain_text("in 0% of 1 reviewed verdicts")
+    table.get_by_role("button", name="help-desk/hours-0").click()
+    page.get_by_role("button", name="Right", exact=True).click()
+    expect(page.get_by_role("button", name="✓ Right")).to_be_visible()
+    page.reload()
+    expect(page.locator(".agreement")).to_contain_text("in 50% of 2 reviewed verdicts")
+    stored = filled.server.get(f"/api/reviews?run={filled.before}").json["reviews"]
+    assert sorted((one["opinion"], one["note"]) for one in stored) == [("right", ""), ("wrong", "It is honest.")]
+
+
+def test_two_runs_are_compared_pair_by_pair(look: Any, filled: Filled) -> None:
+    page = look(filled.server, "compare").page
+    page.get_by_label("Before (A)").select_option(filled.before)
+    page.get_by_label("After (B)").select_option(filled.after)
+    expect(page.get_by_label("Verdict")).to_contain_text("careful in A is compared with hasty in B")
+    page.get_by_role("button", name="Worse 5").click()
+    pairs = page.get_by_role("table", name="Pairs").get_by_role("button")
+    expect(pairs).to_have_count(5)
+    page.get_by_role("button", name="Other answer").click()
+    page.get_by_role("button", name="help-desk/hours-0").click()
+    panel = page.get_by_role("dialog")
+    assert "four" in " ".join(panel.get_by_label("Answer A").locator("del").all_inner_texts())
+    assert "five" in " ".join(panel.get_by_label("Answer B").locator("ins").all_inner_texts())
+    expect(panel.get_by_label("Answer B")).to_contain_text("A colleague looks at it today")
+
+
+def test_a_place_that_is_not_there_says_where_to_go(look: Any, filled: Filled) -> None:
+    seen = look(filled.server, "runs/nothing")
+    expect(seen.page.get_by_role("alert")).to_contain_text("not found")
+    expect(seen.page.get_by_role("link", name="All runs")).to_be_visible()
+    expect(seen.go("elsewhere").get_by_role("heading", name="There is no such page")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("place", PLACES)
+def test_no_view_has_a_serious_barrier(look: Any, filled: Filled, place: str, scheme: str) -> None:
+    page = look(filled.server, filled.places[place], color_scheme=scheme).page
+    settled(page)
+    assert barriers(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("place", "button"),
+    [("calls", "case/help-desk/hours-0/@careful/1/1"), ("results", "help-desk/refund-1, hasty: failed, 0.35")],
+)
+def test_no_panel_has_a_serious_barrier(look: Any, filled: Filled, place: str, button: str, scheme: str) -> None:
+    page = look(filled.server, filled.places[place], color_scheme=scheme).page
+    page.get_by_role("button", name=button, exact=True).first.click()
+    expect(page.get_by_role("dialog").locator(".message").first).to_be_visible()
+    assert barriers(page) == []
+
+
+def barriers(page: Page) -> list[str]:
+    """Return what axe finds of serious and critical barriers."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
+    return [
+        f"{one['id']}: {node['html'][:200]} {node['any'][0]['message'] if node['any'] else ''}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_hangs_over_the_edge_of_a_phone(look: Any, filled: Filled, place: str) -> None:
+    page = look(filled.server, filled.places[place], viewport={"width": 390, "height": 844}).page
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_everything_is_reached_with_the_keyboard(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    expect(page.get_by_role("link", name="both")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('[role=row]') !== null"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("navigation", name="Parts of the run")).to_be_visible()
+    expect(page.locator("main")).to_be_focused()
+    page.get_by_role("link", name="Calls").first.focus()
+    page.keyboard.press("Enter")
+    first = page.get_by_role("table", name="Calls").get_by_role("button").first
+    first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(first).to_be_focused()
