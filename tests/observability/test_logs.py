@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from muster import Context, workload
-from muster.app.telemetry import open_log
+from muster.app.telemetry import open_log, secret_remover
 from muster.domain.errors import BadArgument, InvalidRequest, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.observation import CallEnded
 from muster.observability.logs import make_logger
 from muster.observability.options import LogFormat, LogLevel, LogOptions
+from muster.settings import load_settings
 from tests.engine.batches.house import ANTHROPIC, open_house
 from tests.observability.house import lines_of, watched_run
 
@@ -118,3 +119,9 @@ def test_one_thing_is_one_line_whatever_it_says(form: LogFormat) -> None:
     (line,) = stream.getvalue().splitlines()
     assert "\x1b" not in line
     assert len(line) < 1200
+
+
+def test_what_strangers_send_is_not_remembered_from_one_line_to_the_next(tmp_path: Path) -> None:
+    remove = secret_remover(load_settings(folder=tmp_path, environment={}))
+    tokens = [f"ghp_{letter * 30}" for letter in "abc"]
+    assert [remove(f"GET /{token}") for token in tokens] == ["GET /[redacted:github_token:1]"] * 3

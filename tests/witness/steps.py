@@ -22,6 +22,8 @@ LEFT_OUT = {
     "metrics": "the witness is older than metrics",
     "sim": "it is the server beside all of this, and answers in its own way",
     "audit": "the witness is older than users",
+    "mcp": "it serves until its client leaves",
+    "view": "it opens a browser",
     "serve": "it runs until it is stopped, and answers over HTTP",
     **dict.fromkeys(
         (
