@@ -54,6 +54,7 @@ def _tell(console: "Console", outcome: "DemoOutcome", found: DemoSuite) -> None:
     console.print()
     console.print("`hasty` fails on purpose. What it said, and why that is not good enough:", soft_wrap=True)
     console.print(f"report: {found.file}", soft_wrap=True)
+    console.print(f"page:   muster view {found.reference}", soft_wrap=True)
     console.print(f"suite:  {found.folder / 'cases.yaml'}", soft_wrap=True)
     console.print("next:   muster init my-agent   ·   muster ask sim/echo hello   ·   muster doctor", soft_wrap=True)
 
