@@ -112,6 +112,7 @@ ANSWERS: Mapping[str, Schema] = {
     "get /api/runs/{run_id}": {"allOf": [RUN, answer(batches=ANYTHING, result=ANYTHING)]},
     "delete /api/runs/{run_id}": answer(deleted=listed(TEXT)),
     "get /api/runs/{run_id}/calls": answer(calls=listed(named("Call")), next=MAYBE_TEXT),
+    "get /api/runs/{run_id}/attempts": answer(calls=listed({"type": "object"}), next=MAYBE_TEXT),
     "get /api/runs/{run_id}/call": {
         "allOf": [named("Call"), answer(request=ANYTHING, reply=MAYBE_OBJECT, attempt_list=listed({"type": "object"}))]
     },

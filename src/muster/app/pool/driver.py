@@ -128,7 +128,6 @@ class PoolDriver:
             for place in range(1, max(self._settings.pool.slots, len(self._settings.slots)) + 1):
                 await self._store.pool.add_slot(SlotRecord(name=f"slot-{place}", place=place))
         if self._only is None:  # who does only a task of its own leaves the pool as it is
-            await self._store.pool.drain(None)
             await self._restart_slots()
 
     async def _restart_slots(self) -> None:

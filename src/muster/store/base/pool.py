@@ -123,7 +123,10 @@ class PoolDriving(Protocol):
     """Who drives the pool. Of several who begin at once one wins; whoever drives says so again and again."""
 
     def drive_pool(self, driver: Driver, until: float, *, instead: Driver) -> Awaitable[bool]:
-        """Let a driver have the pool until a time; False when somebody else has it than the one it comes after."""
+        """Let a driver have the pool until a time; False when somebody else has it than the one it comes after.
+
+        A driver that takes it anew ends the draining; one that keeps it does not.
+        """
 
     def leave_pool(self, driver: Driver) -> Awaitable[None]:
         """Write that a driver drives the pool no more; of another one nothing changes."""

@@ -178,11 +178,15 @@ class RunControl(Protocol):
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
         """Change the budget of a run that is not over."""
 
-    def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
-        """Set the cap of a budget that is not that of a run, such as a server's; it is made if it is not there."""
-
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""
+
+
+class LevelCaps(Protocol):
+    """Caps of budgets that are not those of runs, such as a server's. Called by the use cases."""
+
+    def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
+        """Set the cap of a budget; it is made if it is not there."""
 
 
 class RunDeletion(Protocol):
@@ -198,7 +202,7 @@ class RunDeletion(Protocol):
         """Delete what is left of runs whose deletion was interrupted."""
 
 
-class RunCommands(RunControl, RunDeletion, Protocol):
+class RunCommands(RunControl, LevelCaps, RunDeletion, Protocol):
     """What a person does to runs."""
 
 

@@ -49,7 +49,8 @@ INSERT INTO pools (name, created_at) VALUES (:name, :created_at) ON CONFLICT (na
 UPDATE pools SET drain_until = :until WHERE name = :name
 
 -- name: drive_pool
-UPDATE pools SET driver_host = :host, driver_pid = :pid, driver_started = :started, driven_until = :until
+UPDATE pools SET driver_host = :host, driver_pid = :pid, driver_started = :started, driven_until = :until,
+    drain_until = CASE WHEN driver_host = :host AND driver_pid = :pid AND driver_started = :started THEN drain_until END
 WHERE name = :name
   AND (driver_pid IS NULL OR (driver_host = :host_before AND driver_pid = :pid_before AND driver_started = :started_before))
 
