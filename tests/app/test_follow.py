@@ -296,7 +296,7 @@ async def test_half_written_text_is_told_as_it_grows_and_whole_to_whoever_joins(
 
 
 async def deltas(watcher: RunWatcher) -> list[tuple[int, str]]:
-    """Take updates until some text is among them; one that is told twice, as to whoever joins just then, adds nothing."""
+    """Take updates until some text is among them; one told twice, as to whoever joins just then, adds nothing."""
     while True:
         found = [one for one in await watcher.take(30) if isinstance(one, TextDelta)]
         if found:
