@@ -240,3 +240,19 @@ def test_limits_without_a_word_of_the_operator_are_the_usual_ones() -> None:
 def test_a_prompt_is_called_better_only_where_the_test_shows_it(gained: int, lost: int, p: float, word: str) -> None:
     found = PairedComparison(pairs=8, before=lost, after=gained, gained=gained, lost=lost, p=p)
     assert found.word == word
+
+
+HOPELESS: Sequence[Mapping[str, Any]] = (
+    {"$ref": "#/nowhere"},
+    {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+    {"allOf": [{"pattern": f"(a|aa)+{number}$"} for number in range(3000)]},  # each of them is fast enough
+)
+
+
+@pytest.mark.parametrize("schema", HOPELESS, ids=("nowhere", "endless", "patterns"))
+@pytest.mark.parametrize("on_miss", [GoalVerdict.NO, GoalVerdict.UNCERTAIN])
+def test_a_schema_that_cannot_be_evaluated_decides_nothing(schema: Mapping[str, Any], on_miss: GoalVerdict) -> None:
+    validator = ReplyValidator(kind=ValidatorKind.JSON_SCHEMA, schema=schema, on_miss=on_miss)
+    found = validate(validator, f'"{"a" * 24}b"')
+    assert (found.verdict, found.confidence) == (GoalVerdict.UNCERTAIN, None)
+    assert "schema" in found.reason or "pattern" in found.reason

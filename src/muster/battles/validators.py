@@ -9,8 +9,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput
 from muster.text.json_documents import find_value, flaw_of, read_object
-from muster.text.json_schema import flaw as misfit
-from muster.text.json_schema import schema_flaw
+from muster.text.json_schema import evaluate, schema_flaw
 from muster.text.patterns import compile_pattern, search
 from muster.text.words import one_line
 
@@ -132,7 +131,7 @@ def _schema_flaws(schema: Mapping[str, Json]) -> Iterator[str]:
 
 
 def validate(validator: ReplyValidator, reply: str) -> ValidatorFinding:
-    """Check a reply; a pattern that takes too long is uncertain, and its finding says so."""
+    """Check a reply; a pattern that takes too long or a schema that cannot be evaluated is uncertain, and says so."""
     try:
         flaw = _flaw(validator, reply)
     except BadArgument as error:
@@ -159,7 +158,7 @@ def _flaw(validator: ReplyValidator, reply: str) -> str:
                 value = find_value(reply, validator.schema)
             except BadOutput as error:
                 return error.message
-            return flaw_of(value) or misfit(value, validator.schema) or ""
+            return flaw_of(value) or evaluate(value, validator.schema) or ""
         case ValidatorKind.PROGRAM:
             raise ValueError("programs are asked, not checked here")
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from muster.domain.call import Reply, Request, Stop
 from muster.domain.canonical import Json, canonical
-from muster.domain.errors import BadOutput, InvalidRequest
+from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
 from muster.text.json_documents import find_value, flaw_of
 
 _NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
@@ -73,7 +73,15 @@ def fitting(value: Json, schema: Mapping[str, Json]) -> Json:
 
 
 def flaw(value: Json, schema: Mapping[str, Json]) -> str | None:
-    """Return what in a value does not fit a schema; None when all of it does."""
+    """Return what in a value does not fit a schema, or why that cannot be known; None when all of it fits."""
+    try:
+        return evaluate(value, schema)
+    except BadArgument as error:
+        return error.message
+
+
+def evaluate(value: Json, schema: Mapping[str, Json]) -> str | None:
+    """Return what in a value does not fit a schema; raises BadArgument when the schema cannot be evaluated on it."""
     return _library().flaw_in(value, canonical(schema))
 
 
