@@ -1,20 +1,24 @@
 # Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
 BIN := .venv/bin
-# Two for each core: many tests wait for a process, a server or a clock.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Three for each core: many tests wait for a process, a server or a clock.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))')
 
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-claude check chaos bench docs
+.PHONY: demo test test-page test-claude check chaos bench docs
 
-demo:          ## a real piece of work with no key: killed, resumed, proven
+demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
-	@$(BIN)/muster demo
+	@$(BIN)/muster demo $(if $(SERVE),--serve)
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql chromium zsh fish
-	scripts/in-memory $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude"
+	scripts/in-memory $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude and not page"
+
+test-page:     ## the views of the page that `make test` leaves out, in a browser
+	@scripts/prepare postgresql chromium
+	scripts/in-memory $(BIN)/pytest -n 3 --dist loadfile -m page tests/dashboard
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude

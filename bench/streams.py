@@ -120,6 +120,12 @@ def stalled(port: int, run: str) -> socket.socket:
     return found
 
 
+def unsent(port: int) -> int:
+    """Return the bytes that wait on this machine to be sent to a port, whose owner does not read."""
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(int(row[4].partition(":")[0], 16) for row in rows if row[2].endswith(f":{port:04X}"))
+
+
 def request(port: int, run: str) -> bytes:
     """Return the request for a stream."""
     return f"GET /api/stream/{run} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
@@ -158,8 +164,9 @@ async def follow_battles(folder: Path, pid: int, port: int, watchers: int) -> di
         ends = {run.id: (await run.wait()).last_seq for run in runs}
         seen: Sequence[BenchWatcher] = await found
         used = cpu_of(pid) - before
+        held = unsent(stuck.getsockname()[1])
         stuck.close()
-    return figures(seen, ends) | {"cpu": used, "connecting": before - opened}
+    return figures(seen, ends) | {"cpu": used, "connecting": before - opened, "held": held}
 
 
 def figures(seen: Sequence[BenchWatcher], ends: Mapping[RunId, int]) -> dict[str, Any]:

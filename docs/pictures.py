@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
@@ -23,6 +24,7 @@ SUITE = ROOT / "examples" / "suites" / "order-desk"
 COLUMNS = 104
 COMMAND = ("run", ".", "--agent", "clerk", "--agent", "hasty")
 REPORT_SIZE = {"width": 1180, "height": 820}
+WIDE = {"width": 1180, "height": 560}
 
 
 def terminal_text(folder: Path, *arguments: str) -> str:
@@ -61,32 +63,34 @@ def draw_terminal(text: str, title: str, file: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve the store of a folder, and give the address."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
-    command = [sys.executable, "-m", "muster", "serve", "--port", "0", "--json"]
+def demonstrated(folder: Path) -> Iterator[tuple[str, str]]:
+    """Serve the store of the demonstration, and give the address and the run of its suite."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
+    command = [sys.executable, "-m", "muster", "demo", "--serve", "--json"]
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
-            yield json.loads(process.stdout.readline())["url"] if process.stdout else ""
+            suite, server = [json.loads(process.stdout.readline()) for _ in range(2)] if process.stdout else ({}, {})
+            yield server["url"], suite["data"]["suite"]["run"]
         finally:
             process.terminate()
 
 
-def draw_page(address: str, file: Path) -> None:
+def draw_page(address: str, file: Path, **look: Any) -> None:
     """Take a screenshot of a page when everything that it asks for is there."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        view = browser.new_page(viewport=REPORT_SIZE)  # type: ignore[arg-type]
+        view = browser.new_page(**({"viewport": REPORT_SIZE} | look))
         view.goto(address)
-        view.locator("table").first.wait_for()
+        view.locator("table, [role=table]").first.wait_for()
+        expect(view.locator(".loading")).to_have_count(0)
         view.screenshot(path=str(file))
         browser.close()
 
 
 def main() -> None:
-    """Run the example suite and draw its terminal, its report, and how the page shows it."""
+    """Draw the terminal and the report of the example suite, and the page on the store of the demonstration."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "order-desk"
@@ -95,8 +99,9 @@ def main() -> None:
         text = terminal_text(folder, *COMMAND, "--report", f"html={page}")
         draw_terminal(text, f"muster {' '.join(COMMAND)} --report html=report.html", IMAGES / "run.svg")
         draw_page(page.as_uri(), IMAGES / "report.png")
-        with served(folder) as url:
-            draw_page(f"{url}/#/runs/last", IMAGES / "page.png")
+        with demonstrated(Path(name)) as (url, run):
+            draw_page(f"{url}/#/runs/{run}", IMAGES / "page.png")
+            draw_page(f"{url}/#/runs/{run}/timeline", IMAGES / "page-timeline.png", color_scheme="dark", viewport=WIDE)
 
 
 if __name__ == "__main__":

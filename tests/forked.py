@@ -3,7 +3,7 @@
 import asyncio
 import os
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests import forkserver
@@ -19,9 +19,10 @@ class ForkedProcess:
         stdin: asyncio.WriteTransport | None,
         stdout: asyncio.StreamReader | None,
         stderr: asyncio.StreamReader | None,
+        closing: "asyncio.Task[None]",
     ) -> None:
         self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
-        self._ended = ended
+        self._ended, self._closing = ended, closing
 
     @property
     def returncode(self) -> int | None:
@@ -82,20 +83,31 @@ async def start(
             return int(await loop.sock_recv(status, 100))
 
     pid = int(await loop.sock_recv(status, 100))
+    writer = None if given[1] is None else await _writer(given[1])
+    (read, reader), (read_errors, errors) = [await _reader(pipe) for pipe in (out[0], err[0])]
+    opened = [one for one in (writer, read, read_errors) if one is not None]
     return ForkedProcess(
-        pid,
-        loop.create_task(code()),
-        None if given[1] is None else await _writer(given[1]),
-        None if out[0] is None else await _reader(out[0]),
-        None if err[0] is None else await _reader(err[0]),
+        pid, loop.create_task(code()), writer, reader, errors, loop.create_task(_close_with_the_loop(opened))
     )
 
 
-async def _reader(file: int) -> asyncio.StreamReader:
+async def _close_with_the_loop(opened: Sequence[asyncio.BaseTransport]) -> None:
+    """Close what a test has not read to its end: the loop forgets it, and another test would be told."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        for one in opened:
+            one.close()
+
+
+async def _reader(file: int | None) -> tuple[asyncio.ReadTransport | None, asyncio.StreamReader | None]:
+    if file is None:
+        return None, None
     found = asyncio.StreamReader()
     pipe = os.fdopen(file, "rb", buffering=0)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(found), pipe)
-    return found
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(found), pipe)
+    return transport, found
 
 
 async def _writer(file: int) -> asyncio.WriteTransport:

@@ -16,6 +16,7 @@ import pkgutil
 import random
 import resource
 import runpy
+import selectors
 import signal
 import socket
 import subprocess
@@ -71,6 +72,13 @@ class _Server:
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
             )
+
+    def ready(self) -> None:
+        """Return when it takes requests."""
+        null = os.open(os.devnull, os.O_RDWR)
+        request = {"module": "muster", "arguments": ["--version"], "folder": "/", "environment": {}}
+        self.ask(request, [null] * 3, 200)
+        os.close(null)
 
     def begin(self, request: Mapping[str, object], files: list[int]) -> socket.socket:
         """Let a process begin; the socket tells its id and then its exit code."""
@@ -184,6 +192,33 @@ def received(status: socket.socket) -> bytes:
     return answer
 
 
+COMMAND = """#!{python} -IS
+import json, os, socket, sys
+asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+asked.connect({address!r})
+request = dict(module="muster", arguments=sys.argv[1:], folder=os.getcwd(), environment=dict(os.environ))
+socket.send_fds(asked, [json.dumps(request).encode()], [0, 1, 2])
+asked.recv(100)
+code = int(asked.recv(100))
+os._exit(code) if code >= 0 else os.kill(os.getpid(), -code)
+"""
+
+
+def install(folder: Path) -> Path:
+    """Write `muster` into a folder, for PATH: a process that is forked from the loaded one as well."""
+    server().ready()
+    folder.mkdir(exist_ok=True)
+    command = folder / "muster"
+    command.write_text(COMMAND.format(python=sys.executable, address=_command_address(os.getpid())), encoding="utf-8")
+    command.chmod(0o755)
+    return command
+
+
+def _command_address(pid: int) -> str:
+    """Return where the fork server of a test process takes requests of commands; it is in no folder."""
+    return f"\0muster-forks-{pid}"
+
+
 @cache
 def server() -> _Server:
     """Return the loaded process of these tests."""
@@ -192,36 +227,92 @@ def server() -> _Server:
     return started
 
 
-def serve(connection: socket.socket) -> Callable[[], object] | None:
-    """Fork for every request; returns in each child with what it is to do, and in the server at the end."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who keep watch are not waited for
-    while True:
+class _Forks:
+    """Forks for every request and tells whoever asked: the id of the process, and its exit code when it has ended.
+
+    Requests come over the socket of the tests, which passes on three streams and a socket to answer on, or over a
+    connection of a command on PATH, which passes on its streams and waits. A process that nobody waits for is ended.
+    """
+
+    def __init__(self, connection: socket.socket, commands: socket.socket) -> None:
+        self._connection, self._commands = connection, commands
+        self._waiting: dict[int, tuple[int, socket.socket]] = {}  # by the file that tells the end: process and asker
+        self._events = selectors.DefaultSelector()
+        for one, take in ((connection, self._take), (commands, self._accept)):
+            self._events.register(one, selectors.EVENT_READ, take)
+
+    def serve(self) -> Callable[[], object] | None:
+        """Return in each child with what it is to do, and in the server at the end."""
+        while True:
+            for key, _ in self._events.select():
+                if key.fd not in self._events.get_map():
+                    continue  # it was closed together with one before it
+                work = key.data(key.fileobj)
+                if work is not None:
+                    return None if work is _OVER else work
+
+    def _accept(self, commands: socket.socket) -> None:
+        asker, _ = commands.accept()
+        self._events.register(asker, selectors.EVENT_READ, self._take_command)
+
+    def _take(self, connection: socket.socket) -> object:
         text, files, _, _ = socket.recv_fds(connection, LONGEST, 4)
-        if not text:
-            return None
-        if os.fork() == 0:
-            connection.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            status = socket.socket(fileno=files.pop())
-            pid = os.fork()
-            if pid == 0:
-                status.close()
-                return _prepared(json.loads(text), files)
-            _keep_watch(pid, files, status)
+        return self._fork(text, files[:3], socket.socket(fileno=files[3])) if text else _OVER
+
+    def _take_command(self, asker: socket.socket) -> object:
+        self._events.unregister(asker)
+        text, files, _, _ = socket.recv_fds(asker, LONGEST, 3)
+        if text:
+            return self._fork(text, files, asker)
+        asker.close()
+        return None
+
+    def _fork(self, text: bytes, files: list[int], asker: socket.socket) -> object:
+        pid = os.fork()
+        if pid == 0:
+            self._close()
+            asker.close()
+            return _prepared(json.loads(text), files)
         for file in files:
             os.close(file)
+        ended = os.pidfd_open(pid)
+        self._waiting[ended] = (pid, asker)
+        self._events.register(ended, selectors.EVENT_READ, self._end)
+        self._events.register(asker, selectors.EVENT_READ, lambda _: self._abandon(pid, asker))
+        _tell(asker, pid)
+        return None
+
+    def _abandon(self, pid: int, asker: socket.socket) -> None:
+        """End a process whose asker has gone: nobody else knows it."""
+        self._events.unregister(asker)
+        os.kill(pid, signal.SIGKILL)
+
+    def _end(self, ended: int) -> None:
+        pid, asker = self._waiting.pop(ended)
+        self._events.unregister(ended)
+        os.close(ended)
+        with contextlib.suppress(KeyError):
+            self._events.unregister(asker)
+        _, code = os.waitpid(pid, 0)
+        _tell(asker, os.waitstatus_to_exitcode(code))
+        asker.close()
+
+    def _close(self) -> None:
+        """Close all that a child has no use for, so that it keeps nothing open."""
+        for file in [one for one in self._events.get_map() if one not in self._waiting]:
+            self._events.get_map()[file].fileobj.close()  # type: ignore[union-attr]
+        for file, (_, asker) in self._waiting.items():
+            os.close(file)
+            asker.close()
+        self._events.close()
 
 
-def _keep_watch(pid: int, files: list[int], status: socket.socket) -> NoReturn:
-    """Tell the id of a process and, when it has ended, its exit code; for each one, so that many run at once."""
-    for file in files:
-        os.close(file)
-    with contextlib.suppress(OSError):  # nobody may want to know any more
-        status.send(str(pid).encode())
-    _, code = os.waitpid(pid, 0)
-    with contextlib.suppress(OSError):
-        status.send(str(os.waitstatus_to_exitcode(code)).encode())
-    os._exit(0)
+_OVER = object()
+
+
+def _tell(asker: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # it may have gone
+        asker.send(str(number).encode())
 
 
 def _prepared(request: dict[str, Any], files: list[int]) -> Callable[[], object]:
@@ -272,7 +363,10 @@ def main(number: str) -> None:
     """Serve until the other side is closed."""
     sys.path.insert(1, str(ROOT / "src"))  # the program of this tree, whichever one is installed
     load()
-    work = serve(socket.socket(fileno=int(number)))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as commands:
+        commands.bind(_command_address(os.getppid()))
+        commands.listen(100)
+        work = _Forks(socket.socket(fileno=int(number)), commands).serve()
     if work is not None:
         _finish(work)
 

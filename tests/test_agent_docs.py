@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,8 @@ from muster.domain.errors import AgentFailed
 from muster.settings import load_settings
 from muster.settings.file import read_agent
 from muster.settings.sections import ClaudeSection, HttpSection, HumanSection, ProgramSection, PythonSection
+
+from . import forkserver
 
 ROOT = Path(__file__).parent.parent
 AGENTS = (ROOT / "docs" / "AGENTS.md").read_text(encoding="utf-8")
@@ -107,10 +108,7 @@ def test_what_the_documents_point_at_is_there() -> None:
 
 def test_the_readme_on_programs_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
     (script,) = blocks(section_of_readme("4. Use any program as an agent"), "sh")
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "muster"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m muster "$@"\n')
-    command.chmod(0o755)
+    command = forkserver.install(tmp_path / "bin")
     environment = {"PATH": f"{command.parent}:{os.environ['PATH']}", "LANG": "C.UTF-8", "HOME": str(tmp_path)}
     done = subprocess.run(
         ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200

@@ -1,11 +1,10 @@
-"""The workflow in examples/ci does what it says: its commands are run in order, with the real command, as in CI."""
+"""The workflow in examples/ci does what it says: its commands are run in order, with `muster` on PATH, as in CI."""
 
 import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+
+from . import forkserver
 
 ROOT = Path(__file__).parent.parent
 WORKFLOW: Mapping[str, Any] = yaml.safe_load((ROOT / "examples/ci/muster.yml").read_text(encoding="utf-8"))
@@ -30,10 +31,7 @@ class Machine:
         self.summary = folder / "summary-of-the-job.md"
         shutil.copytree(SUITE, folder / "suites/order-desk", ignore=shutil.ignore_patterns(".muster"))
         (folder / "muster.toml").write_text(AGENTS)
-        (folder / "bin").mkdir()
-        command = folder / "bin/muster"
-        command.write_text(f'#!/bin/sh\nexec {sys.executable} -m muster "$@"\n')
-        command.chmod(0o755)
+        forkserver.install(folder / "bin")
 
     def run(self, job: str, inputs: Mapping[str, str] | None = None) -> dict[str, int]:
         """Run the commands of a job; gives the exit codes of its steps. After a failure only those with `if` run."""

@@ -11,6 +11,8 @@ from muster.cli.commands import COMMANDS
 from muster.mcp.resources import RESOURCES, TEMPLATES
 from muster.mcp.server import TOOLS
 
+from . import forkserver
+
 PAGE = (Path(__file__).parent.parent / "docs" / "MCP.md").read_text(encoding="utf-8")
 BLOCKS = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 
@@ -45,10 +47,7 @@ def test_the_program_talks_to_the_command(tmp_path: Path) -> None:
     (settings,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "muster.toml").write_text(settings, encoding="utf-8")
     (tmp_path / "coordinator.py").write_text(program, encoding="utf-8")
-    command = tmp_path / "bin" / "muster"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m muster "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
+    command = forkserver.install(tmp_path / "bin")
     environment = {"PATH": f"{command.parent}:{os.environ['PATH']}", "LANG": "C.UTF-8", "HOME": str(tmp_path)}
     words = [sys.executable, "coordinator.py"]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)

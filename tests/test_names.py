@@ -3,8 +3,9 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
-from .test_rooms import modules
+from .test_rooms import modules, nodes_of
 
 # Each with the words to use instead. The words that a name is made of are compared, so every form has to be listed.
 # There are no exceptions: what is stored under such a word ("desk", "mood") is a text, not a name.
@@ -51,6 +52,7 @@ METAPHORS = {
 WORDS = {word: instead for words, instead in METAPHORS.items() for word in words.split()}
 
 
+@cache
 def words_of(name: str) -> list[str]:
     """Return the words of a name in snake case, camel case or capitals."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
@@ -58,7 +60,7 @@ def words_of(name: str) -> list[str]:
 
 def names_in(tree: ast.Module) -> Iterator[str]:
     """Yield the names that a module gives: to classes, functions, parameters, variables and attributes."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name
         elif isinstance(node, ast.arg):

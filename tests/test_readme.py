@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from . import forkserver
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BARE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -25,6 +27,13 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
 
 
+def run_muster(folder: Path, *words: str) -> str:
+    environment = {**BARE, "HOME": str(folder)}
+    done = forkserver.run("muster", words, folder=folder, environment=environment, timeout=200)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
 def test_the_program_in_the_readme_runs(tmp_path: Path) -> None:
     (program,) = blocks("python")
     (tmp_path / "program.py").write_text(program)
@@ -38,8 +47,7 @@ def test_the_commands_that_need_no_key_run_as_they_are_written(tmp_path: Path) -
     for line in ('ask sim/echo "hello"', "runs list", "runs show last"):
         assert f"muster {line}" in README
         words = [word.strip('"') for word in line.split()]
-        done = run(tmp_path, sys.executable, "-m", "muster", *words)
-        assert done.returncode == 0, done.stderr
+        run_muster(tmp_path, *words)
 
 
 def commands() -> list[list[str]]:
@@ -50,10 +58,9 @@ def commands() -> list[list[str]]:
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_every_command_and_option_of_the_readme_exists(tmp_path: Path, words: list[str]) -> None:
     group = 3 if words[1] in ("runs", "store") else 2
-    done = run(tmp_path, sys.executable, "-m", "muster", *words[1:group], "--help")
-    assert done.returncode == 0, done.stderr
+    told = run_muster(tmp_path, *words[1:group], "--help")
     for option in (word for word in words if word.startswith("--")):
-        assert option in done.stdout
+        assert option in told
 
 
 def test_the_configuration_in_the_readme_is_taken(tmp_path: Path) -> None:

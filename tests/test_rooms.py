@@ -71,13 +71,19 @@ def modules() -> Mapping[str, ast.Module]:
 
 
 @cache
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return all nodes of a tree; walking anew for every question takes longer than the questions."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def imports(module: str) -> tuple[str, ...]:
     """Every module that a file names: imports at any depth, under TYPE_CHECKING, and by importlib."""
     return tuple(_imports(module))
 
 
 def _imports(module: str) -> Iterator[str]:
-    for node in ast.walk(modules()[module]):
+    for node in nodes_of(modules()[module]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -139,7 +145,7 @@ def test_features_open_no_store_process_or_connection_themselves() -> None:
     features = {module: tree for module, tree in modules().items() if module.split(".")[0] in rooms}
     wrong = {f"{module}: {name}" for module in features for name in imports(module) if _leads_past(name)}
     for module, tree in features.items():
-        names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        names = {node.attr for node in nodes_of(tree) if isinstance(node, ast.Attribute)}
         wrong |= {f"{module}: {name}" for name in names & SPAWNING}
     assert wrong == set()
     assert _leads_past("sqlite3.connect")
@@ -162,7 +168,7 @@ def test_modules_are_imported_by_computed_names_only_through_tables() -> None:
     found = {
         module
         for module, tree in modules().items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")
         if not (node.args and isinstance(node.args[0], ast.Constant))
     }
@@ -173,7 +179,7 @@ def test_what_imports_by_name_has_its_own_name() -> None:
     renamed = [
         f"{module}: {ast.unparse(node)}"
         for module, tree in modules().items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         if "importlib" in ast.unparse(node) and any(alias.asname for alias in node.names)
     ]
@@ -186,7 +192,7 @@ MOST_HIDDEN = 40
 def hidden_imports() -> Iterator[str]:
     """Imports inside of functions."""
     for module, tree in modules().items():
-        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         inside = {node for function in functions for node in ast.walk(function)}
         found = [node for node in inside if isinstance(node, ast.Import | ast.ImportFrom)]
         yield from (f"{module}:{node.lineno}: {ast.unparse(node)}" for node in found)
@@ -202,7 +208,7 @@ BY_NAME = {"getattr", "setattr", "attrgetter", "methodcaller"}
 
 def reaches(module: ast.Module) -> Iterator[str]:
     """Private attributes of other objects that a module uses, also by their names."""
-    for node in ast.walk(module):
+    for node in nodes_of(module):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
             texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             if any(part.startswith("_") and not part.startswith("__") for text in texts for part in text.split(".")):
@@ -252,7 +258,7 @@ def test_edges_take_from_the_application_layer_only_what_it_defines_or_offers() 
 
 def modules_of_the_application(tree: ast.Module) -> Iterator[str]:
     """Imports of whole modules of `app`, through which anything could be reached."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("muster."))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("muster.app"):
@@ -278,7 +284,7 @@ def test_edges_take_the_errors_of_outcomes_from_the_application_layer() -> None:
     found = {
         module
         for module, tree in modules().items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if module.split(".")[0] in EDGES and isinstance(node, ast.Dict)
         if {"code", "message"} <= {key.value for key in node.keys if isinstance(key, ast.Constant)}
     }
@@ -299,7 +305,7 @@ def test_the_environment_is_read_in_one_place() -> None:
     readers = {
         module
         for module, tree in modules().items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if (isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT)
         or (isinstance(node, ast.ImportFrom) and node.module == "os" and ENVIRONMENT & {one.name for one in node.names})
     }

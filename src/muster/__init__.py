@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muster.app.suites.generation import Generation
     from muster.app.suites.reviews import ReviewDraft
     from muster.app.suites.suites import AnswerSource, SuiteChoice
-    from muster.app.suites.values import ComparisonTerms, SuiteSpec
+    from muster.app.suites.values import ComparisonTerms, RowFilter, SuiteSpec
     from muster.app.verify.request import VerifyChoice, VerifyRequest
     from muster.app.verify.values import FileSelection
     from muster.domain.batch import Batch, BatchState
@@ -68,6 +68,7 @@ __all__ = [
     "Resync",
     "ReviewDraft",
     "Role",
+    "RowFilter",
     "Run",
     "RunBegan",
     "RunEnd",
@@ -120,6 +121,7 @@ _HOMES = {
     "Resync": ("muster.app.runs.follow", "Resync"),
     "ReviewDraft": ("muster.app.suites.reviews", "ReviewDraft"),
     "Role": ("muster.domain.call", "Role"),
+    "RowFilter": ("muster.app.suites.values", "RowFilter"),
     "Run": ("muster.domain.run", "Run"),
     "RunBegan": ("muster.domain.observation", "RunBegan"),
     "RunEnded": ("muster.domain.observation", "RunEnded"),

@@ -52,6 +52,9 @@ def check(method: str, target: str, status: int, kind: str, body: bytes) -> None
                 assert str(status) in operation["responses"], (
                     f"{method} {template} does not document {status}: {body!r}"
                 )
+                described = operation["responses"][str(status)].get("content", {"": {}})
+                kinds = {one.partition(";")[0] for one in described}
+                assert kind.partition(";")[0] in kinds, f"{method} {template} does not document {kind}"
                 validator = _validator(f"{name} {template}", status)
                 if validator is not None and kind.startswith("application/json"):
                     wrong = [f"{list(one.path)}: {one.message}" for one in validator.iter_errors(json.loads(body))]

@@ -72,6 +72,7 @@ def test_a_battle_with_a_person_is_canceled(server: Server) -> None:
     server.until(run, "waiting")
     assert server.post(f"/api/battles/{run}/cancel").json == {"acknowledged": True}
     server.until(run, "canceled")
+    assert server.post(f"/api/battles/{run}/cancel").json == {"acknowledged": True}  # for a client that asks again
     assert server.get(f"/api/battles/{run}/status").json["endedReason"] == "manual"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -138,11 +139,11 @@ async def test_connections_of_one_address_are_bounded_and_more_are_told_when_to_
 
 
 async def test_connections_of_all_are_bounded() -> None:
-    async with serving(limits=replace(LIMITS, connections=1)) as opener:
+    async with serving(limits=replace(LIMITS, connections=1, linger_secs=60)) as opener:
         kept, _ = await opener.connect(GET)
         assert await status_of(kept) == 401
         reader, _ = await opener.connect(GET)
-        head = await reader.read()
+        head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503")
         assert b"retry-after: 5" in head
 
@@ -281,3 +282,18 @@ async def test_what_two_servers_could_read_in_two_ways_is_not_answered(request_:
         with suppress(ConnectionError):
             answer = await reader.read()
         assert (answer[:12], seen) == (b"HTTP/1.1 400", [])
+
+
+async def test_what_is_written_in_pieces_does_not_wait_for_acknowledgements() -> None:
+    accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def look(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        found = writer.get_extra_info("socket")
+        accepted.set_result(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listener = listen("127.0.0.1", 0)
+    async with await asyncio.start_server(look, sock=listener):
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        assert await accepted == 1
+        writer.close()

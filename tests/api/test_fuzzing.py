@@ -9,6 +9,7 @@ import pytest
 from .server import SETTINGS, Project
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+STARTS = {"start ask", "start suite", "start chain", "start council", "submit task", "start battle"}
 WAITS = "/api/pool/drain"  # for as long as it is told to
 
 
@@ -18,8 +19,9 @@ def test_the_server_answers_whatever_is_sent_as_its_schema_says(
     project: Project, tmp_path: Path, examples: int
 ) -> None:
     project.declare('[pool]\nagent = "sim/echo"\n', SETTINGS)
-    command = [sys.executable, "-m", "schemathesis.cli", "run", "--phases", "fuzzing", "--max-examples", str(examples)]
+    command = [sys.executable, "-m", "schemathesis.cli", "run", "--phases", "examples,fuzzing"]
     options = ["--checks", CHECKS, "--exclude-path", WAITS, "--seed", "7", "--workers", "1", "--no-shrink"]
+    options += ["--max-examples", str(examples)]
     quiet = ["--warnings", "off", "--no-color", "--generation-database", "none"]
     with project.serve() as server:
         done = subprocess.run(
@@ -34,3 +36,5 @@ def test_the_server_answers_whatever_is_sent_as_its_schema_says(
         )
         assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]
         assert server.get("/healthz").status == 200
+        done_to = {record["action"]: record for record in server.get("/api/audit?limit=500").json["records"]}
+        assert set(done_to) >= STARTS | {"cancel", "delete"}  # with ids that starts had returned

@@ -3,12 +3,12 @@
 import asyncio
 import json
 from contextlib import aclosing
-from itertools import count
 
 import pytest
 
-from muster.client import ServiceClient, ServiceUpdate
+from muster.client import ServiceClient
 
+from .raw import RawWatcher
 from .server import SETTINGS, Project, Server
 
 JUDGE = '[agents.judge]\nkind = "scripted"\nscript = "judge.yaml"\n'
@@ -24,11 +24,6 @@ BATTLE = {
 MANY = SETTINGS.replace("[serve]", "[serve]\nruns = 40\nbattles = 26")
 BATTLES = [f"battle-{number}" for number in range(20)]
 SCALES = [f"scale-{number}" for number in range(3)]
-
-
-async def watched(client: ServiceClient, run: str) -> list[ServiceUpdate]:
-    """Follow a run to its end, through restarts, each time after the last event that was seen."""
-    return [update async for update in client.follow(run)]
 
 
 def start_all(server: Server) -> None:
@@ -56,14 +51,26 @@ def require_whole(server: Server, run: str) -> None:
     assert [(one["turn"], one["stage"], one["verdict"]) for one in decisions] == [(n, "judge", "no") for n in (1, 2, 3)]
 
 
-def require_once(server: Server, run: str, seen: list[ServiceUpdate]) -> None:
-    """What a watcher saw has every number once and in order, to the end, and every message that is stored."""
-    events = [update for update in seen if update.seq is not None]
-    assert events.pop().name == "end"
-    assert [update.seq for update in events] == list(range(1, len(events) + 1))
-    if run in BATTLES:
-        stored = server.get(f"/api/battles/{run}/messages").json["messages"]
-        assert [update.data for update in events if update.name == "message"] == stored
+def require_once(server: Server, seen: RawWatcher) -> None:
+    """What stood on the wire has every number once and in order, to the end, and every message that is stored."""
+    assert seen.ids == list(range(1, len(seen.ids) + 1))
+    assert seen.events[-1].name == "end"
+    assert json.loads(seen.events[-1].data)["state"] == "completed"
+    if seen.run in BATTLES:
+        stored = server.get(f"/api/battles/{seen.run}/messages").json["messages"]
+        assert [json.loads(one.data) for one in seen.events if one.name == "message"] == stored
+
+
+def require_all(server: Server, watchers: list[RawWatcher]) -> None:
+    for watcher in watchers:
+        require_once(server, watcher)
+    for run in SCALES:
+        status = server.get(f"/api/scale/{run}/status").json
+        assert (status["completed"], status["counts"]["limit"]) == (2, 2)
+        for conversation in status["conversationIds"]:
+            require_whole(server, conversation)
+    for run in BATTLES:
+        require_whole(server, run)
 
 
 @pytest.mark.parametrize("kills", [(2,), pytest.param((1, 2, 4, 5), marks=pytest.mark.chaos)], ids=["once", "often"])
@@ -72,30 +79,25 @@ async def test_after_a_kill_all_finish_and_a_watcher_sees_everything_once(
 ) -> None:
     (project.folder / "judge.yaml").write_text(json.dumps(SCRIPT))
     project.declare(JUDGE, MANY)
-    begins, port = count(), 0
-    following: dict[str, asyncio.Task[list[ServiceUpdate]]] = {}
+    port, up = 0, asyncio.Event()
     client: ServiceClient | None = None
-    for kill in (*kills, None):
-        with project.serve("--port", str(port)) as server:
-            port = server.address[1]
-            if client is None:
-                client = ServiceClient(server.url)
-            if next(begins) == 0:
-                await asyncio.to_thread(start_all, server)
-                following = {run: asyncio.create_task(watched(client, run)) for run in (*BATTLES, *SCALES)}
-            if kill is not None:
-                await until_one_says(client, kill)
-                server.process.kill()
-                await asyncio.to_thread(server.process.wait)
-                continue
-            for run, seen in following.items():
-                assert (await seen)[-1].data["state"] == "completed"
-                await asyncio.to_thread(require_once, server, run, await seen)
-            for run in SCALES:
-                status = (await asyncio.to_thread(server.get, f"/api/scale/{run}/status")).json
-                assert (status["completed"], status["counts"]["limit"]) == (2, 2)
-                for conversation in status["conversationIds"]:
-                    await asyncio.to_thread(require_whole, server, conversation)
-            for run in BATTLES:
-                await asyncio.to_thread(require_whole, server, run)
-            await client.close()
+    watchers: list[RawWatcher] = []
+    async with asyncio.TaskGroup() as following:
+        for kill in (*kills, None):
+            with project.serve("--port", str(port)) as server:
+                up.set()
+                if client is None:
+                    port, client = server.address[1], ServiceClient(server.url)
+                    await asyncio.to_thread(start_all, server)
+                    watchers = [RawWatcher(port, run, up) for run in (*BATTLES, *SCALES)]
+                    ends = [following.create_task(watcher.follow()) for watcher in watchers]
+                if kill is not None:
+                    await until_one_says(client, kill)
+                    up.clear()
+                    server.process.kill()
+                    await asyncio.to_thread(server.process.wait)
+                    continue
+                await asyncio.gather(*ends)
+                assert min(watcher.connections for watcher in watchers) == len(kills) + 1
+                await asyncio.to_thread(require_all, server, watchers)
+                await client.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .server import SETTINGS, Project, Server
+from .server import ADMIN, CI, SETTINGS, TOKENS, Project, Server
 
 POOL = '[pool]\nagent = "sim/echo"\n[[slots]]\nname = "writer"\nrole = "author"\n'
 
@@ -148,10 +148,42 @@ def test_a_verification_needs_something_to_verify(server: Server) -> None:
 
 
 def test_batches_are_listed(server: Server) -> None:
-    assert server.get("/api/batches").json == {"batches": []}
+    assert server.get("/api/batches").json == {"batches": [], "next": None}
     assert server.get("/api/batches/stats").json["batches"] == 0
     assert server.get("/api/batches/nothing").status == 404
     assert server.post("/api/batches/nothing/cancel").status == 404
+
+
+def test_money_of_all_users_is_told_to_admins(project: Project) -> None:
+    project.declare(TOKENS)
+    with project.serve() as server:
+        admin, ci = server.with_token(ADMIN), server.with_token(CI)
+        admin.until(ci.ask("hello"), "completed")
+        assert ci.get("/api/costs").status == 403
+        found = admin.get("/api/costs?days=2").json
+        assert (len(found["days"]), found["until"]) == (2, found["days"][-1]["day"])
+        assert [(one["kind"], one["name"], one["budget_usd"]) for one in found["budgets"]] == [
+            ("day", found["until"], None),
+            ("user", "root", None),
+            ("user", "ci", 1.0),
+            ("user", "eve", None),
+        ]
+
+
+def test_a_trend_is_over_ones_own_runs_of_a_name(project: Project) -> None:
+    project.declare(TOKENS)
+    with project.serve() as server:
+        admin, ci = server.with_token(ADMIN), server.with_token(CI)
+        body = {"suites": ["smoke"], "agents": ["sim/echo"], "name": "nightly"}
+        runs = [one.post("/api/suites/start", body).json["id"] for one in (ci, ci, admin)]
+        for run in runs:
+            admin.until(run, "completed")
+        own = ci.get("/api/suites/trend?run=nightly").json
+        assert {run["id"] for run in own["runs"]} == set(runs[:2])
+        assert [one["pass_rate"] for run in own["runs"] for one in run["subjects"]] == [1.0, 1.0]
+        assert {run["id"] for run in admin.get(f"/api/suites/trend?run={runs[0]}").json["runs"]} == set(runs)
+        assert ci.get(f"/api/suites/trend?run={runs[2]}").status == 404
+        assert ci.get(f"/api/suites/trend?run={ci.ask('hello')}").status == 400
 
 
 def test_tasks_are_done_in_slots_and_reviewed(project: Project) -> None:
@@ -284,3 +316,22 @@ def test_the_diff_of_a_task_is_what_it_changed_in_its_worktree(project: Project)
         assert found.status == 200, found.body
         assert "+new" in found.json["diff"]
         assert found.json["overlaps"] == []
+
+
+def test_the_results_of_a_suite_are_read_in_parts(project: Project) -> None:
+    with project.serve() as server:
+        run = server.post("/api/suites/start", {"suites": ["smoke"], "agents": ["sim/echo", "sim/slow"]}).json["id"]
+        server.until(run, "completed")
+        summary = server.get(f"/api/suites/{run}/summary").json
+        assert {one["agent"]: one["prompt"] for one in summary["subjects"]} == {"sim/echo": None, "sim/slow": None}
+        assert sum(summary["subjects"][0]["score_bins"]) == 1
+        first = server.get(f"/api/suites/{run}/cases?limit=1").json
+        second = server.get(f"/api/suites/{run}/cases?after={first['next']}").json
+        assert [one["subject"] for one in (*first["cases"], *second["cases"])] == ["sim/echo", "sim/slow"]
+        assert second["next"] is None
+        assert server.get(f"/api/suites/{run}/cases?status=failed&status=error").json["cases"] == []
+        case = server.get(f"/api/suites/{run}/case?case=greeter/hello&subject=sim/slow").json
+        assert (case["status"], [one["answer"] for one in case["epochs"]]) == ("passed", ["hello"])
+        assert server.get(f"/api/suites/{run}/case?case=greeter/bye").status == 404
+        for asked in ("after=here", "status=gone", "limit=0"):
+            assert server.get(f"/api/suites/{run}/cases?{asked}").status == 400

@@ -109,6 +109,8 @@ def test_a_token_without_the_scope_is_refused(shared: Server) -> None:
     refused = eve.post("/api/ask", ASK)
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
     assert "'start'" in refused.error["message"]
+    broken = eve.request("POST", "/api/ask", raw=b"{", headers={"content-type": "application/json"})
+    assert broken.status == 403  # before anything is said about the body
     assert ci.get("/api/audit").status == 403
     assert ci.get("/api/pool").status == 403
     assert ci.get("/api/batches").status == 403

@@ -1,9 +1,13 @@
-"""Every status that a route documents is provoked: those of the guards on every route, those of one route on it."""
+"""Every status that a route documents is provoked: those of the guards on every route, those of one route on it.
+
+All that a client can provoke is asked of a real server. What it cannot (a defect, a failing store or provider, time
+that passes) is provoked in the application.
+"""
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +24,7 @@ from muster.domain.errors import MusterError, ProviderFault, StoreFailed
 from muster.settings import load_settings
 
 from .contract import routes
-from .server import ADMIN, SETTINGS, SUITE, TOKENS
+from .server import ADMIN, SETTINGS, SUITE, TOKENS, Project, Server
 
 JSON = {"content-type": "application/json"}
 HOST = {"host": "127.0.0.1"}
@@ -68,7 +72,6 @@ async def ask(
     *,
     headers: Mapping[str, str] | None = None,
     body: bytes = b"",
-    query: str = "",
     receive: Any = None,
 ) -> int:
     """Send one request to an application and return its status; an error has the one form that there is."""
@@ -80,7 +83,7 @@ async def ask(
 
     scope = {
         **{"type": "http", "method": method.upper(), "path": target, "raw_path": target.encode(), "root_path": ""},
-        **{"query_string": query.encode(), "scheme": "http", "http_version": "1.1", "client": ("127.0.0.1", 1)},
+        **{"query_string": b"", "scheme": "http", "http_version": "1.1", "client": ("127.0.0.1", 1)},
         "headers": [(name.encode(), value.encode()) for name, value in given.items()],
         "state": {},
     }
@@ -91,6 +94,31 @@ async def ask(
     if answered.status >= 400:
         assert set(json.loads(answered.body)["error"]) == {"code", "message", "request_id"}
     return answered.status
+
+
+def ask_server(
+    server: Server,
+    method: str,
+    path: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    query: str = "",
+) -> int:
+    """Send one request to a server and return its status; an error has the one form that there is."""
+    target = re.sub(r"\{\w+\}", "x", path)
+    answer = server.request(method.upper(), f"{target}?{query}" if query else target, raw=body, headers=headers)
+    assert answer.status < 400 or answer.error
+    return answer.status
+
+
+def statuses_of_server(
+    server: Server, asked: list[tuple[str, str]], **request: Any
+) -> dict[int, list[tuple[str, str]]]:
+    found: dict[int, list[tuple[str, str]]] = {}
+    for method, path in asked:
+        found.setdefault(ask_server(server, method, path, **request), []).append((method, path))
+    return found
 
 
 async def statuses(app: Any, asked: list[tuple[str, str]], **request: Any) -> dict[int, list[tuple[str, str]]]:
@@ -125,13 +153,22 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield one
 
 
-@pytest.fixture
-async def narrow(tmp_path: Path) -> AsyncIterator[Served]:
+@pytest.fixture(scope="module")
+def crewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of one local user with a pool."""
+    project = Project(tmp_path_factory.mktemp("crewed"))
+    project.declare('[pool]\nagent = "sim/echo"\n')
+    with project.serve() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with tokens, on which there can be one start in a minute."""
-    secrets = {"TOKEN_ROOT": ADMIN, "TOKEN_CI": "c" * 20, "TOKEN_EVE": "e" * 20}
-    toml = SETTINGS.replace("starts_per_minute = 10000", "starts_per_minute = 1") + TOKENS
-    async for one in opened(tmp_path, toml, **secrets):
-        yield one
+    project = Project(tmp_path_factory.mktemp("narrow"))
+    project.declare(TOKENS, SETTINGS.replace("starts_per_minute = 10000", "starts_per_minute = 1"))
+    with project.serve() as started:
+        yield started
 
 
 class Broken:
@@ -154,17 +191,15 @@ class Broken:
         (415, {"content-type": "text/plain"}),
     ],
 )
-async def test_what_the_guards_refuse_is_refused_on_every_route(
-    served: Served, status: int, headers: dict[str, str]
-) -> None:
+def test_what_the_guards_refuse_is_refused_on_every_route(crewed: Server, status: int, headers: dict[str, str]) -> None:
     asked = documenting(status)
-    assert await statuses(served.app(), asked, headers=headers, body=b"{}") == {status: asked}
+    assert statuses_of_server(crewed, asked, headers=headers, body=b"{}") == {status: asked}
     assert len(asked) > 35
 
 
-async def test_every_route_but_one_needs_a_token(narrow: Served) -> None:
+def test_every_route_but_one_needs_a_token(narrow: Server) -> None:
     asked = documenting(401)
-    assert await statuses(narrow.app(), asked) == {401: asked}
+    assert statuses_of_server(narrow, asked) == {401: asked}
     assert [one for one in ((method, path) for method, path, _ in ROUTES) if one not in asked] == [("get", "/healthz")]
 
 
@@ -216,9 +251,9 @@ async def test_every_route_waits_for_a_body_for_so_long() -> None:
     assert len(asked) == len(ROUTES)
 
 
-async def test_every_route_that_takes_something_refuses_what_it_cannot_be(served: Served) -> None:
+def test_every_route_that_takes_something_refuses_what_it_cannot_be(crewed: Server) -> None:
     """What is wrong for a run of another kind, where a path is all that is taken, stands in the tests of routes."""
-    app, asked = served.app(), documenting(400)
+    asked = documenting(400)
     for method, path, operation in ROUTES:
         takes = {one["in"] for one in operation.get("parameters", ())}
         if (method, path) in asked and ("requestBody" in operation or takes - {"path"}):
@@ -226,25 +261,24 @@ async def test_every_route_that_takes_something_refuses_what_it_cannot_be(served
             query = "&".join(f"{name}={'x' * 2000}" for name in names)
             headers = {**JSON, "idempotency-key": "x" * 300, "last-event-id": "x"}
             body = b"{" if "requestBody" in operation else b""
-            assert await ask(app, method, path, headers=headers, body=body, query=query) == 400, (method, path)
+            assert ask_server(crewed, method, path, headers=headers, body=body, query=query) == 400, (method, path)
 
 
-async def test_every_route_that_names_something_says_when_it_is_not_there(served: Served) -> None:
-    app = served.app()
+def test_every_route_that_names_something_says_when_it_is_not_there(crewed: Server) -> None:
     for method, path in documenting(404):
         body = json.dumps(BODIES[path]).encode() if method != "get" and path in BODIES else b""
-        found = await ask(app, method, path, headers=JSON, body=body, query="a=x&b=x&run=x&key=x&after=1")
+        query = "a=x&b=x&run=x&key=x&case=x&after=1&slot=x"
+        found = ask_server(crewed, method, path, headers=JSON, body=body, query=query)
         assert found == 404, (method, path)
 
 
-async def test_every_start_counts_in_the_limit(narrow: Served) -> None:
-    app = narrow.app()
-    token = {"authorization": f"Bearer {ADMIN}", **JSON}
-    await ask(app, "post", "/api/ask", headers=token, body=json.dumps(BODIES["/api/ask"]).encode())
+def test_every_start_counts_in_the_limit(narrow: Server) -> None:
+    admin = narrow.with_token(ADMIN)
+    ask_server(admin, "post", "/api/ask", headers=JSON, body=json.dumps(BODIES["/api/ask"]).encode())
     for method, path, operation in ROUTES:  # each of them refuses connections, which tests of the server provoke
         if "202" in operation["responses"]:
             body = json.dumps(BODIES.get(path, {})).encode()
-            assert await ask(app, method, path, headers=token, body=body) == 429, (method, path)
+            assert ask_server(admin, method, path, headers=JSON, body=body) == 429, (method, path)
     assert len(documenting(429)) == len(ROUTES)
 
 

@@ -2,18 +2,18 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from muster.agents.http.sse import EventParser, ServerSentEvent
+from muster.agents.http.sse import EventParser
 from muster.app.views.battles import battle_status_view, messages_view, scale_status_view
 from muster.client import ServiceClient, ServiceUpdate
 from muster.domain.errors import NotFound
 
+from .raw import RawStream, RawWatcher
 from .served import ServedStore
 
 TOKENS = """
@@ -42,43 +42,6 @@ async def everything(client: ServiceClient, run: str, after: int = 0) -> list[Se
 
 def numbers(updates: list[ServiceUpdate]) -> list[int | None]:
     return [update.seq for update in updates if update.name in ("event", "status")]
-
-
-class RawStream:
-    """A connection that reads only when it is told to."""
-
-    def __init__(self, server: ServedStore, path: str, *headers: str, buffer: int | None = None) -> None:
-        self.socket = socket.socket()
-        if buffer is not None:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        self.socket.settimeout(60)
-        self.socket.connect(("127.0.0.1", server.port))
-        lines = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Connection: close", *headers, "", ""]
-        self.socket.sendall("\r\n".join(lines).encode())
-
-    def read(self) -> tuple[bytes, bytes]:
-        """Return head and body, read to the end."""
-        parts = []
-        while part := self.socket.recv(65536):
-            parts.append(part)
-        self.socket.close()
-        head, _, body = b"".join(parts).partition(b"\r\n\r\n")
-        return head, _unchunked(body) if b"chunked" in head else body
-
-    def events(self) -> list[ServerSentEvent]:
-        return EventParser().feed(self.read()[1])
-
-
-def _unchunked(body: bytes) -> bytes:
-    """Return a chunked body; it must have its last chunk."""
-    parts: list[bytes] = []
-    while True:
-        size, _, rest = body.partition(b"\r\n")
-        length = int(size, 16)
-        if not length:
-            return b"".join(parts)
-        parts.append(rest[:length])
-        body = rest[length + 2 :]
 
 
 async def test_a_stream_gives_every_event_and_ends_with_the_run(tmp_path: Path) -> None:
@@ -117,7 +80,7 @@ async def test_the_head_of_a_stream_forbids_buffering_and_its_body_says_when_to_
             (f"/api/battles/{run}/stream", ()),
             (f"/api/runs/{run}/events", ("Accept: text/event-stream",)),
         ):
-            head, body = await asyncio.to_thread(RawStream(server, path, *headers).read)
+            head, body = await asyncio.to_thread(RawStream(server.port, path, *headers).read)
             assert b"200 OK" in head
             assert b"content-type: text/event-stream" in head
             assert b"cache-control: no-cache" in head
@@ -136,9 +99,9 @@ async def test_a_client_goes_on_after_its_last_event(tmp_path: Path) -> None:
             (f"/api/stream/{run}?lastEventId=2", "Last-Event-ID: 6"),
             (f"/api/runs/{run}/events?after=6", "Accept: text/event-stream"),
         ):
-            events = await asyncio.to_thread(RawStream(server, path, *headers).events)
+            events = await asyncio.to_thread(RawStream(server.port, path, *headers).events)
             assert [one.id for one in events] == ["7", "8", "8"]
-        events = await asyncio.to_thread(RawStream(server, f"/api/stream/{run}", "Last-Event-ID: 8").events)
+        events = await asyncio.to_thread(RawStream(server.port, f"/api/stream/{run}", "Last-Event-ID: 8").events)
         assert [(one.name, one.id) for one in events] == [("end", "8")]
 
 
@@ -146,7 +109,8 @@ async def test_a_client_goes_on_after_its_last_event(tmp_path: Path) -> None:
 async def test_a_last_event_id_that_is_not_a_number_is_refused(tmp_path: Path, given: str) -> None:
     async with served(tmp_path) as (server, _):
         run = await server.submit("ticks", {"count": 1})
-        head, body = await asyncio.to_thread(RawStream(server, f"/api/stream/{run}", f"Last-Event-ID: {given}").read)
+        stream = RawStream(server.port, f"/api/stream/{run}", f"Last-Event-ID: {given}")
+        head, body = await asyncio.to_thread(stream.read)
         assert b"400 Bad Request" in head
         assert json.loads(body)["error"]["code"] == "bad_argument"
 
@@ -155,7 +119,7 @@ async def test_a_last_event_id_from_the_future_is_told_and_everything_begins_ane
     async with served(tmp_path) as (server, client):
         run = await server.submit("ticks", {"count": 1})
         await client.wait(run)
-        events = await asyncio.to_thread(RawStream(server, f"/api/stream/{run}", "Last-Event-ID: 99999").events)
+        events = await asyncio.to_thread(RawStream(server.port, f"/api/stream/{run}", "Last-Event-ID: 99999").events)
         assert [(one.name, one.id) for one in events[:2]] == [("resync", "0"), ("status", "1")]
         assert json.loads(events[0].data)["reason"] == "ahead"
         assert events[-1].name == "end"
@@ -167,7 +131,7 @@ async def test_a_stream_is_refused_before_it_begins(tmp_path: Path) -> None:
         run = await server.submit("ticks", {"count": 1})
 
         async def status(path: str, *headers: str) -> bytes:
-            head, body = await asyncio.to_thread(RawStream(server, path, *headers).read)
+            head, body = await asyncio.to_thread(RawStream(server.port, path, *headers).read)
             assert b"application/json" in head
             assert json.loads(body)["error"]["request_id"]
             return head.split(b" ", 2)[1]
@@ -193,24 +157,33 @@ async def test_a_hundred_watchers_see_the_same(tmp_path: Path) -> None:
 async def test_a_server_that_is_killed_and_started_again_loses_and_repeats_no_event(tmp_path: Path) -> None:
     async with served(tmp_path) as (server, client):
         run = await server.submit("ticks", {"count": 150, "pause": 0.02})
+        up = asyncio.Event()
+        up.set()
+        raw = RawWatcher(server.port, run, up)
+        watching = asyncio.create_task(raw.follow())
         seen: list[ServiceUpdate] = []
         async with aclosing(client.follow(run)) as updates:
             async for update in updates:
                 seen.append(update)
                 if update.seq in (30, 90) and update.name == "event":
+                    up.clear()
                     await asyncio.to_thread(server.kill)
                     await asyncio.to_thread(server.start)
+                    up.set()
         kinds = [update.data.get("kind") for update in seen]
         assert kinds.count("run.interrupted") == kinds.count("run.resumed") == 2
         assert numbers(seen) == list(range(1, len(seen)))
         assert kinds.count("tick") == 150
         assert seen[-1].data["state"] == "completed"
+        await watching
+        assert raw.ids == numbers(seen)
+        assert raw.connections == 3
 
 
 async def test_a_server_that_stops_ends_its_streams_and_another_goes_on_with_them(tmp_path: Path) -> None:
     async with served(tmp_path) as (server, client):
         run = await server.submit("waits", {})
-        raw = RawStream(server, f"/api/stream/{run}")
+        raw = RawStream(server.port, f"/api/stream/{run}")
         seen: list[ServiceUpdate] = []
         async with aclosing(client.follow(run)) as updates:
             async for update in updates:
@@ -230,8 +203,8 @@ async def test_a_server_that_stops_ends_its_streams_and_another_goes_on_with_the
 async def test_a_client_that_does_not_read_is_dropped_and_slows_nobody(tmp_path: Path) -> None:
     async with served(tmp_path) as (server, client):
         run = await server.submit("flood", {"pages": 30, "bytes": 8_000})
-        stuck = RawStream(server, f"/api/stream/{run}", buffer=4096)
-        following = [asyncio.ensure_future(everything(client, run)) for _ in range(5)]
+        stuck = RawStream(server.port, f"/api/stream/{run}", buffer=4096)
+        following = [asyncio.ensure_future(everything(client, run)) for _ in range(2)]
         await server.send(run, "begin")
         for updates in await asyncio.gather(*following):  # while nobody reads from the other connection
             assert numbers(updates) == list(range(1, len(updates)))
@@ -282,7 +255,7 @@ async def test_a_reply_is_told_while_it_is_written_without_an_id(tmp_path: Path)
 async def test_the_last_events_of_a_stopping_server_are_in_its_streams(tmp_path: Path) -> None:
     async with served(tmp_path) as (server, client):
         run = await server.submit("ticks", {"count": 10_000, "pause": 0.01})
-        raw = RawStream(server, f"/api/stream/{run}")
+        raw = RawStream(server.port, f"/api/stream/{run}")
         async with aclosing(client.follow(run)) as updates:
             async for update in updates:
                 if update.name == "event":

@@ -37,6 +37,7 @@ from muster.app.pool.trees import TaskTrees
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.library import Library
+from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites
 from muster.app.verify.verifications import Verifications
@@ -47,6 +48,7 @@ PARTS: dict[str, type] = {
     "runs": Runs,
     "suites": Suites,
     "suites.baselines": Baselines,
+    "suites.results": SuiteResults,
     "verify": Verifications,
     "pool": Pool,
     "pool.tasks": Tasks,
@@ -133,8 +135,6 @@ NO_ROUTE = {
         "submit": "begin does it",
         "uses_batches": "a part of other use cases",
         "require_batches": "a part of other use cases",
-        "find": "of runs",
-        "report": "of Muster",
         "conclude": "the server does it by itself",
         "leave_behind": "a part of conclude",
         "tidy": "a part of conclude",
@@ -193,6 +193,7 @@ NO_ROUTE = {
         "rounds_of": "trace has it",
     },
     "battles": {
+        "spec": "requested_battle makes it, within the operator's limits",
         "check": "a part of submit",
         "start": "a server submits",
         "find": "a part of other use cases",
@@ -249,8 +250,11 @@ NO_COMMAND = {
     "runs.newest_of_lineage": "a part of other use cases",
     "runs.page": "muster runs list",
     "submit_question": "muster ask starts it",
+    "suites.results.summary": "muster report",
     "suites.submit": "muster run starts it",
     "verify.begin": "muster verify, through repairs",
+    "verify.findings": "muster report; the code is where the command is run",
+    "verify.report": "muster report",
 }
 
 

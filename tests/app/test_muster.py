@@ -138,8 +138,19 @@ async def test_a_run_can_be_canceled_from_its_handle(tmp_path: Path) -> None:
         run = await m.start("test-letters", {**SPEC, "agent": "sim/slow"})
         await run.cancel()
         assert (await run.run()).state is RunState.CANCELED
+
+
+async def test_a_run_that_was_canceled_can_be_canceled_again_and_one_that_ended_cannot(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.submit("test-letters", SPEC)
+        await m.runs.cancel(run.id)
+        events = await m.runs.events(run.id)
+        assert (await m.runs.cancel(run.id)).state is RunState.CANCELED
+        assert await m.runs.events(run.id) == events
+        ended = await m.start("test-letters", SPEC)
+        await ended.result()
         with pytest.raises(Conflict, match="nothing to cancel"):
-            await m.runs.cancel(run.id)
+            await m.runs.cancel(ended.id)
 
 
 @pytest.mark.parametrize("budget", [0, -1, "0", "many", float("nan")])

@@ -18,6 +18,7 @@ from muster.battles.values import BattleDecision, BattleEnding, BattleMessage, D
 from muster.domain.call import Quality, Reply, Role, Stop
 from muster.domain.errors import BadArgument
 from muster.judging.structured import read_structured
+from muster.text.cpu_limit import CpuAllowance
 from tests.battles.home import YES, verdict
 
 SPEC = BattleSpec(agent="a", counterpart="b", goal="win", judge="j")
@@ -95,7 +96,7 @@ def test_a_validator_says_what_a_match_or_a_miss_means(
     validator: ReplyValidator, reply: str, said: GoalVerdict
 ) -> None:
     assert list(validator_flaws(validator)) == []
-    assert validate(validator, reply).verdict is said
+    assert validate(validator, reply, CpuAllowance(1)).verdict is said
 
 
 @pytest.mark.parametrize(
@@ -246,13 +247,14 @@ HOPELESS: Sequence[Mapping[str, Any]] = (
     {"$ref": "#/nowhere"},
     {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
     {"allOf": [{"pattern": f"(a|aa)+{number}$"} for number in range(3000)]},  # each of them is fast enough
+    {"const": 1, "$ref": "#/const"},
 )
 
 
-@pytest.mark.parametrize("schema", HOPELESS, ids=("nowhere", "endless", "patterns"))
+@pytest.mark.parametrize("schema", HOPELESS, ids=("nowhere", "endless", "patterns", "no schema"))
 @pytest.mark.parametrize("on_miss", [GoalVerdict.NO, GoalVerdict.UNCERTAIN])
 def test_a_schema_that_cannot_be_evaluated_decides_nothing(schema: Mapping[str, Any], on_miss: GoalVerdict) -> None:
     validator = ReplyValidator(kind=ValidatorKind.JSON_SCHEMA, schema=schema, on_miss=on_miss)
-    found = validate(validator, f'"{"a" * 24}b"')
+    found = validate(validator, f'"{"a" * 24}b"', CpuAllowance(1))
     assert (found.verdict, found.confidence) == (GoalVerdict.UNCERTAIN, None)
-    assert "schema" in found.reason or "pattern" in found.reason
+    assert "the schema" in found.reason or "too long" in found.reason

@@ -5,12 +5,13 @@ import pty
 import re
 import shutil
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests import forkserver
 
 from .shell import Shell
 
@@ -26,10 +27,7 @@ def folder(shell: Shell, tmp_path: Path) -> Path:
     (tmp_path / "muster.toml").write_text('[agents.mine]\nkind = "scripted"\n')
     for name in ("first-run", "second-run"):
         shell.muster("ask", "sim/echo", "hello", "--name", name)
-    command = tmp_path / "bin" / "muster"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m muster "$@"\n')
-    command.chmod(0o755)
+    forkserver.install(tmp_path / "bin")
     return tmp_path
 
 

@@ -1,7 +1,10 @@
 """`muster demo`: holds what it promises, and leaves nothing behind but the suite and its report."""
 
+import json
 import signal
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -68,6 +71,25 @@ def test_its_numbers_fit_together_and_its_suite_can_be_run_again(theatre: Shell)
     there = Shell(folder, theatre.variables)
     assert there.muster("run", ".", "--agent", "careful", "--judge", "critic").code == 0
     assert there.muster("run", ".", "--agent", "hasty", "--judge", "critic").code == 1
+
+
+def test_the_page_is_served_on_the_store_of_the_suite_until_it_is_stopped(theatre: Shell) -> None:
+    with theatre.start("demo", "--serve", "--json") as process:
+        assert process.stdout is not None
+        suite = json.loads(process.stdout.readline())["data"]["suite"]
+        url = urlsplit(json.loads(process.stdout.readline())["url"])
+        connection = HTTPConnection(url.hostname or "", url.port, timeout=60)
+        connection.request("GET", f"/api/suites/{suite['run']}/summary")
+        summary = json.loads(connection.getresponse().read())
+        connection.request("GET", "/api/library")
+        library = json.loads(connection.getresponse().read())
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 0
+    assert {one["subject"]: one["counts"]["passed"] for one in summary["subjects"]} == {"careful": 6, "hasty": 2}
+    assert [one["kind"] for one in library["items"]] == ["suite"]
+    assert left(theatre) == [Path(suite["folder"])]
 
 
 def test_the_suite_of_the_demo_is_beyond_doubt() -> None:

@@ -1,5 +1,6 @@
 """The files of the page: what they weigh, what they are sent with, and who may have them."""
 
+import gzip
 import re
 import time
 from pathlib import Path
@@ -8,16 +9,25 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from muster.dashboard import ASSETS, POLICY
+from muster.dashboard import ASSETS, KEPT, POLICY
 from tests.api.server import ADMIN, CI, TOKENS, Project, Server
 
 from .conftest import Seen
 
-MOST_BYTES = 300_000
+MOST_BYTES, MOST_PACKED_BYTES = 325_000, 120_000  # of all views together
 
 
 def test_the_page_weighs_little() -> None:
+    assert sum(len(asset.packed) for asset in ASSETS.values()) <= MOST_PACKED_BYTES
     assert sum(len(asset.body) for asset in ASSETS.values()) <= MOST_BYTES
+
+
+def test_files_are_packed_for_those_who_take_them_so(server: Server) -> None:
+    plain = server.get("/page/app.js")
+    packed = server.request("GET", "/page/app.js", headers={"accept-encoding": "br, gzip"})
+    assert "content-encoding" not in plain.headers
+    assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "accept-encoding")
+    assert gzip.decompress(packed.body) == plain.body
 
 
 def test_nothing_but_its_own_files_may_run_or_be_asked_for(server: Server) -> None:
@@ -30,6 +40,32 @@ def test_nothing_but_its_own_files_may_run_or_be_asked_for(server: Server) -> No
     assert re.findall(r"<script(?![^>]*src=)|<style|\son\w+=|style=", document) == []
     for path, asset in ASSETS.items():
         assert re.findall(rb"https?://(?!www\.w3\.org|127\.0\.0\.1)", asset.body) == [] or "/lib/" in path
+
+
+def test_what_stands_under_its_version_is_kept_for_ever_and_the_document_is_asked_for_again(server: Server) -> None:
+    document = server.get("/")
+    assert document.headers["cache-control"] == "no-cache"
+    named = re.findall(r'(?:href|src)="(.+?)"', document.body.decode())
+    assert len({path.split("/")[2] for path in named}) == 1  # the version
+    for path in named:
+        answer = server.get(path)
+        assert (answer.status, answer.headers["cache-control"]) == (200, KEPT)
+        assert answer.body == server.get("/page/" + path.split("/", 3)[3]).body
+    assert server.get("/page/0123456789ab/app.js").status == 404  # of another version
+
+
+def test_every_module_of_the_first_view_is_preloaded_and_nothing_is_asked_for_twice(look: Any, server: Server) -> None:
+    run = server.ask("hello")
+    server.until(run, "completed")
+    seen: Seen = look(server, f"runs/{run}/calls")
+    expect(seen.page.get_by_role("button", name="ask", exact=True)).to_be_visible()
+    asked = [url.removeprefix(server.url) for url in seen.requests]
+    for path in (f"/api/runs/{run}", f"/api/runs/{run}/calls?limit=200"):
+        assert asked.count(path) == 1
+    modules = [path for path in asked if path.endswith(("js", "mjs"))]
+    preloaded = set(re.findall(r'modulepreload" href="(.+?)"', ASSETS["/"].body.decode()))
+    assert set(modules) == preloaded
+    assert len(modules) == len(preloaded)
 
 
 def test_what_the_browser_has_is_not_sent_again(server: Server) -> None:

@@ -51,6 +51,24 @@ def test_a_battle_is_started_and_its_turns_arrive(look: Any, server: Server) -> 
     assert seen.diagnostics == []
 
 
+def test_a_reload_in_mid_battle_shows_every_turn_once_and_goes_on(look: Any, server: Server) -> None:
+    run = start_battle(server, counterpart="me")
+    page = look(server, f"runs/{run}").page
+    said = page.locator(".battle .talk > .message")
+    expect(said).to_have_count(2)
+    before = said.all_inner_texts()
+    page.reload()
+    expect(said).to_have_text(before, use_inner_text=True)
+    expect(page.locator(".decision")).to_have_count(1)
+    page.get_by_label("Answer as me").fill("For two, please.")
+    page.get_by_role("button", name="Send the answer").click()
+    page.reload()  # while the reply is written
+    expect(said).to_have_count(4)
+    assert said.all_inner_texts()[:2] == before
+    stored = server.get(f"/api/battles/{run}/messages").json["messages"]
+    assert len(stored) == 4
+
+
 def test_a_battle_that_cannot_be_started_says_why(look: Any, server: Server) -> None:
     seen = look(server, "start/battle")
     seen.page.get_by_label("Agent under test", exact=True).select_option("sim/echo")

@@ -12,6 +12,7 @@ from typing import Any
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
 from muster.agents.processes.registry import Reaper
 from muster.agents.processes.system import is_gone, sees, start_of, this_process
+from muster.app.schemas import JsonSchemas
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Reply, Request, Stop, Usage
@@ -34,7 +35,6 @@ from muster.engine.killpoints import KillPoints
 from muster.engine.workload import Workloads
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.testing.batches import MemoryBatches
-from muster.text.json_schema import JsonSchemas
 
 PUPPET = Profile(name="puppet", limiter="puppet")
 
@@ -169,6 +169,7 @@ async def house(
     folder: Path,
     *,
     clock: Clock | None = None,
+    kill: KillPoints | None = None,
     policy: RetryPolicy | None = None,
     timeouts: Timeouts | None = None,
     day_cap: int | None = None,
@@ -179,6 +180,7 @@ async def house(
     **agents: Agent,
 ) -> AsyncIterator[House]:
     clock = clock or SystemClock()
+    kill = kill or KillPoints()
     store = open_sqlite(folder / "muster.db")
     engine: Engine
 
@@ -196,7 +198,7 @@ async def house(
         directory=directory,
         clock=clock,
         random=chance,
-        kill=KillPoints(),
+        kill=kill,
         driver=driver,
         is_gone=gone,
         patience=patience or Patience(),
@@ -211,7 +213,7 @@ async def house(
         budget_queue=budget_queue,
         clock=clock,
         random=chance,
-        kill=KillPoints(),
+        kill=kill,
         policy=policy or RetryPolicy(first_delay=0.001, longest_delay=0.01),
         timeouts=timeouts or Timeouts(call=30.0, grace=0.05),
         batcher=batcher,

@@ -14,6 +14,8 @@ from muster.domain.money import Microdollars
 from muster.domain.run import RunState
 from muster.engine.context import Context
 from muster.engine.drive import Leave
+from muster.engine.killpoints import KillPoints
+from muster.testing.clock import FakeClock
 from tests.engine.house import Hanging, echo, house
 
 SMALL = Allowance(name="a part", cap=Microdollars(25))
@@ -68,6 +70,39 @@ async def test_a_run_that_listens_aside_is_not_let_go_of_while_it_works(tmp_path
         signal = NewSignal(address=run.lineage_level, channel="stop", payload=True, client_id="1", at=h.clock.now())
         await h.store.signals.send(signal)
         assert (await asyncio.wait_for(driving, 30)).result == {"stopped": True, "on_wire": True, "after": False}
+
+
+class LookingAtOnce(KillPoints):
+    """Lets the driver look whether its run only waits, at the very moments at which a signal is taken."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def reach(self, point: str) -> None:
+        if point in ("signal.before_take", "signal.taken"):
+            self._clock.advance(1.0)
+
+
+async def until_stopped(ctx: Context, spec: Any) -> Json:
+    """Wait for an answer, until a signal says to stop."""
+    answer = asyncio.ensure_future(ctx.receive("answer", "answer"))
+    stop = asyncio.ensure_future(ctx.receive("stop", "stop", aside=True))
+    await asyncio.wait({answer, stop}, return_when=asyncio.FIRST_COMPLETED)
+    answer.cancel()
+    await asyncio.wait({answer})
+    return {"stopped": stop.done()}
+
+
+async def test_a_run_is_not_let_go_of_with_a_signal_in_its_hand(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with house(tmp_path, clock=clock, kill=LookingAtOnce(clock)) as h:
+        run = await h.create(until_stopped)
+        signal = NewSignal(address=run.lineage_level, channel="stop", payload=True, client_id="1", at=clock.now())
+        await h.store.signals.send(signal)
+        driving = asyncio.ensure_future(h.engine.drive(run.id, leave=Leave.FOR_SIGNALS))
+        found = await asyncio.wait_for(driving, 30)
+        assert (found.state, found.result) == (RunState.COMPLETED, {"stopped": True})
 
 
 def test_no_call_takes_longer_than_what_is_left_of_its_phase() -> None:

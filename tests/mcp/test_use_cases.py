@@ -13,6 +13,7 @@ NO_TOOL = {
     "battles.scales.cancel": "control_run cancels any run",
     "battles.scales.result": "the status has it when it is over",
     "battles.standing": "status does it",
+    "costs": "what all users spent is the operator's to read; every run tells its own",
     "chains.find": "any id is found among all runs",
     "chains.list": "list_work does it",
     "metrics": "for Prometheus",
@@ -29,11 +30,18 @@ NO_TOOL = {
     "runs.fork": "keys of the journal are for people who look at a run; resume goes on with it",
     "runs.workers": "the server is one",
     "suites.baselines.list": "compare names runs",
+    "suites.results.case": "the report tells of each case that did not pass; its calls are told",
+    "suites.results.cases": "for lists; the report tells of each case that did not pass",
+    "suites.results.summary": "for charts; the report has the figures",
     "suites.review": "the opinion of a person on a judge",
     "suites.reviews": "the opinions of people on a judge",
+    "suites.trend": "for people who look at charts; compare says whether a run is worse",
     "suites.source": "replays and reuse are for people who look at a run",
     "verify.begin": "the project is verified by its operator, its hook and its CI",
+    "verify.find": "any id is found among all runs",
+    "verify.findings": "the report has them",
     "verify.metrics": "the project is verified by its operator, its hook and its CI",
+    "verify.report": "result does it",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from muster.domain.call import ask
 from muster.domain.errors import InvalidRequest
-from muster.text.json_schema import flaw, require_schema
+from muster.text.json_schema import flaw, require_schema, schema_flaw
 
 SCHEMA = {
     "type": "object",
@@ -99,3 +99,30 @@ def test_patterns_of_a_schema_hold() -> None:
     assert "does not match" in str(flaw("abc", {"pattern": "^b"}))
     assert flaw("abc", {"pattern": "b"}) is None
     assert flaw(3, {"pattern": "b"}) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "missing"),
+    [
+        ({"$ref": "#/$defs/x"}, "#/$defs/x"),
+        ({"properties": {"a": {"items": {"$ref": "http://elsewhere.example/x"}}}}, "http://elsewhere.example/x"),
+        ({"anyOf": [{"$dynamicRef": "#node"}]}, "#node"),
+    ],
+)
+def test_a_schema_with_a_reference_to_nowhere_is_none(schema: dict[str, Any], missing: str) -> None:
+    assert schema_flaw(schema) == f"it refers to {missing!r}, which is not in it"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"below": {"$ref": "#"}}},
+        {"$ref": "#/$defs/x", "$defs": {"x": True}},
+        {"items": {"$ref": "#here"}, "$defs": {"x": {"$anchor": "here"}}},
+        {"$id": "http://a.example/a", "$defs": {"b": {"$id": "b", "$anchor": "here"}}, "items": {"$ref": "b#here"}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"x": {}}, "$ref": "#/definitions/x"},
+        {"enum": [{"$ref": "#/nowhere"}], "default": {"$ref": "#/nowhere"}},
+    ],
+)
+def test_references_that_a_schema_holds_and_what_only_looks_like_one_are_no_flaw(schema: dict[str, Any]) -> None:
+    assert schema_flaw(schema) is None

@@ -24,6 +24,7 @@ LEFT_OUT = {
     "audit": "the witness is older than users",
     "mcp": "it serves until its client leaves",
     "view": "it opens a browser",
+    **dict.fromkeys(("cases", "costs", "trend"), "the witness is older than they are"),
     "serve": "it runs until it is stopped, and answers over HTTP",
     **dict.fromkeys(
         (

@@ -56,6 +56,13 @@ SHAPES: Mapping[str, Schema] = {
         **fields(MAYBE_TEXT, "quality reused_from"),
         error=MAYBE_OBJECT,
     ),
+    "Case": answer(
+        **fields(TEXT, "case suite subject status why description file"),
+        **fields(MAYBE_NUMBER, "score threshold seconds"),
+        **fields(NUMBER, "cost_usd judge_cost_usd"),
+        missing_epochs=COUNT,
+        tags=listed(TEXT),
+    ),
     "Event": answer(**fields(TEXT, "run kind at"), seq=COUNT, data={"type": "object"}),
     "Question": answer(**fields(TEXT, "run key agent prompt asked_at answer_with")),
     "Batch": answer(
@@ -95,10 +102,12 @@ SHAPES: Mapping[str, Schema] = {
         latencyMs=NUMBER,
     ),
     "Acknowledged": answer(acknowledged=FLAG),
+    "Money": answer(**fields(NUMBER, "spent_usd imputed_usd uncertain_usd reserved_usd")),
     "Overlaps": answer(overlaps=listed({"type": "object"}), overlaps_left_out=COUNT, overlaps_unknown=MAYBE_TEXT),
 }
 
 RUN, TASK, BATCH, OVERLAPS = named("Run"), named("Task"), named("Batch"), named("Overlaps")
+MONEY, BUDGET = named("Money"), answer(budget_usd=MAYBE_NUMBER)
 SLOTS, MESSAGES = answer(slots=listed(named("Slot"))), answer(messages=listed(named("SlotMessage")))
 
 # By method and path, for every route that answers with JSON of one shape.
@@ -145,6 +154,30 @@ ANSWERS: Mapping[str, Schema] = {
     ),
     "post /api/scale/{run_id}/cancel": named("Acknowledged"),
     "post /api/suites/start": RUN,
+    "get /api/suites/trend": answer(
+        name=TEXT,
+        runs=listed(
+            answer(
+                **fields(TEXT, "id state created_at"),
+                **fields(NUMBER, "spent_usd imputed_usd uncertain_usd"),
+                baselines=listed(TEXT),
+                subjects=listed(
+                    answer(
+                        subject=TEXT,
+                        cases_run=COUNT,
+                        **fields(MAYBE_NUMBER, "pass_rate mean_score"),
+                        pass_interval={"type": ["array", "null"], "items": NUMBER},
+                        **fields(NUMBER, "cost_usd judge_cost_usd"),
+                    )
+                ),
+            )
+        ),
+    ),
+    "get /api/suites/{run_id}/summary": answer(
+        ok=FLAG, verdict=TEXT, counts=COUNTS, warnings=listed(TEXT), subjects=listed(answer(subject=TEXT))
+    ),
+    "get /api/suites/{run_id}/cases": answer(cases=listed(named("Case")), next=MAYBE_TEXT),
+    "get /api/suites/{run_id}/case": named("Case"),
     "get /api/compare": {"type": "object"},
     "get /api/baselines": answer(baselines=listed(answer(name=TEXT))),
     "get /api/reviews": answer(run=TEXT, reviews=listed(named("Review")), borderline=COUNT),
@@ -168,6 +201,22 @@ ANSWERS: Mapping[str, Schema] = {
     "get /api/verify": answer(verifications=listed(RUN)),
     "post /api/verify": RUN,
     "get /api/verify/metrics": {"type": "object"},
+    "get /api/verify/{run_id}/status": answer(
+        ok=FLAG, verdict=TEXT, counts=COUNTS, waves=listed({"type": "object"}), files=listed({"type": "object"})
+    ),
+    "get /api/verify/{run_id}/findings": answer(
+        findings=listed(
+            answer(
+                **fields(TEXT, "file severity finding"),
+                **fields(COUNT, "line end_line"),
+                by=listed(TEXT),
+                rejected=MAYBE_TEXT,
+                code=MAYBE_OBJECT,
+            )
+        ),
+        total=COUNT,
+        next=MAYBE_TEXT,
+    ),
     "get /api/tasks": answer(tasks=listed(TASK)),
     "post /api/tasks/claim/{slot}": answer(task=MAYBE_TEXT),
     "get /api/tasks/{task_id}/result": {"allOf": [TASK, OVERLAPS]},
@@ -189,8 +238,20 @@ ANSWERS: Mapping[str, Schema] = {
     "post /api/pool/slots/{slot}/messages": named("SlotMessage"),
     "post /api/pool/slots/{slot}/messages/read": MESSAGES,
     "post /api/pool/messages": answer(slots=listed(TEXT)),
-    "get /api/batches": answer(batches=listed(BATCH)),
+    "get /api/batches": answer(batches=listed(BATCH), next=MAYBE_TEXT),
     "get /api/batches/stats": answer(batches=COUNT),
     "get /api/batches/{batch_id}": BATCH,
     "post /api/batches/{batch_id}/cancel": BATCH,
+    "get /api/costs": {
+        "allOf": [
+            MONEY,
+            answer(
+                **fields(TEXT, "since until"),
+                days=listed({"allOf": [MONEY, BUDGET, answer(day=TEXT)]}),
+                agents=listed({"allOf": [MONEY, answer(agent=TEXT, attempts=COUNT)]}),
+                runs=listed({"allOf": [MONEY, BUDGET, answer(**fields(TEXT, "id workload state created_at"))]}),
+                budgets=listed({"allOf": [MONEY, BUDGET, answer(kind=TEXT, name=TEXT)]}),
+            ),
+        ]
+    },
 }

@@ -21,6 +21,7 @@ from muster.api.routes import (
     batches,
     battles,
     chains,
+    costs,
     councils,
     health,
     page,
@@ -50,6 +51,7 @@ ROUTERS = (
     tasks.router,
     pool.router,
     batches.router,
+    costs.router,
     page.router,
 )
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

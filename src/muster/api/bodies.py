@@ -19,6 +19,11 @@ FallbackName = Literal["fail", "live"]
 ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 
+def example(**fields: Any) -> ConfigDict:
+    """Return the configuration of a body whose schema shows one that every server understands."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
 class StrictBody(BaseModel):
     """A body in which nothing may be misspelled."""
 
@@ -88,6 +93,8 @@ def dispatch_of(mode: ModeName, fallback: FallbackName, cache: bool) -> Dispatch
 class SuiteBody(RunBody):
     """A run of suites of the library."""
 
+    model_config = example(suites=["smoke"], agents=["sim/echo"])
+
     suites: Annotated[list[Name], Field(min_length=1, max_length=100)]
     agents: Names = []
     judge: Name | None = None
@@ -115,6 +122,8 @@ class SuiteBody(RunBody):
 class AskBody(RunBody):
     """One question to one agent."""
 
+    model_config = example(agent="sim/echo", prompt="Hello")
+
     agent: Name
     prompt: Text
     system: Annotated[str, Field(max_length=100_000)] = ""
@@ -125,6 +134,8 @@ class AskBody(RunBody):
 
 class ChainBody(RunBody):
     """A run of a chain of the library."""
+
+    model_config = example(chain="greet", input={"topic": "bridges"})
 
     chain: Name
     input: dict[str, Any] = {}
@@ -144,6 +155,8 @@ class CouncilBody(RunBody):
 
     The time limit is that of its rounds: the best proposal by then stands.
     """
+
+    model_config = example(question="Which bridge first?", agents=["sim/echo", "sim/slow"], rounds=1)
 
     question: Text
     policy: Name | None = None
@@ -182,6 +195,8 @@ class VerifyBody(StartBody):
 
 class TaskBody(StrictBody):
     """A task for a slot of the pool; where and with which rights it works is the operator's choice."""
+
+    model_config = example(prompt="Write a haiku about bridges.")
 
     prompt: Text
     agent: Name | None = None
@@ -291,6 +306,8 @@ class CamelBody(StrictBody):
 class BattleBody(CamelBody):
     """A battle: who is tested, against whom, and when it ends."""
 
+    model_config = example(agentId="sim/echo", counterpart="sim/echo", userMessage="Hello", messageLimit=2)
+
     id: ClientId | None = None
     job_id: ClientId | None = None  # another name of id
     run_id: ClientId | None = None  # another name of id
@@ -368,6 +385,8 @@ class PromptBody(CamelBody):
 
 class ScaleBody(BattleBody):
     """A scale test: many battles of one kind; how many at most is the operator's choice."""
+
+    model_config = example(agentId="sim/echo", counterpart="sim/echo", userMessage="Hello", messageLimit=2, runCount=2)
 
     agent_ids: Names = []  # more agents under test, that take turns with the first
     prompts: Annotated[list[PromptBody], Field(max_length=100)] = []

@@ -9,6 +9,7 @@ from fastapi import Depends, Header, Query, Request, Response
 
 from muster.api.bodies import StrictBody
 from muster.api.callers import RequestCaller, Scope
+from muster.api.json_route import RequiredScope
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.audit import AuditedAction
@@ -51,11 +52,7 @@ Opened = Annotated[Muster, Depends(_opened)]
 
 def needs(scope: Scope) -> Any:
     """Return the dependency of a route that only tokens with a scope may use."""
-
-    def require(caller: Caller) -> None:
-        caller.require(scope)
-
-    return Depends(require)
+    return Depends(RequiredScope(scope))
 
 
 @dataclass(frozen=True, slots=True)

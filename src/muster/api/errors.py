@@ -151,11 +151,12 @@ def validation_message(errors: Any) -> str:
 
 def _place(location: Any) -> str:
     where, *names = [str(part) for part in location]
+    names = [] if len(names) == 1 and names[0].isdecimal() else names  # the offset of a flaw in JSON helps nobody
     return f"{where} {'.'.join(names)}" if names else where
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
     if error.get("type") == "json_invalid":
         return "is not valid JSON"
-    message = str(error.get("msg", "is not valid"))
+    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]

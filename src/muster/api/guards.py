@@ -14,12 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.callers import Callers, Headers, RequestCaller
 from muster.api.errors import RequestRefused, error_response, refusal_response
-from muster.dashboard import ASSETS
+from muster.dashboard import SERVED
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HEADER_BYTES = 32_768  # of all headers of a request, with the path
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+?)\.?)(?::[0-9]{0,5})?", re.ASCII)
-OPEN_PATHS = frozenset({"/healthz"}) | ASSETS.keys()  # which need no token: the page holds nothing of anybody
+OPEN_PATHS = frozenset({"/healthz"}) | SERVED.keys()  # which need no token: the page holds nothing of anybody
 # Headers that decide something; with two of one, this server and a proxy before it might read another.
 SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-length", b"content-type", b"idempotency-key"})
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -66,7 +66,7 @@ class RequestIds:
             failure = f"{type(error).__name__}: {error}"
             if started:
                 raise
-            message = "something unexpected happened in the server; its log has more under this request_id"
+            message = "unexpected error in the server; its log, or standard error if there is none, says which"
             await error_response(500, "internal", message, request_id)(scope, receive, with_id)
             raise
         finally:

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
 from fastapi.exceptions import HTTPException
 from fastapi.routing import APIRoute
+
+from muster.api.callers import Scope
 
 MOST_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
 
@@ -32,14 +35,28 @@ def _refuse_constant(name: str) -> NoReturn:
     raise HTTPException(400, f"body: {name} is not a number in JSON")
 
 
+@dataclass(frozen=True, slots=True)
+class RequiredScope:
+    """The dependency of a route that only tokens with a scope may use."""
+
+    scope: Scope
+
+    def __call__(self, request: Request) -> None:
+        """Raise Forbidden for a caller without the scope."""
+        request.state.caller.require(self.scope)
+
+
 class JsonRoute(APIRoute):
-    """A route that reads bodies strictly."""
+    """A route that reads bodies strictly, and only those of callers that have its scope."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         """Return what handles a request."""
         handle = super().get_route_handler()
+        scopes = [one.dependency for one in self.dependencies if isinstance(one.dependency, RequiredScope)]
 
         async def read_strictly(request: Request) -> Response:
+            for scope in scopes:
+                scope(request)
             return await handle(JsonRequest(request.scope, request.receive))
 
         return read_strictly

@@ -83,7 +83,7 @@ def errors_of(route: str, operation: dict[str, Any]) -> list[int]:
     names = {one["name"] for one in operation.get("parameters", ())}
     left_out = {
         401: path == "/healthz",
-        404: not ("{" in path or names & {"a", "run", "after"} or route in NAMING_ROUTES) or method == "put",
+        404: not ("{" in path or names & {"a", "run", "after", "slot"} or route in NAMING_ROUTES) or method == "put",
         409: not (writes or path.endswith(("/report", "/diff", "/progress"))),
         415: not writes,
         502: route not in PROVIDER_ROUTES,

@@ -340,8 +340,11 @@ def limits_of(settings: Settings) -> ConnectionLimits:
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that is bound; raises BadArgument when the address cannot be used."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        # asyncio turns off Nagle's algorithm only where the protocol is named; with it, a response whose headers and
+        # body are written apart waits 40 ms for the acknowledgement of the client.
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise BadArgument(f"host {host} cannot be used: {error.strerror}") from error
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,6 +1,6 @@
 """What the parts of an open Muster share: settings, store, engine, agents and workloads. Nothing of it is public."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from muster.agents.processes.registry import ProcessRegistry
@@ -16,6 +16,8 @@ from muster.store.base import Store
 
 if TYPE_CHECKING:
     from muster.app.telemetry import Telemetry
+    from muster.domain.ids import RunId
+    from muster.suites.statistics import SubjectStats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +35,4 @@ class Backend:
     feeds: RunFeeds
     user: User = AT_THIS_MACHINE
     telemetry: "Telemetry | None" = None
+    figures: "dict[RunId, tuple[SubjectStats, ...]]" = field(default_factory=dict)  # of suite runs that have ended

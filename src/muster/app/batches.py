@@ -62,10 +62,14 @@ class Batches:
             raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
         raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",))
 
-    async def list(self, states: Sequence[BatchState | str] = (), limit: int = 100) -> Sequence[Batch]:
-        """Return the newest batches."""
+    async def list(
+        self, states: Sequence[BatchState | str] = (), limit: int = 100, *, after: str | None = None
+    ) -> Sequence[Batch]:
+        """Return the newest batches; `after` is the id of the last batch of the page before."""
         require_limit(limit)
-        return await self._store.batches.select([state_of(BatchState, state) for state in states], limit)
+        last = None if after is None else await self.get(BatchId(after))
+        before = None if last is None else (last.created_at, last.id)
+        return await self._store.batches.select([state_of(BatchState, state) for state in states], limit, before)
 
     async def get(self, batch: BatchId) -> Batch:
         """Read a batch anew."""

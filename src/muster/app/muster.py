@@ -16,6 +16,7 @@ from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
+from muster.app.spending import Costs, costs_since
 from muster.app.views.errors import not_passed
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Reply
@@ -374,6 +375,10 @@ class Muster:
         from muster.app.metrics import metrics_text
 
         return await metrics_text(self._backend, sse_watchers)
+
+    async def costs(self, days: int = 30) -> Costs:
+        """Return what was spent in so many days (UTC), by day, agent and run, and how the budgets above runs stand."""
+        return await costs_since(self._backend, days)
 
     async def report(self, reference: str) -> "AnyReport":
         """Sum up a suite run or a verification; `last` is the newest run that has a report."""

@@ -15,6 +15,7 @@ from muster.app.backend import Backend
 from muster.app.muster import Muster
 from muster.app.project_workloads import project_workloads
 from muster.app.runs.handle import RunFeeds
+from muster.app.schemas import JsonSchemas
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument
 from muster.domain.money import from_usd
@@ -35,7 +36,6 @@ from muster.engine.killpoints import POINTS, KillPoints
 from muster.settings import Settings, load_settings
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
-from muster.text.json_schema import JsonSchemas
 
 if TYPE_CHECKING:
     from muster.app.telemetry import Telemetry

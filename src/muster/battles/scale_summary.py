@@ -1,6 +1,5 @@
 """A scale test summed up: counts, rates, turns, times and costs, recounted from the stored conversations."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ import msgspec
 
 from muster.battles.revision import PromptRevision
 from muster.battles.scale import PLAYED, PLAYED_EVENT, ScaleOutcome
-from muster.battles.scale_spec import SCALE, PlannedBattle, ScaleSpec, plan_battles, plan_revised, read_scale
+from muster.battles.scale_spec import SCALE, PlannedBattle, ScaleSpec, known_scale, plan_battles, plan_revised
 from muster.battles.summary import (
     BattleReport,
     BattleUsage,
@@ -237,7 +236,7 @@ def _compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedCompa
 async def summarize_scale(store: Store, run: Run) -> ScaleReport:
     """Sum a scale test up; raises BadArgument for a run of another workload."""
     require_workload(run, SCALE, "scale test")
-    spec = await asyncio.to_thread(read_scale, run.spec)
+    spec = known_scale(run.spec)
     outcome = msgspec.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
     revision = None if outcome is None else outcome.revision
     again: tuple[PlannedBattle, ...] = ()

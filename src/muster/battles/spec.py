@@ -1,6 +1,6 @@
 """The spec of a battle as it is stored, and back: strict, since requests and programs of users write them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from math import isfinite
 from typing import Any
@@ -11,11 +11,13 @@ from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, Validator
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.text.cpu_limit import CpuAllowance, CpuSpent
 
 MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the spec, in the workload
 DEFAULT_TOKENS = 512
 DEFAULT_SECONDS = 600.0
 BEGIN = "Begin."
+_CHECK_SECONDS = 10.0  # of CPU, for all validators together
 _LONGEST = 100_000  # characters of a prompt, a goal or a message
 
 
@@ -89,6 +91,14 @@ def read_spec(spec: Json) -> BattleSpec:
     return found
 
 
+def known_spec(spec: Json) -> BattleSpec:
+    """Read a spec that was checked when it was stored, without checking it again, which may take a while."""
+    try:
+        return msgspec.convert(spec, BattleSpec)
+    except msgspec.ValidationError as error:
+        raise BadArgument(f"not a valid spec of a battle: {error}") from error
+
+
 def battle_flaws(spec: BattleSpec) -> Iterator[str]:
     """Yield what is wrong with a battle."""
     for name in ("agent", "counterpart"):
@@ -108,8 +118,17 @@ def battle_flaws(spec: BattleSpec) -> Iterator[str]:
         yield f"there are {len(spec.validators)} validators; the maximum is {MOST_VALIDATORS}"
     else:
         yield from total_flaws(spec.validators)
-    for place, validator in enumerate(spec.validators[:MOST_VALIDATORS]):
-        yield from (f"validators[{place}]: {flaw}" for flaw in validator_flaws(validator))
+        yield from _validator_flaws(spec.validators)
+
+
+def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[str]:
+    try:
+        with CpuAllowance(_CHECK_SECONDS).spending():
+            return [
+                f"validators[{place}]: {flaw}" for place, one in enumerate(validators) for flaw in validator_flaws(one)
+            ]
+    except CpuSpent:
+        return ["the validators take too long to check; make them simpler"]
 
 
 def _number_flaws(spec: BattleSpec) -> Iterator[str]:

@@ -1,13 +1,12 @@
 """A battle summed up from the store: its conversation, its decisions, and what it came to."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count as count_from
 
 import msgspec
 
-from muster.battles.spec import BattleSpec, read_spec
+from muster.battles.spec import BattleSpec, known_spec
 from muster.battles.values import (
     DECISION_EVENT,
     MESSAGE_EVENT,
@@ -147,7 +146,7 @@ async def summarize_battle(store: Store, run: Run) -> BattleReport:
     require_workload(run, WORKLOAD, "battle")
     return BattleReport(
         run=run,
-        spec=await asyncio.to_thread(read_spec, run.spec),  # its validators may be large
+        spec=known_spec(run.spec),
         messages=tuple([one async for one in messages_of(store, run.id)]),
         decisions=tuple([one async for one in decisions_of(store, run.id)]),
     )
@@ -174,7 +173,7 @@ async def messages_of(
 
 
 async def decisions_of(store: Store, run: RunId) -> AsyncIterator[BattleDecision]:
-    """Yield the decisions of all turns, in their order; a turn may have none."""
+    """Yield the decisions of all turns, in their order, up to the first turn that has none."""
     for turn in count_from(1):
         entry = await store.journal.find(run, decision_key(turn, 1))
         if entry is None:  # those of a turn come before the next reply, and the spec says whether turns have any
@@ -230,7 +229,7 @@ async def battle_at(store: Store, run: Run, event: Event, state: RunState) -> Ba
     )
     return BattleReport(
         run=before,
-        spec=await asyncio.to_thread(read_spec, run.spec),
+        spec=known_spec(run.spec),
         messages=tuple(messages),
         decisions=tuple(decisions),
     )

@@ -6,15 +6,16 @@ from enum import StrEnum
 
 from muster.battles.values import GoalVerdict
 from muster.domain.call import says_something
-from muster.domain.canonical import Json, canonical
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
+from muster.text.cpu_limit import CpuAllowance, CpuSpent
 from muster.text.json_documents import find_value, flaw_of, read_object
-from muster.text.json_schema import evaluate, schema_flaw
+from muster.text.json_schema import bounded_schema_flaw, evaluate
+from muster.text.patterns import SECONDS as SEARCH_SECONDS
 from muster.text.patterns import compile_pattern, search
 from muster.text.words import one_line
 
 MOST_VALIDATORS = 20
-_LARGEST_SCHEMA = 100_000  # bytes of JSON
 _MOST_PATTERNS = 50_000  # characters of all patterns together
 _LONGEST_TEXT = 10_000  # characters that are searched for
 _SHOWN = 60  # characters of a pattern in the name of its validator
@@ -118,22 +119,21 @@ def _pattern_flaws(pattern: str) -> Iterator[str]:
 def _schema_flaws(schema: Mapping[str, Json]) -> Iterator[str]:
     if not schema:
         yield "schema is missing"
-        return
-    try:
-        size = len(canonical(schema))
-    except (TypeError, ValueError, RecursionError) as error:
-        yield f"schema is not JSON: {error}"
-        return
-    if size > _LARGEST_SCHEMA:
-        yield f"schema has {size:,} bytes; the maximum is {_LARGEST_SCHEMA:,}"
-    elif wrong := schema_flaw(schema):
-        yield f"schema is not a JSON Schema: {wrong}"
+    elif wrong := bounded_schema_flaw(schema):
+        yield f"schema {wrong}"
 
 
-def validate(validator: ReplyValidator, reply: str) -> ValidatorFinding:
-    """Check a reply; a pattern that takes too long or a schema that cannot be evaluated is uncertain, and says so."""
+def validate(validator: ReplyValidator, reply: str, allowance: CpuAllowance) -> ValidatorFinding:
+    """Check a reply; a pattern that takes too long or a schema that cannot be evaluated is uncertain, and says so.
+
+    All validators of a reply share what CPU they may use.
+    """
     try:
-        flaw = _flaw(validator, reply)
+        with allowance.spending():
+            flaw = _flaw(validator, reply, allowance.left)
+    except CpuSpent:
+        reason = "the validators of this reply took too long together"
+        return ValidatorFinding(verdict=GoalVerdict.UNCERTAIN, reason=reason)
     except BadArgument as error:
         return ValidatorFinding(verdict=GoalVerdict.UNCERTAIN, reason=error.message)
     verdict = validator.on_miss if flaw else validator.on_match
@@ -143,11 +143,15 @@ def validate(validator: ReplyValidator, reply: str) -> ValidatorFinding:
 _CONFIDENCE = {GoalVerdict.YES: 1.0, GoalVerdict.NO: 0.0, GoalVerdict.UNCERTAIN: None}
 
 
-def _flaw(validator: ReplyValidator, reply: str) -> str:
+def _flaw(validator: ReplyValidator, reply: str, seconds: float) -> str:
     """Return why a reply does not match; empty when it does."""
     match validator.kind:
         case ValidatorKind.REGEX:
-            return "" if search(validator.pattern, reply) is not None else "the pattern is not found"
+            return (
+                ""
+                if search(validator.pattern, reply, min(seconds, SEARCH_SECONDS)) is not None
+                else "the pattern is not found"
+            )
         case ValidatorKind.CONTAINS:
             text, said = validator.text, reply
             if validator.ignore_case:
@@ -158,7 +162,7 @@ def _flaw(validator: ReplyValidator, reply: str) -> str:
                 value = find_value(reply, validator.schema)
             except BadOutput as error:
                 return error.message
-            return flaw_of(value) or evaluate(value, validator.schema) or ""
+            return flaw_of(value) or evaluate(value, validator.schema, seconds) or ""
         case ValidatorKind.PROGRAM:
             raise ValueError("programs are asked, not checked here")
 

@@ -42,8 +42,10 @@ from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.base import FAILED_CALL, words_of
 from muster.judging.structured import ask_structured
+from muster.text.cpu_limit import CpuAllowance
 from muster.text.words import shorten
 
+_VALIDATOR_SECONDS = 2.0  # of CPU, for all validators of a reply together
 _CLOSING, _LONGEST_CLOSING = 6, 1500  # messages, and characters of each, that a scale test is shown
 
 
@@ -69,6 +71,9 @@ class _Battle:
     history: list[tuple[BattleDecision, ...]] = field(default_factory=list)  # the decisions of each turn
     turn: int = 0
     unopened: set[str] = field(default_factory=set)  # agents whose thinking is closed and never opened
+    allowance: CpuAllowance = field(
+        default_factory=lambda: CpuAllowance(_VALIDATOR_SECONDS)
+    )  # of the validators of a reply
 
     async def play(self) -> BattleStop:
         """Play turns until there is a reason to stop."""
@@ -107,6 +112,7 @@ class _Battle:
     async def _decide(self) -> list[BattleDecision]:
         """Ask validators and then judges until one decides; each decision is stored before the next is made."""
         made: list[BattleDecision] = []
+        self.allowance = CpuAllowance(_VALIDATOR_SECONDS)
         for number, validator in enumerate(self.spec.validators, 1):
             made.append(await self._decision(number, self._validation(validator, number)))
             if made[-1].verdict in FINAL:
@@ -152,7 +158,8 @@ class _Battle:
             if validator.kind is ValidatorKind.PROGRAM:
                 return await self._program(validator.agent, blank, f"turn/{self.turn:02}/validator/{number}")
             # In a thread: a pattern may take its whole time limit, and other runs go on meanwhile.
-            return _found(blank, await asyncio.to_thread(validate, validator, self.messages[-1].content))
+            reply = self.messages[-1].content
+            return _found(blank, await asyncio.to_thread(validate, validator, reply, self.allowance))
 
         return make
 

@@ -244,11 +244,18 @@ COMMANDS = {
         "The exit code does not depend on the results: it is 0.",
         "suites.report:report",
     ),
+    "cases": CommandEntry(
+        "List the cases of a suite run, filtered; with CASE, show one in full.", "suites.cases:cases"
+    ),
     "compare": CommandEntry(
         "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or the evidence is not enough.",
         "suites.compare:compare",
     ),
     "baseline": CommandEntry("Name runs that other runs are compared with.", commands=BASELINE),
+    "trend": CommandEntry(
+        "Show how a suite did over its runs of one name: pass rates with intervals, costs, baselines.",
+        "suites.trend:trend",
+    ),
     "verify": CommandEntry(
         "Verify code with agents, in waves: the next wave starts only when this one has passed.\n\n"
         "Choose the files in one way: paths, --changed [REF], --staged or --pending. "
@@ -311,6 +318,9 @@ COMMANDS = {
     ),
     "audit": CommandEntry(
         "List what users of the server started, reviewed and canceled, the newest first.", "audit:audit"
+    ),
+    "costs": CommandEntry(
+        "Show what was spent by day, agent and run, and how budgets stand; days are in UTC.", "costs:costs"
     ),
     "metrics": CommandEntry("Print metrics of the store in the text format of Prometheus.", "metrics:metrics"),
     "sim": CommandEntry("Start a fake provider and print its URLs as JSON.", "sim:sim"),

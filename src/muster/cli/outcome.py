@@ -1,10 +1,10 @@
 """The end of a run: reports are written whatever it came to; the exit code says whether all is well."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, Generic, Protocol, TextIO, TypeVar
 
 from rich.console import Console
 
@@ -19,6 +19,7 @@ from muster.app.reports import (
     AnyReport,
     BattleReport,
     CouncilReport,
+    RunReport,
     ScaleReport,
     SuiteReport,
     write_file,
@@ -181,6 +182,39 @@ class RunEnding(Protocol):
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
+
+
+R = TypeVar("R", CouncilReport, BattleReport, ScaleReport)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedEnding(Generic[R]):
+    """The ending of runs of which everything stands in their reports."""
+
+    progress: Callable[[Muster], ProgressSource]
+    report: Callable[[Muster, Run], Awaitable[RunReport[R]]]
+    view: Callable[[R], dict[str, Any]]
+    tell: Callable[[Console, R], None]
+    closer: str  # the command that shows more of a run, without its id
+
+    def progress_source(self, muster: Muster) -> ProgressSource:
+        """Look at a run while it is driven."""
+        return self.progress(muster)
+
+    async def outcome(
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
+    ) -> RunOutcome:
+        """Write the reports that are wanted, and sum a run up."""
+        found = await self.report(muster, run)
+        await write_wanted(found, wanted, common)
+        summary = found.summary
+        return RunOutcome(
+            ok=summary.ok,
+            verdict=summary.verdict,
+            data=self.view(summary),
+            closer=f"{self.closer} {run.id}",
+            tell=lambda console: self.tell(console, summary),
+        )
 
 
 async def drive_and_conclude(

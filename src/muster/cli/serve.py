@@ -44,7 +44,7 @@ def serve(
         require_token(muster, host)
         # Without a log what a library has to say stays on standard error, rather than nowhere.
         with nullcontext() if log is None else lines_of_servers(muster.log):
-            await _serve(muster, common, host, port, _open_page if open_page else _leave_page)
+            await serve_until_stopped(muster, common, host, port, _open_page if open_page else _leave_page)
 
     with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
     return 0
@@ -64,7 +64,7 @@ def view(
         place = "#/runs" if run is None else f"#/runs/{(await muster.runs.find(run)).id}"
         url = ServerAddress(muster.settings.home).find()
         if url is None:
-            await _serve(muster, common, "127.0.0.1", 0, lambda url: _open_page(url, place))
+            await serve_until_stopped(muster, common, "127.0.0.1", 0, lambda url: _open_page(url, place))
         elif common.json:
             print_json(served_view(url, muster.settings))
             _open_page(url, place)
@@ -99,7 +99,10 @@ def require_token(muster: Muster, host: str) -> None:
         )
 
 
-async def _serve(muster: Muster, common: CommonOptions, host: str, port: int, opened: Callable[[str], None]) -> None:
+async def serve_until_stopped(
+    muster: Muster, common: CommonOptions, host: str, port: int, opened: Callable[[str], None]
+) -> None:
+    """Serve an open store and drive what is submitted; `opened` is called with the address, in a thread."""
     lifetime = Lifetime()
     app = create_app(muster, muster.settings, host=host, lifetime=lifetime)
 

@@ -12,14 +12,11 @@ from muster.councils.deadlines import DEFAULT_QUORUM
 from muster.councils.spec import MOST_COUNCIL_ROUNDS, CouncilSpec, spec_flaws
 from muster.councils.stopping import DEFAULT_EFFORT
 from muster.councils.values import CouncilMember, ScoreScale
-from muster.domain.errors import BadFile, NotFound
 from muster.text import forms as v
 from muster.text.diagnostics import Diagnostics
-from muster.text.documents.readers import READERS
-from muster.text.documents.toml_reader import TomlFile
-from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Place, Unreadable
-from muster.text.documents.yaml_reader import YamlFile
-from muster.text.files import opened, shown
+from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
+from muster.text.documents.tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
+from muster.text.files import shown
 from muster.text.forms import Form
 
 NAME = "council.yaml"
@@ -72,45 +69,22 @@ def read_policy(path: Path, *, alone: bool = True) -> CouncilSpec:
     """
     found = inspect_policy(path, alone=alone)
     if found.policy is None:
-        first, *rest = found.flaws
-        raise BadFile(first.file, "\n".join([first.message, *map(str, rest)]), line=first.line, column=first.column)
+        raise bad_file(found.flaws)
     return found.policy
 
 
 def inspect_policy(path: Path, *, alone: bool = True) -> CouncilInspection:
     """Look through a policy, and return everything that is wrong with it, up to a bound; see `read_policy`."""
-    if not path.exists():
-        raise NotFound(f"no such file: {path}", suggestions=("create one with muster init NAME --kind council",))
+    require_file(path, kind="council")
     file = shown(path)
     try:
-        tree = _tree(path)
+        tree = read_tree(path, what="a policy", listed="agents")
     except Unreadable as error:
-        flaw = Flaw(file=file, line=error.line, column=error.column, message=error.message)
-        return CouncilInspection(file=file, policy=None, flaws=(flaw,))
+        return CouncilInspection(file=file, policy=None, flaws=(unreadable_flaw(path, error),))
     diagnostics = Diagnostics(file, tree, tree.line)
     policy = _policy(tree, diagnostics, alone=alone)
     flaws = sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MOST_FLAWS]
     return CouncilInspection(file=file, policy=None if flaws else policy, flaws=tuple(flaws))
-
-
-def _tree(path: Path) -> Map:
-    kind = READERS.get(path.suffix.lower())
-    if kind is None:
-        raise Unreadable(f"a policy must be one of {', '.join(READERS)}")
-    with opened(path) as file:
-        if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
-    return YamlFile(path).head() if kind is YamlFile else _toml_tree(TomlFile(path, "agents"))
-
-
-def _toml_tree(source: TomlFile) -> Map:
-    tree = source.head()
-    if "agents" in tree:
-        agents = Items(tree.lines["agents"])
-        for agent, line in source.cases():
-            agents.add(agent, line)
-        tree.put("agents", agents, agents.line)
-    return tree
 
 
 def _policy(tree: Map, diagnostics: Diagnostics, *, alone: bool) -> CouncilSpec | None:

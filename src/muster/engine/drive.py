@@ -259,15 +259,19 @@ class Drive:
             late = self._stopwatch.elapsed - limit
             if late > LATE:  # the process stood still: answers that arrived meanwhile are read first
                 self._stopwatch.skip(late + min(CATCH_UP, limit))
-        for _ in range(TURNS):
-            await asyncio.sleep(0)
+        await _turns()
         self.stop(RunTimedOut(f"run {self._run.id} exceeded its time limit of {limit:g} s"), now=True)
 
     async def _leave_when_waiting(self) -> None:
         """Let go of the run as soon as it only waits for signals, or for batches that the providers have."""
-        while (why := self._why_leave()) is None:
+        while True:
+            if self._why_leave() is not None:
+                await _turns()  # a workload that was just handed a signal acts on it within them
+                why = self._why_leave()
+                if why is not None:
+                    self.stop(why, now=True)
+                    return
             await self._with.clock.sleep(LEAVE_LOOK_SECONDS)
-        self.stop(why, now=True)
 
     def _why_leave(self) -> LeftWaiting | None:
         if not self.all_parked or self.awaits_shortly:
@@ -304,6 +308,11 @@ class Drive:
 
     def _help(self, work: Any) -> None:
         self._helpers.add(asyncio.get_running_loop().create_task(work))
+
+
+async def _turns() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
 
 
 async def _enter(workload: Workload, context: Context, spec: Json) -> Json:

@@ -40,8 +40,8 @@ class Receiver:
         while True:
             with nullcontext() if aside else self._activity.receiving(), self._waits(key, awaited):
                 over = await self._until_there(awaited)
-            # No longer counted as waiting: a run is not let go of while it takes what came.
-            taken = await self._take(key, awaited, most=1, even_none=over)
+            with self._activity.working():  # a run is not let go of while it takes what came, whatever else it awaits
+                taken = await self._take(key, awaited, most=1, even_none=over)
             if taken is not None:
                 return taken[0] if taken else None
 

@@ -87,6 +87,7 @@ def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
             "states": _listed(wanted.states),
             "workloads": _listed(wanted.workloads),
             "roots": int(wanted.roots),
+            "name": wanted.name,
             "search": _pattern(wanted.search),
             "before_at": before_at,
             "before_id": before_id,
@@ -218,11 +219,12 @@ def expire(
 
 
 def cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:
-    """Ask the driver to stop, or cancel at once what nobody drives; children likewise."""
-    if not _cancel(database, codec, run, at):
-        state = get(database, run).state
-        raise Conflict(f"run {run} {state_verb(state)}; there is nothing to cancel")
-    return get(database, run)
+    """Ask the driver to stop, or cancel at once what nobody drives; children likewise. A canceled run stays so."""
+    under_way = _cancel(database, codec, run, at)
+    found = get(database, run)
+    if not under_way and found.state is not RunState.CANCELED:
+        raise Conflict(f"run {run} {state_verb(found.state)}; there is nothing to cancel")
+    return found
 
 
 def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> bool:

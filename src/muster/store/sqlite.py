@@ -33,7 +33,7 @@ from muster.store.records import DatabaseAudit, DatabaseBaselines, DatabaseRevie
 from muster.store.signals import DatabaseSignals
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
-from muster.store.totals import DatabaseTotals
+from muster.store.totals import DatabaseSpending, DatabaseTotals
 from muster.store.writer import WriteGroup, Writer
 
 
@@ -248,6 +248,11 @@ class SqliteStore:
     def totals(self) -> DatabaseTotals:
         """Sums over all of it."""
         return DatabaseTotals(self._reader, self._connect)
+
+    @property
+    def spending(self) -> DatabaseSpending:
+        """What was spent, and by whom."""
+        return DatabaseSpending(self._reader, self._connect)
 
     async def _shut(self) -> None:
         await self._writer.close()

@@ -1,35 +1,70 @@
-"""Totals of the database, for metrics."""
+"""Totals of the database: for metrics, and of the money that was spent."""
 
 import asyncio
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TypeVar
 
 from muster.domain.batch import BatchState
 from muster.domain.money import Microdollars
 from muster.domain.run import CallCounts, RunState, Spent
-from muster.store.base.pool import SlotStanding
-from muster.store.base.totals import RunGroup, RunTotal, SlotGroup, StoreTotals
+from muster.store.base.pool import POOL_LEVEL, SlotStanding
+from muster.store.base.totals import (
+    AgentTotal,
+    LevelTotal,
+    RunGroup,
+    RunTotal,
+    SlotGroup,
+    StoreSpending,
+    StoreTotals,
+)
+from muster.store.codec import run_of, spent_of
+from muster.store.ledger import total
 from muster.store.queries import DatabaseConnection, Row
+
+T = TypeVar("T")
+Connect = Callable[[], DatabaseConnection]
+LANES = ("reserved", "billed", "imputed", "uncertain")
+
+
+async def _read_aside(
+    reader: DatabaseConnection, connect: Connect | None, read: Callable[[DatabaseConnection], T]
+) -> T:
+    """Read in a thread, beside the event loop, where another connection can be opened; it may take a while."""
+    if connect is None:
+        return read(reader)
+
+    def work() -> T:
+        connection = connect()
+        try:
+            return read(connection)
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(work)
 
 
 class DatabaseTotals:
     """What this store holds in all."""
 
-    def __init__(self, reader: DatabaseConnection, connect: Callable[[], DatabaseConnection] | None) -> None:
-        """Take a connection, and what opens another: with it totals are read in a thread, beside the event loop."""
+    def __init__(self, reader: DatabaseConnection, connect: Connect | None) -> None:
         self._reader, self._connect = reader, connect
 
     async def read(self) -> StoreTotals:
-        """Return the totals as they stand; over many thousand runs this takes a while."""
-        if self._connect is None:
-            return read_totals(self._reader)
-        return await asyncio.to_thread(self._read_aside, self._connect)
+        """Return the totals as they stand."""
+        return await _read_aside(self._reader, self._connect, read_totals)
 
-    def _read_aside(self, connect: Callable[[], DatabaseConnection]) -> StoreTotals:
-        connection = connect()
-        try:
-            return read_totals(connection)
-        finally:
-            connection.close()
+
+class DatabaseSpending:
+    """What was spent in this store."""
+
+    def __init__(self, reader: DatabaseConnection, connect: Connect | None) -> None:
+        self._reader, self._connect = reader, connect
+
+    async def since(self, at: float, runs: int) -> StoreSpending:
+        """Return what was spent since the beginning of a day."""
+        return await _read_aside(self._reader, self._connect, lambda database: read_spending(database, at, runs))
 
 
 def read_totals(database: DatabaseConnection) -> StoreTotals:
@@ -43,6 +78,29 @@ def read_totals(database: DatabaseConnection) -> StoreTotals:
     )
 
 
+def read_spending(database: DatabaseConnection, since: float, runs: int) -> StoreSpending:
+    """Read what a database says was spent since a day began."""
+    day = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d")
+    ranges = ((f"day:{day}", "day;"), ("user:", "user;"), ("server:", "server;"), (POOL_LEVEL, f"{POOL_LEVEL} "))
+    levels = [row for low, high in ranges for row in database.rows("select_levels", {"low": low, "high": high})]
+    return StoreSpending(
+        levels=[LevelTotal(row["id"], spent_of(row), row["cap"]) for row in levels],
+        agents=_agents_of(database.rows("total_agents", {"since": since})),
+        runs=[run_of(row) for row in database.rows("dearest_runs", {"since": since, "limit": runs})],
+    )
+
+
+def _agents_of(rows: Iterable[Row]) -> list[AgentTotal]:
+    """Put the lanes of each agent together, the dearest agent first."""
+    lanes: defaultdict[str, dict[str, Microdollars]] = defaultdict(dict)
+    attempts: defaultdict[str, int] = defaultdict(int)
+    for row in rows:
+        lanes[row["agent"]][row["lane"]] = Microdollars(total([int(row["cost"])]))
+        attempts[row["agent"]] += row["number"]
+    found = [AgentTotal(agent, attempts[agent], Spent(**each)) for agent, each in lanes.items()]
+    return sorted(found, key=lambda one: (-one.spent.settled, one.agent))
+
+
 def _group_of(row: Row) -> RunGroup:
     return RunGroup(workload=row["workload"], state=RunState(row["state"]))
 
@@ -53,4 +111,4 @@ def _total_of(row: Row) -> RunTotal:
 
 
 def _spent_of(row: Row) -> Spent:
-    return Spent(**{lane: Microdollars(int(row[lane])) for lane in ("reserved", "billed", "imputed", "uncertain")})
+    return Spent(**{lane: Microdollars(int(row[lane])) for lane in LANES})

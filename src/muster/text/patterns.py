@@ -24,8 +24,12 @@ _GROUP_COUNT = re.compile(r"\)\{(\d*),?(\d*)\}")
 _COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
 
 
+class TooSlow(BadArgument):
+    """What was given would take too long."""
+
+
 def search(pattern: str, text: str, seconds: float = SECONDS) -> tuple[int, int] | None:
-    """Return the place where a pattern is first found; raises BadArgument when it is none or takes too long."""
+    """Return the place where a pattern is first found; raises BadArgument when it is none, TooSlow if it takes long."""
     found = first_match(pattern, text, seconds)
     return None if found is None else found.span()
 
@@ -35,7 +39,7 @@ def first_match(pattern: str, text: str, seconds: float = SECONDS) -> "regex.Mat
     try:
         return compile_pattern(pattern).search(text, timeout=seconds)
     except (TimeoutError, MemoryError) as error:
-        raise BadArgument(
+        raise TooSlow(
             f"the pattern {pattern[:80]!r} takes too long on this answer",
             suggestions=("avoid nested repeats such as (a+)+",),
         ) from error

@@ -1,7 +1,9 @@
-"""The JSON Schema library, bounded: nothing can hang, and it fetches nothing. Slow to load: see json_schema."""
+"""The JSON Schema library, bounded: whatever it is given takes a few seconds of CPU at most, and it fetches nothing.
+
+Slow to load: see json_schema.
+"""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
@@ -11,43 +13,87 @@ from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.validators import Draft202012Validator, extend, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.text.patterns import SECONDS, search
+from muster.text.cpu_limit import CpuAllowance, CpuSpent
+from muster.text.patterns import SECONDS as SEARCH_SECONDS
+from muster.text.patterns import TooSlow, search
 
+CHECK_SECONDS = 2.0  # of CPU, for one schema
 LONGEST = 300  # characters of a message: it may quote the whole answer
 MOST_REFERENCES = 20_000  # that are followed for one value: a short schema can lead to more of them than atoms exist
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _FOLLOWED: ContextVar[Iterator[int]] = ContextVar("references followed for the value at hand")
-_SEARCHED: ContextVar[float] = ContextVar("seconds of all searches for patterns in the value at hand")
+_ALLOWANCE: ContextVar[CpuAllowance] = ContextVar("CPU that the value at hand may use")
+LEAST_SECONDS = 0.001  # of a search: none at all would be no limit
 
 
 @lru_cache(maxsize=64)  # a run asks for the same shape again and again
 def schema_flaw_of(text: bytes) -> str | None:
-    """Return why a JSON text is not a JSON Schema; None when it is one."""
+    """Return why a JSON text is not a JSON Schema that can be used; None when it is one."""
     schema = json.loads(text)
+    named = schema.get("$schema", "") if isinstance(schema, dict) else ""
+    if not isinstance(named, str):
+        return "$schema: must be a string"
     try:
-        validator_for(schema, default=Draft202012Validator).check_schema(schema)
-    except (SchemaError, RecursionError) as error:
-        return str(getattr(error, "message", error))[:LONGEST]
-    return None
+        with CpuAllowance(CHECK_SECONDS).spending():
+            kind = validator_for(schema, default=Draft202012Validator)
+            kind.check_schema(schema)
+            return _missing_target(schema, kind)
+    except CpuSpent:
+        return "it takes too long to check; make it simpler"
+    except SchemaError as error:
+        return error.message[:LONGEST]
+    except Exception as error:  # of a library that was given something strange
+        return f"it cannot be checked: {type(error).__name__}: {error}"[:LONGEST]
 
 
-def flaw_in(value: Json, schema: bytes) -> str | None:
+def flaw_in(value: Json, schema: bytes, seconds: float) -> str | None:
     """Return what in a value does not fit a schema, given as JSON text; None when all of it does.
 
-    Raises BadArgument when the schema cannot be evaluated on it, so that nobody knows.
+    Raises TooSlow when that takes more CPU than the seconds, BadArgument when the schema cannot be evaluated on
+    it for another reason, so that nobody knows.
     """
     _FOLLOWED.set(iter(range(MOST_REFERENCES)))
-    _SEARCHED.set(0.0)
+    allowance = CpuAllowance(seconds)
+    _ALLOWANCE.set(allowance)
     try:
-        error = best_match(_validator(schema).iter_errors(value))
+        with allowance.spending():
+            error = best_match(_validator(schema).iter_errors(value))
+    except CpuSpent:
+        raise TooSlow("the schema takes too long on this answer") from None
+    except BadArgument:
+        raise
     except RecursionError:
         raise BadArgument("the schema refers to itself without end, or the value is nested too deeply") from None
     except Unresolvable as unresolvable:
         raise BadArgument(f"the schema refers to something that is not in it: {unresolvable}") from None
+    except Exception as failed:  # of a library that was given something strange
+        raise BadArgument(f"the schema cannot be evaluated: {type(failed).__name__}: {failed}"[:LONGEST]) from failed
     return None if error is None else f"{error.json_path}: {error.message[:LONGEST]}"
+
+
+def _missing_target(schema: Json, kind: Any) -> str | None:
+    """Return what is wrong with a reference: that the schema does not hold what it leads to."""
+    specification = specification_with(kind.META_SCHEMA["$schema"])
+    whole = specification.create_resource(schema)
+    base = whole.id() or ""
+    registry: Registry[Any] = Registry().with_resource(base, whole).crawl()
+    waiting = [(whole, registry.resolver(base))]
+    while waiting:
+        resource, resolver = waiting.pop()
+        contents = resource.contents if isinstance(resource.contents, dict) else {}
+        for target in (contents[name] for name in REFERENCES if isinstance(contents.get(name), str)):
+            try:
+                found = resolver.lookup(target).contents
+            except Unresolvable:
+                return f"it refers to {target!r}, which is not in it"[:LONGEST]
+            if not isinstance(found, dict | bool):
+                return f"it refers to {target!r}, which is not a schema"[:LONGEST]
+        waiting += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -77,15 +123,8 @@ def _counted(follow: Callable[..., Iterator[Any] | None]) -> Callable[..., Itera
 
 
 def _found(pattern: str, text: str) -> bool:
-    """Return whether a pattern is found; all patterns of a schema share the time that one has elsewhere."""
-    left = SECONDS - _SEARCHED.get()
-    if left <= 0:
-        raise BadArgument("the patterns of the schema take too long on this answer")
-    began = time.monotonic()
-    try:
-        return search(pattern, text, left) is not None
-    finally:
-        _SEARCHED.set(_SEARCHED.get() + time.monotonic() - began)
+    """Return whether a pattern is found; a search is not Python code, so it has what is left as its own limit."""
+    return search(pattern, text, min(max(_ALLOWANCE.get().left, LEAST_SECONDS), SEARCH_SECONDS)) is not None
 
 
 def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> Iterator[Any]:

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 import pytest
 
 from muster.domain.errors import MusterError
 from muster.domain.run import RunState
+from tests import forked
 from tests.git.repository import Repository
 from tests.git.trees import environment, hooks_ran, user_repository, users_state
 from tests.pool.chains.home import chain_home, command, prompt
@@ -156,14 +155,11 @@ async def test_16_chains_of_4_processes_at_work_at_the_same_time_in_one_reposito
         chain = {"name": f"chain-{n}", "agent": "sim/echo", "isolation": "worktree", "steps": steps}
         (tmp_path / f"{n}.yaml").write_text(json.dumps(chain))
     processes = [
-        await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "muster", "chain", "run", "--json"),
+        await forked.start(
+            *("muster", "chain", "run", "--json"),
             *(str(tmp_path / f"{n}.yaml") for n in range(first, first + 4)),
-            cwd=repository.folder,
-            env=environment(),
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
+            folder=repository.folder,
+            environment=environment(),
         )
         for first in range(0, 16, 4)
     ]

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadConfiguration, BadFile, NotFound
-from muster.verify.declaration.declaration import MOST_AGENTS, MOST_BYTES, inspect, read_declaration
+from muster.text.documents.declared import MOST_BYTES
+from muster.verify.declaration.declaration import MOST_AGENTS, inspect, read_declaration
 from muster.verify.declaration.forms import AGENT, TOP
 from muster.verify.verification import Kind, Limits, Shape, Verifier
 from tests.verify.declaration.agents import a_command, a_model, flaws, the_verifier, write, write_agents

@@ -15,10 +15,14 @@ ADMIN = [needs("admin")]
 
 @router.get("", dependencies=ADMIN)
 async def list_batches(
-    muster: Opened, state: Annotated[list[BatchState] | None, Query()] = None, limit: PageLimit = 50
+    muster: Opened,
+    state: Annotated[list[BatchState] | None, Query()] = None,
+    after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
+    limit: PageLimit = 50,
 ) -> dict[str, Any]:
-    """Return the newest batches."""
-    return {"batches": [batch_view(batch) for batch in await muster.batches.list(state or (), limit)]}
+    """Return a page of batches, the newest first."""
+    found = await muster.batches.list(state or (), limit, after=after)
+    return {"batches": [batch_view(one) for one in found], "next": found[-1].id if len(found) == limit else None}
 
 
 @router.get("/stats", dependencies=ADMIN)

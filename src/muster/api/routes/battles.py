@@ -12,6 +12,7 @@ from muster.app import Muster
 from muster.app.battles.battles import BattleSpec
 from muster.app.battles.scales import BattleGoal, PromptVariant
 from muster.app.runs.handle import RunHandle
+from muster.app.serving.battles import requested_battle
 from muster.app.views.battles import (
     battle_status_view,
     decisions_view,
@@ -38,18 +39,15 @@ async def start_battle(starter: Starter, response: Response, body: BattleBody) -
 
 
 def _battle(muster: Muster, body: BattleBody, goal: str | None) -> BattleSpec:
-    """Return the battle that a request asks for; the time limit is at most that of requests."""
-    programs = [str(one["agent"]) for one in body.validators if one.get("agent")]
-    muster.library.require_agents([body.agent, body.counterpart, body.judge, body.confirm_judge, *programs])
-    longest = muster.settings.request_timeout
-    return muster.battles.spec(
+    """Return the battle that a request asks for."""
+    return requested_battle(
+        muster,
         body.agent,
         body.counterpart,
         goal=goal or "",
         judge=body.judge,
         confirm_judge=body.confirm_judge,
         validators=body.validators,
-        models=muster.library.agents,
         system_prompt=body.system_prompt,
         persona=body.persona,
         user_message=body.user_message,
@@ -58,7 +56,7 @@ def _battle(muster: Muster, body: BattleBody, goal: str | None) -> BattleSpec:
         temperature=body.temperature,
         seed=body.seed,
         plateau_turns=body.plateau_turns,
-        timeout_secs=min(body.timeout_secs or longest, longest),
+        timeout_secs=body.timeout_secs,
     )
 
 

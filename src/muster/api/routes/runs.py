@@ -34,6 +34,9 @@ MEDIA = {
     "markdown": "text/markdown; charset=utf-8",
     "html": "text/html; charset=utf-8",
 }
+REPORTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {kind: {"schema": {"type": "string"}} for name, kind in MEDIA.items() if name != "json"}}
+}
 
 
 @router.get("/api/runs", dependencies=READ)
@@ -90,11 +93,11 @@ async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_l
     return call_view(await muster.runs.call(run_id, key))
 
 
-@router.get("/api/runs/{run_id}/report", dependencies=READ)
+@router.get("/api/runs/{run_id}/report", dependencies=READ, responses=REPORTS)
 async def report(
     muster: Opened, run_id: str, format_: Annotated[ReportFormat, Query(alias="format")] = "json"
 ) -> Response:
-    """Return the report of a suite run, a verification or a council."""
+    """Return the report of a suite run, a verification, a council, a battle or a scale test."""
     found = await muster.report(run_id)
     headers = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
     return Response(await found.text(format_), media_type=MEDIA[format_], headers=headers)

@@ -5,21 +5,31 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import ReviewBody, SuiteBody
-from muster.api.dependencies import Audit, Opened, RunReference, Starter, needs
+from muster.api.dependencies import Audit, Opened, PageLimit, RunReference, Starter, needs
 from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.library import LibraryKind
 from muster.app.suites.reviews import ReviewDraft
 from muster.app.suites.suites import SuiteChoice
-from muster.app.suites.values import ComparisonTerms
+from muster.app.suites.values import ComparisonTerms, RowFilter, Status
 from muster.app.views.runs import run_view
 from muster.app.views.service import library_view
-from muster.app.views.suites import baseline_view, comparison_view, review_view, reviews_view
+from muster.app.views.suites import (
+    baseline_view,
+    case_page_view,
+    comparison_view,
+    review_view,
+    reviews_view,
+    suite_summary_view,
+    trend_view,
+    whole_case_view,
+)
 
 router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]
 Share = Annotated[float, Query(gt=0, lt=1)]
+SubjectName = Annotated[str | None, Query(max_length=200)]
 
 
 @router.get("/api/agents", dependencies=READ)
@@ -49,6 +59,42 @@ async def start_suite(starter: Starter, response: Response, body: SuiteBody) -> 
     return run_view(await starter.start(response, "start suite", begin, body))
 
 
+@router.get("/api/suites/trend", dependencies=READ)
+async def suite_trend(muster: Opened, run: RunReference, limit: PageLimit = 30) -> dict[str, Any]:
+    """Return what the newest suite runs of the same name came to, the oldest of them first; which are baselines."""
+    return trend_view(await muster.suites.trend(run, limit))
+
+
+@router.get("/api/suites/{run_id}/summary", dependencies=READ)
+async def suite_summary(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return the figures of a suite run: its report without the cases."""
+    return suite_summary_view(await muster.suites.results.summary(run_id))
+
+
+@router.get("/api/suites/{run_id}/cases", dependencies=READ)
+async def list_cases(
+    muster: Opened,
+    run_id: str,
+    status: Annotated[list[Status] | None, Query(max_length=20)] = None,
+    subject: SubjectName = None,
+    search: Annotated[str, Query(max_length=200, description="Looked for in ids, texts, tags and reasons.")] = "",
+    differing: Annotated[bool, Query(description="Only cases that did not end alike under all subjects.")] = False,
+    after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
+    limit: PageLimit = 100,
+) -> dict[str, Any]:
+    """Return a page of the cases of a suite run, each under each subject, in the order of the suite."""
+    wanted = RowFilter(statuses=frozenset(status or ()), subject=subject, search=search, differing=differing)
+    return case_page_view(await muster.suites.results.cases(run_id, wanted, after=after, limit=limit))
+
+
+@router.get("/api/suites/{run_id}/case", dependencies=READ)
+async def show_case(
+    muster: Opened, run_id: str, case: Annotated[str, Query(max_length=1000)], subject: SubjectName = None
+) -> dict[str, Any]:
+    """Return one case of a suite run with its checks, its judgements and the answer of each epoch."""
+    return whole_case_view(await muster.suites.results.case(run_id, case, subject))
+
+
 @router.get("/api/compare", dependencies=READ)
 async def compare(
     muster: Opened,
@@ -56,7 +102,7 @@ async def compare(
     b: RunReference,
     threshold: Share = 0.05,
     alpha: Share = 0.05,
-    subject: Annotated[str | None, Query(max_length=200)] = None,
+    subject: SubjectName = None,
 ) -> dict[str, Any]:
     """Compare two suite runs or baselines, paired by case and epoch."""
     terms = ComparisonTerms(threshold=threshold, alpha=alpha)

@@ -10,9 +10,10 @@ from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.verify.request import VerifyChoice, VerifyRequest
-from muster.app.verify.values import FileSelection, metrics_json
+from muster.app.verify.values import FileSelection, Severity, metrics_json
 from muster.app.views.errors import why_nothing
 from muster.app.views.runs import run_view
+from muster.app.views.verify import findings_view, verify_status_view
 from muster.domain.errors import BadArgument, Conflict
 
 router = APIRouter(prefix="/api/verify", tags=["verify"], route_class=JsonRoute)
@@ -72,3 +73,23 @@ def chosen_files(muster: Muster, body: VerifyBody) -> FileSelection:
 async def verify_metrics(muster: Opened, since: Annotated[float, Query(ge=0, le=1e11)] = 0.0) -> dict[str, Any]:
     """Return figures over all verifications since a time in seconds since 1970."""
     return metrics_json(await muster.verify.metrics(since))
+
+
+@router.get("/{run_id}/status", dependencies=[needs("read")])
+async def verify_status(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return how a verification stands: its verdict, waves, agents and cost, without the findings."""
+    return verify_status_view(await muster.verify.report(await muster.verify.find(run_id)))
+
+
+@router.get("/{run_id}/findings", dependencies=[needs("read")])
+async def list_findings(
+    muster: Opened,
+    run_id: str,
+    severity: Severity | None = None,
+    rejected: Annotated[bool, Query(description="Those that cannot be, instead of those that count.")] = False,
+    after: Annotated[str | None, Query(max_length=5000, description="`next` of the page before.")] = None,
+    limit: PageLimit = 50,
+) -> dict[str, Any]:
+    """Return a page of findings, the worst files first, each with the lines around it as they were verified."""
+    found = await muster.verify.findings(run_id, severity=severity, rejected=rejected, after=after, limit=limit)
+    return findings_view(found)

@@ -1,5 +1,6 @@
 """Tasks: submitted, reviewed, canceled, retried and given to slots. `Muster.pool.tasks`."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -38,6 +39,7 @@ from muster.pool.tasks import (
 )
 from muster.pool.workload import TaskRejected
 from muster.store.base import POOL_LEVEL
+from muster.text.json_schema import bounded_schema_flaw
 
 MOST_REASON, MOST_TOOL = 10_000, 200  # characters
 
@@ -210,6 +212,7 @@ class Tasks(TaskQueries):
             self._require_no_person(spec.agent or slot.agent or self._settings.pool.agent)
         self._require_agent(spec, fitting)
         self._require_folder(spec.cwd)
+        await _require_schema(spec)
         if (spec.isolation or self._settings.pool.isolation or "none") != "none":
             await project_trees(self._settings).check()
         for name in spec.after:
@@ -284,3 +287,9 @@ class Tasks(TaskQueries):
             return own
         theirs = await self._engine.budgets_of(await self._runs.get(started_by))
         return replace(own, above=tuple(dict.fromkeys((*own.above, *theirs.above))), user=theirs.user)
+
+
+async def _require_schema(spec: TaskSpec) -> None:
+    """Raise BadArgument for a schema that is none or too large, found in a thread, since that may take a while."""
+    if spec.schema is not None and (wrong := await asyncio.to_thread(bounded_schema_flaw, spec.schema)):
+        raise BadArgument(wrong, argument="schema")

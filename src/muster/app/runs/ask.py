@@ -12,6 +12,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
+from muster.app.schemas import JsonSchemas
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, NotFound
@@ -20,7 +21,6 @@ from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
-from muster.text.json_schema import JsonSchemas
 
 WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal

@@ -29,6 +29,7 @@ from muster.app.runs.options import (
     state_of,
 )
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion, questions_of, root_of, send_answer
+from muster.app.schemas import JsonSchemas
 from muster.domain.batch import Batch
 from muster.domain.budget import Balance, Budgets, UserBudget, require_left, require_server_left
 from muster.domain.call import require_key
@@ -52,7 +53,6 @@ from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
 from muster.store.base import RunPage
-from muster.text.json_schema import JsonSchemas
 
 # Raises what would keep a run of a workload from being done with its spec; True: it is to be driven in this process.
 Admission = Callable[[str, Json, RunOptions, bool], None]
@@ -109,13 +109,14 @@ class Runs:
         *,
         workloads: Iterable[str] = (),
         roots: bool = False,
+        name: str | None = None,
         search: str = "",
         after: str | None = None,
         limit: int = 100,
     ) -> Sequence[Run]:
         """Return a page of runs, the newest first; `after` is the id of the last run of the page before.
 
-        `search` is looked for in ids, names, workloads and tags.
+        `name` is a whole name, `search` is looked for in ids, names, workloads and tags.
         """
         require_limit(limit)
         last = None if after is None else await self.get(RunId(after))
@@ -125,6 +126,7 @@ class Runs:
                 workloads=tuple(workloads),
                 owner=self._user.owner,
                 roots=roots,
+                name=name,
                 search=search,
                 before=None if last is None else (last.created_at, last.id),
                 limit=limit,
@@ -224,7 +226,7 @@ class Runs:
         schema = entry.request.get("schema") if entry is not None and isinstance(entry.request, dict) else None
         if entry is None or entry.reply is None or not schema:
             return entry
-        return replace(entry, reply=JsonSchemas().parse(entry.reply, schema))
+        return replace(entry, reply=await JsonSchemas().parse(entry.reply, schema))
 
     async def events(self, run: RunId, after: int = 0, limit: int = PAGE) -> Sequence[Event]:
         """Return the events of a run after a number, at most so many."""

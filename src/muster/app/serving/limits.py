@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from muster.battles.scale_spec import read_scale
+from muster.battles.scale_spec import known_scale
 from muster.domain.errors import BadArgument, LimitReached
 from muster.domain.run import Run
 from muster.engine.clock import Clock
@@ -50,7 +50,7 @@ class QueueCaps:
 def _at_a_time(run: Run) -> int:
     """Return how many battles a scale test plays at the same time; one that cannot be read fails when it is driven."""
     try:
-        spec = read_scale(run.spec)
+        spec = known_scale(run.spec)
     except BadArgument:
         return 1
     return min(spec.concurrency, spec.runs)

@@ -24,7 +24,7 @@ class Starts:
     def __init__(self, muster: Muster) -> None:
         self._muster = muster
         self._rate = StartRate(muster.clock, muster.settings.serve.starts_per_minute)
-        self._recalled = False
+        self._recalled, self._recalling = False, asyncio.Lock()
         self._keys = KeyLocks()
 
     async def start(self, user: User, begin: Callable[[Muster], Awaitable[Run]]) -> RequestedRun:
@@ -47,8 +47,10 @@ class Starts:
     async def _recall(self) -> None:
         """Count what was started before this process, so that a restart gives nobody more."""
         if not self._recalled:
-            self._recalled = True
-            self._rate.recall(await self._muster.runs.starts(WINDOW))
+            async with self._recalling:
+                if not self._recalled:
+                    self._rate.recall(await self._muster.runs.starts(WINDOW))
+                    self._recalled = True
 
 
 def _held_names(user: User) -> Iterable[str]:

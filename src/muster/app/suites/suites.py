@@ -18,7 +18,9 @@ from muster.app.runs.runs import Runs
 from muster.app.suites.council_judge import policy_of, with_policy
 from muster.app.suites.generation import Generated, Generation, conclude_generation
 from muster.app.suites.plan import SuitePlan, SuitePlanner
+from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
+from muster.app.suites.trends import SuiteTrends
 from muster.app.views.errors import generation_error
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
@@ -30,6 +32,7 @@ from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reviews import ReviewedRun, agreement_of
 from muster.suites.spec import COUNCIL, SuiteSpec, read_spec, with_changes
+from muster.suites.trend import SuiteTrend
 from muster.suites.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
@@ -105,6 +108,8 @@ class Suites:
         self._runs, self._agents, self._home = runs, agents, backend.settings.home
         self._has_files = backend.user.local
         self.baselines = Baselines(backend, self.find)
+        self._trends = SuiteTrends(backend, runs)
+        self.results = SuiteResults(backend, self._find_stored)
 
     def plan(
         self, spec: SuiteSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL, *, keep: bool = False
@@ -227,12 +232,7 @@ class Suites:
     async def find(self, reference: str) -> Run:
         """Return a suite run by its reference, or by a file it was exported to; a file is imported once."""
         require_reference(reference)
-        run = await self._find_or_import(reference)
-        if run.workload != WORKLOAD:
-            raise BadArgument(
-                f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
-            )
-        return run
+        return _required_suite(await self._find_or_import(reference))
 
     async def _find_or_import(self, reference: str) -> Run:
         path = file_of(reference) if self._has_files else None
@@ -285,6 +285,10 @@ class Suites:
         async with AsyncExitStack() as files:
             sides = SideFinder(self._store, self._runs, files, on_note, has_files=self._has_files)
             return await compare_runs(await sides.find(a, subject), await sides.find(b, subject), terms)
+
+    async def trend(self, reference: str, limit: int = 30) -> SuiteTrend:
+        """Return what the newest suite runs of the same name as a run came to, the oldest of them first."""
+        return await self._trends.of(_required_suite(await self._find_stored(reference)), limit)
 
     async def review(self, reference: str, draft: ReviewDraft) -> AddedReview:
         """Add what a person thinks of one verdict of a suite run."""
@@ -396,6 +400,15 @@ def _one_of(subject: str | None, named: str) -> str:
     if subject is not None and subject != named:
         raise BadArgument(f"the subject is {subject!r}, but the reference names {named!r}; give only one of them")
     return named
+
+
+def _required_suite(run: Run) -> Run:
+    """Return a suite run; raises BadArgument for a run of something else."""
+    if run.workload != WORKLOAD:
+        raise BadArgument(
+            f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
+        )
+    return run
 
 
 def file_of(reference: str) -> Path | None:

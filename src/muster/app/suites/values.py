@@ -7,10 +7,13 @@ from muster.suites.compare.values import Change, Comparison, ComparisonVerdict
 from muster.suites.format.suite import NOTHING
 from muster.suites.reports.figures import Figures, figures, score_of, steadiness
 from muster.suites.reports.json_report import report_json
-from muster.suites.reports.rows import ORDER, WORDS
+from muster.suites.reports.paging import CasePage, RowFilter
+from muster.suites.reports.rows import ORDER, WORDS, CaseRow, reasons
 from muster.suites.reports.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.statistics import SubjectStats
+from muster.suites.trend import SuiteTrend, TrendPoint
 from muster.suites.verdict import Status
 
 __all__ = [
@@ -21,24 +24,31 @@ __all__ = [
     "WORDS",
     "Agreement",
     "CaseLine",
+    "CasePage",
+    "CaseRow",
     "Change",
     "Comparison",
     "ComparisonTerms",
     "ComparisonVerdict",
     "Figures",
     "ReviewedRun",
+    "RowFilter",
     "RunComparison",
     "Status",
     "SubjectComparison",
     "SubjectLine",
+    "SubjectStats",
     "SuiteReport",
     "SuiteSpec",
+    "SuiteTrend",
+    "TrendPoint",
     "between",
     "comparison_json",
     "comparison_markdown",
     "figures",
     "limits",
     "read_spec",
+    "reasons",
     "report_json",
     "score_of",
     "steadiness",

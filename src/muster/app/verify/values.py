@@ -3,6 +3,7 @@
 from muster.verify.files import FileSelection
 from muster.verify.findings.finding import Finding, Merged, Severity
 from muster.verify.journal import AgentReport, Ending
+from muster.verify.reports.located import FindingPage
 from muster.verify.reports.markdown import spoken
 from muster.verify.reports.metrics import VerifyMetrics, metrics_json
 from muster.verify.reports.summary import Absent, VerifyReport
@@ -14,6 +15,7 @@ __all__ = [
     "Ending",
     "FileSelection",
     "Finding",
+    "FindingPage",
     "LeftOut",
     "Merged",
     "Severity",

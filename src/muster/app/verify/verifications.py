@@ -35,7 +35,9 @@ from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
 from muster.verify.files import Bounds, FileSelection, select
+from muster.verify.findings.finding import Severity
 from muster.verify.journal import WORKLOAD
+from muster.verify.reports.located import FindingPage, page_of_findings, with_code
 from muster.verify.reports.log import append_log, log_lines
 from muster.verify.reports.markdown import wave_file_name, write_wave
 from muster.verify.reports.metrics import VerifyMetrics, verify_metrics
@@ -163,6 +165,21 @@ class Verifications:
     async def report(self, run: Run) -> VerifyReport:
         """Return the summary of a verification."""
         return await summarize(await open_waves_run(self._store, run))
+
+    async def findings(
+        self,
+        reference: str,
+        *,
+        severity: Severity | None = None,
+        rejected: bool = False,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> FindingPage:
+        """Return a page of what a verification found, the worst files first, with the code as it was verified."""
+        waves = await open_waves_run(self._store, await self.find(reference))
+        report = await summarize(waves)
+        page = page_of_findings(report, severity=severity, rejected=rejected, after=after, limit=limit)
+        return await with_code(waves, page)
 
     async def conclude(self, run: Run, repair: Repair | None = None) -> ConcludedVerification:
         """Sum up a verification, write its reports and log, and remove what was staged for one that is over.

@@ -38,7 +38,7 @@ def task_view(task: Task) -> dict[str, Any]:
         "elapsed_ms": elapsed,
         "model": None if reply is None else reply.model,
         "session_id": None if trace is None else trace.session,
-        "error": dict(error) or None,
+        "error": {name: value for name, value in error.items() if name != "traceback"} or None,
         "reason": task.refusal or None,
         "setup": task.setup or None,
         "permission": None if task.permission is None else permission_view(task.permission),

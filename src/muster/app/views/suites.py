@@ -8,6 +8,7 @@ from muster.app.costs import Load
 from muster.app.reports import AnyReport
 from muster.app.suites.generation import Generated
 from muster.app.suites.plan import SuitePlan
+from muster.app.suites.results import SuiteSummary, WholeCase
 from muster.app.suites.reviews import NamedRun
 from muster.app.views.runs import moment
 from muster.domain.money import to_usd
@@ -16,8 +17,14 @@ from muster.domain.run import Run
 from muster.suites.compare.report import comparison_json, comparison_markdown
 from muster.suites.compare.runs import RunComparison
 from muster.suites.format.suite import Examination
+from muster.suites.reports.json_report import report_json, result_json, row_json, subject_json
+from muster.suites.reports.paging import CasePage
+from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS
 from muster.suites.reviews import Agreement, ReviewedRun
+from muster.suites.statistics import SubjectStats
+from muster.suites.trend import SuiteTrend, TrendPoint
 from muster.text.documents.tree import Flaw
+from muster.text.redaction import Redactor
 
 
 def load_view(load: Load) -> dict[str, Any]:
@@ -110,6 +117,38 @@ def _agreement_view(one: Agreement) -> dict[str, Any]:
     return {"reviews": one.n, "raw": one.raw, "kappa": one.kappa}
 
 
+def suite_summary_view(found: SuiteSummary) -> dict[str, Any]:
+    """Return the figures of a suite run as JSON: its report without cases, with counts of scores and times for charts.
+
+    Scores are counted in equal steps from 0 to 1, times in equal steps of their logarithm over `seconds_axis`.
+    """
+    subjects = [
+        subject_json(line)
+        | {"agent": one.agent or None, "prompt": one.prompt or None}
+        | {"score_bins": list(line.score_bins), "second_bins": list(line.second_bins)}
+        for line, one in zip(found.report.subjects, found.subjects, strict=True)
+    ]
+    told = report_json(found.report) | {"subjects": subjects, "seconds_axis": [LEAST_SECONDS, MOST_SECONDS]}
+    return _redacted(told)
+
+
+def case_page_view(found: CasePage) -> dict[str, Any]:
+    """Return a page of the cases of a suite run as JSON."""
+    return _redacted({"cases": [row_json(row) for row in found.rows], "next": found.next})
+
+
+def whole_case_view(found: WholeCase) -> dict[str, Any]:
+    """Return one case of a suite run with all its epochs as JSON."""
+    epochs = [result_json(result) | {"answer": found.answers[result.epoch]} for result in found.row.results]
+    return _redacted(row_json(found.row) | {"run": found.run.id, "epochs": epochs})
+
+
+def _redacted(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told without secrets that can be told by their look, as reports are."""
+    found: dict[str, Any] = Redactor().json(told)
+    return found
+
+
 def generated_view(found: Generated) -> dict[str, Any]:
     """Return generated cases as JSON."""
     run, result = found.run, found.run.result
@@ -149,4 +188,36 @@ def examination_view(file: str, found: Examination) -> dict[str, Any]:
         "cases": found.cases,
         "flaws": [flaw_view(flaw) for flaw in found.flaws],
         "warnings": [flaw_view(flaw) for flaw in found.doubts],
+    }
+
+
+def trend_view(found: SuiteTrend) -> dict[str, Any]:
+    """Return what the runs of one name came to as JSON, the oldest first."""
+    return {"name": found.name, "runs": [_trend_point_view(one) for one in found.points]}
+
+
+def _trend_point_view(one: TrendPoint) -> dict[str, Any]:
+    run = one.run
+    return {
+        "id": run.id,
+        "state": str(run.state),
+        "created_at": moment(run.created_at),
+        "spent_usd": to_usd(run.spent.billed),
+        "imputed_usd": to_usd(run.spent.imputed),
+        "uncertain_usd": to_usd(run.spent.uncertain),
+        "baselines": list(one.baselines),
+        "subjects": [_trend_subject_view(stats) for stats in one.subjects],
+    }
+
+
+def _trend_subject_view(stats: SubjectStats) -> dict[str, Any]:
+    interval = stats.pass_interval
+    return {
+        "subject": stats.subject,
+        "cases_run": stats.run,
+        "pass_rate": stats.pass_rate,
+        "pass_interval": None if interval is None else [interval.low, interval.high],
+        "mean_score": stats.mean_score,
+        "cost_usd": to_usd(stats.cost),
+        "judge_cost_usd": to_usd(stats.judge_cost),
     }

@@ -1,12 +1,17 @@
-"""Plans and files of verifications as JSON."""
+"""Plans, files and findings of verifications as JSON."""
 
 import json
 from typing import Any
 
+import msgspec
+
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared, Repair
+from muster.app.verify.values import FindingPage, VerifyReport
 from muster.app.views.suites import load_view
 from muster.domain.money import to_usd
+from muster.verify.reports.json_report import agent_json, finding_json, report_json, share_json, wave_json
+from muster.verify.reports.located import LocatedFinding
 from muster.verify.verification import LeftOut
 
 
@@ -83,3 +88,30 @@ def _work_view(work: AgentWork) -> dict[str, Any]:
 def nothing_view(why: str, prepared: Prepared) -> dict[str, Any]:
     """Return why there was nothing to verify as JSON."""
     return {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
+
+
+def verify_status_view(report: VerifyReport) -> dict[str, Any]:
+    """Return how a verification stands as JSON: everything but its findings."""
+    waves = [
+        wave_json(wave)
+        | {
+            "batches": [share_json(one) for one in report.batches.get(wave.wave, ())],
+            "agents": [agent_json(agent) for agent in wave.agents],
+        }
+        for wave in report.waves
+    ]
+    return report_json(report) | {"waves": waves}
+
+
+def findings_view(page: FindingPage) -> dict[str, Any]:
+    """Return a page of findings with their code as JSON."""
+    return {"findings": [_located_view(one) for one in page.findings], "total": page.total, "next": page.next}
+
+
+def _located_view(one: LocatedFinding) -> dict[str, Any]:
+    return finding_json(one.finding) | {
+        "by": list(one.by),
+        "origins": msgspec.to_builtins(one.origins),
+        "rejected": one.rejected or None,
+        "code": None if one.code is None else {"first": one.code.first, "lines": list(one.code.lines)},
+    }

@@ -130,6 +130,7 @@ def scale_json(report: ScaleReport) -> dict[str, Any]:
         ],
         "battles": [_battle(one) for one in report.battles],
         "samples": [battle_json(one) for one in report.samples],
+        "originalPrompt": None if revision is None else report.spec.subjects[0][1].text,
         "revisedPrompt": None if revision is None or not revision.prompt else revision.prompt,
         "rationale": _rationale(report),
         "revised": [_battle(one) for one in report.revised],

@@ -15,7 +15,7 @@ from muster.app.views.battles import (
     scale_status_view,
 )
 from muster.cli.battles.options import BattleArguments, BattleChoice, BattleTerms, ScaleArguments, ScaleChoice
-from muster.cli.battles.order import BattleEndings, ScaleEndings
+from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.battles.table import decision_line, message_line
 from muster.cli.line import Argument, Option
 from muster.cli.options import refuse_useless
@@ -54,7 +54,7 @@ def battle(common: CommonOptions, arguments: BattleArguments) -> int:
         options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
         handle = await muster.battles.start(spec, options, detach=sending.detach)
         note(common, f"started run {handle.id}; cancel it with: muster runs cancel {handle.id}")
-        return await drive_and_conclude(muster, handle, BattleEndings(), wanted, common)
+        return await drive_and_conclude(muster, handle, BATTLES, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 
@@ -71,7 +71,7 @@ def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
         options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
         handle = await muster.battles.scales.start(spec, options, detach=sending.detach)
         note(common, f"started run {handle.id}: {spec.runs} battles, {spec.concurrency} at a time")
-        return await drive_and_conclude(muster, handle, ScaleEndings(), wanted, common)
+        return await drive_and_conclude(muster, handle, SCALES, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 

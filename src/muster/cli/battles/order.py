@@ -7,9 +7,8 @@ from dataclasses import replace
 from muster.app import Muster
 from muster.app.views.battles import battle_view, scale_view, told_by
 from muster.cli.battles.table import INDENT, decision_line, message_line, tell_battle, tell_scale
-from muster.cli.drive import FreshEvents, ProgressSource
-from muster.cli.outcome import RunOutcome, WantedReport, write_wanted
-from muster.cli.terminal.output import CommonOptions
+from muster.cli.drive import FreshEvents
+from muster.cli.outcome import ReportedEnding
 from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.domain.batch import Batch
 from muster.domain.call import Role
@@ -17,52 +16,6 @@ from muster.domain.run import Run
 
 LINES = 8  # of a conversation that are shown while it goes on
 LONGEST_LINE = 160  # characters
-
-
-class BattleEndings:
-    """Ends battles."""
-
-    def progress_source(self, muster: Muster) -> ProgressSource:
-        """Look at a run while it is driven."""
-        return BattleProgress(muster)
-
-    async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
-    ) -> RunOutcome:
-        """Write the reports that are wanted, and sum a battle up."""
-        found = await muster.battles.report(run)
-        await write_wanted(found, wanted, common)
-        report = found.summary
-        return RunOutcome(
-            ok=report.ok,
-            verdict=report.verdict,
-            data=battle_view(report),
-            closer=f"muster battle messages {run.id}",
-            tell=lambda console: tell_battle(console, report),
-        )
-
-
-class ScaleEndings:
-    """Ends scale tests."""
-
-    def progress_source(self, muster: Muster) -> ProgressSource:
-        """Look at a run while it is driven."""
-        return ScaleProgress(muster)
-
-    async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
-    ) -> RunOutcome:
-        """Write the reports that are wanted, and sum a scale test up."""
-        found = await muster.battles.scales.report(run)
-        await write_wanted(found, wanted, common)
-        report = found.summary
-        return RunOutcome(
-            ok=report.ok,
-            verdict=report.verdict,
-            data=scale_view(report),
-            closer=f"muster report {run.id}",
-            tell=lambda console: tell_scale(console, report),
-        )
 
 
 class BattleProgress:
@@ -120,3 +73,19 @@ class ScaleProgress:
             total=total,
             unit="battles",
         )
+
+
+BATTLES = ReportedEnding(
+    progress=BattleProgress,
+    report=lambda muster, run: muster.battles.report(run),
+    view=battle_view,
+    tell=tell_battle,
+    closer="muster battle messages",
+)
+SCALES = ReportedEnding(
+    progress=ScaleProgress,
+    report=lambda muster, run: muster.battles.scales.report(run),
+    view=scale_view,
+    tell=tell_scale,
+    closer="muster report",
+)

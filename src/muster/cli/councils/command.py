@@ -10,7 +10,7 @@ from muster.app.runs.options import require_name
 from muster.app.views.councils import council_view, signal_view
 from muster.app.views.runs import details_view
 from muster.cli.councils.options import CouncilArguments, CouncilChoice
-from muster.cli.councils.order import CouncilEnding
+from muster.cli.councils.order import COUNCILS
 from muster.cli.councils.table import tell_trace
 from muster.cli.line import Argument
 from muster.cli.options import RunArgument, refuse_useless
@@ -52,7 +52,7 @@ def council(common: CommonOptions, arguments: CouncilArguments) -> int:
         note(
             common, f"started run {handle.id}; tell its members something with: muster council inject {handle.id} TEXT"
         )
-        return await drive_and_conclude(muster, handle, CouncilEnding(), wanted, common)
+        return await drive_and_conclude(muster, handle, COUNCILS, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 

@@ -6,37 +6,13 @@ from typing import Any
 from muster.app import Muster
 from muster.app.views.councils import council_view
 from muster.cli.councils.table import support_lines, tell_council
-from muster.cli.drive import FreshEvents, ProgressSource
-from muster.cli.outcome import RunOutcome, WantedReport, write_wanted
-from muster.cli.terminal.output import CommonOptions
+from muster.cli.drive import FreshEvents
+from muster.cli.outcome import ReportedEnding
 from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.domain.batch import Batch
 from muster.domain.run import Run
 
 MOST_NAMED = 6  # members that are named at once
-
-
-class CouncilEnding:
-    """Ends councils."""
-
-    def progress_source(self, muster: Muster) -> ProgressSource:
-        """Look at a run while it is driven."""
-        return CouncilProgress(muster)
-
-    async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
-    ) -> RunOutcome:
-        """Write the reports that are wanted, and sum a council up."""
-        found = await muster.councils.report(run)
-        await write_wanted(found, wanted, common)
-        report = found.summary
-        return RunOutcome(
-            ok=report.ok,
-            verdict=report.verdict,
-            data=council_view(report),
-            closer=f"muster trace {run.id}",
-            tell=lambda console: tell_council(console, report),
-        )
 
 
 class CouncilProgress:
@@ -99,3 +75,12 @@ class CouncilProgress:
 def _named(agents: Collection[str]) -> str:
     first, more = sorted(agents)[:MOST_NAMED], len(agents) - MOST_NAMED
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+COUNCILS = ReportedEnding(
+    progress=CouncilProgress,
+    report=lambda muster, run: muster.councils.report(run),
+    view=council_view,
+    tell=tell_council,
+    closer="muster trace",
+)

@@ -5,7 +5,7 @@ from asyncio.subprocess import Process
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.panel import Panel
 from rich.table import Table
@@ -15,8 +15,10 @@ from muster.app.runs.runs import require_completed
 from muster.cli.demo import work
 from muster.cli.demo.environment import DemoEnvironment, DemoFailed, set_up
 from muster.cli.demo.examination import DemoSuite, examine
+from muster.cli.line import Option
+from muster.cli.serve import serve_until_stopped
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import CommonOptions, answer, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
 from muster.cli.terminal.progress import Display, MutedDisplay, display, run_progress
 from muster.domain.canonical import digest
 from muster.domain.entry import Entry, EntryKind
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def demo(common: CommonOptions) -> int:
+def demo(
+    common: CommonOptions,
+    serve: Annotated[
+        bool, Option("--serve", help="Afterwards serve the page on the store of the suite, until it is stopped.")
+    ] = False,
+) -> int:
     """Run a demonstration without a key: a crash, a resume, and a suite."""
     outcome, found = asyncio.run(_perform(common))
     data = outcome.json() | {"suite": found.json()}
@@ -36,7 +43,19 @@ def demo(common: CommonOptions) -> int:
         told = {"code": "demo", "message": f"the proof does not hold: {flaw}", "suggestions": []}
         return fail_with(common, told, 1, data)
     answer(common, data, lambda console: _tell(console, outcome, found))
+    if serve:
+        asyncio.run(_serve(common, found))
     return 0
+
+
+async def _serve(common: CommonOptions, found: DemoSuite) -> None:
+    """Serve the store that the suite left, on a free port."""
+
+    def tell(url: str) -> None:
+        note(common, f"the page is at {url}/#/runs/{found.report.run.id}")
+
+    async with open_muster(settings=found.settings) as muster:
+        await serve_until_stopped(muster, common, "127.0.0.1", 0, tell)
 
 
 async def _perform(common: CommonOptions) -> "tuple[DemoOutcome, DemoSuite]":

@@ -15,7 +15,7 @@ from muster.app.suites.values import CaseLine, Status, SuiteReport
 from muster.cli.suites.order import SuiteProgress
 from muster.cli.terminal.progress import Display, ProgressState, shown
 from muster.domain.run import Run
-from muster.settings import load_settings
+from muster.settings import Settings, load_settings
 
 SUITE = "suite"  # beside this file
 AGENTS = ("careful", "hasty")
@@ -35,6 +35,11 @@ class DemoSuite:
     def file(self) -> Path:
         """The report as a page."""
         return self.folder / REPORT
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of its folder and store."""
+        return _settings(self.folder)
 
     @property
     def passed(self) -> Mapping[str, int]:
@@ -80,8 +85,7 @@ async def examine(display: Display) -> DemoSuite:
 async def _examine(folder: Path, display: Display) -> DemoSuite:
     with as_file(files("muster.cli.demo") / SUITE) as packed:
         shutil.copytree(packed, folder, dirs_exist_ok=True)
-    settings = load_settings(folder / HOME, folder=folder, environment={})
-    async with open_muster(settings=settings) as muster:
+    async with open_muster(settings=_settings(folder)) as muster:
         with display:
             display.tell("A suite of six cases for two scripted agents, and a scripted judge.")
             report = await muster.report_of(await _run(muster, folder, display))
@@ -93,7 +97,7 @@ async def _examine(folder: Path, display: Display) -> DemoSuite:
 
 async def _run(muster: Muster, folder: Path, display: Display) -> Run:
     spec = {"path": [str(folder)], "agents": list(AGENTS), "judge": JUDGE}
-    handle = await muster.start("suite", spec)
+    handle = await muster.start("suite", spec, name="help-desk")
     progress_source = SuiteProgress(muster)
 
     async def look() -> ProgressState:
@@ -102,6 +106,10 @@ async def _run(muster: Muster, folder: Path, display: Display) -> Run:
     run = await shown(handle.wait(), look, display)
     display.show(await progress_source.look(run, 0), last=True)
     return require_completed(run)
+
+
+def _settings(folder: Path) -> Settings:
+    return load_settings(folder / HOME, folder=folder, environment={})
 
 
 def _nearby(lines: Sequence[CaseLine]) -> tuple[CaseLine, ...]:

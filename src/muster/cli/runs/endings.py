@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from muster.app import Muster
 from muster.app.runs.runs import require_completed
-from muster.cli.battles.order import BattleEndings, ScaleEndings
+from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.chains.order import ChainEnding
-from muster.cli.councils.order import CouncilEnding
+from muster.cli.councils.order import COUNCILS
 from muster.cli.outcome import RunEnding
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
@@ -14,10 +14,10 @@ from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.run import Run
 
 ENDINGS: Mapping[str, RunEnding] = {
-    "battle": BattleEndings(),
+    "battle": BATTLES,
     "chain": ChainEnding(),
-    "deliberation": CouncilEnding(),
-    "scale": ScaleEndings(),
+    "deliberation": COUNCILS,
+    "scale": SCALES,
     "suite": SuiteEnding(),
     "waves": VerifyEnding(),
 }

@@ -28,9 +28,9 @@ from muster.app.views.errors import (
     rescoring_words,
 )
 from muster.app.views.evidence import exported_view, keys_view, rescoring_view, verification_view
-from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
+from muster.cli.suites.options import SuiteRunReference
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
 from muster.text.words import one_line
 
@@ -63,14 +63,7 @@ def keygen(
 
 def export(
     common: CommonOptions,
-    run: Annotated[
-        str,
-        Argument(
-            metavar="RUN",
-            complete=run_names,
-            help="Its id, the beginning of the id, its name, or `last`: the last suite run.",
-        ),
-    ],
+    run: SuiteRunReference,
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive to write, a tar file.")],
     key: Annotated[
         Path | None,

@@ -1,9 +1,10 @@
-"""The options of `muster run` and `muster plan`, quick to load: their helps are written from here."""
+"""The options of commands for suites, quick to load: their helps are written from here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from muster.cli.completers import run_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
 from muster.cli.options import (
@@ -20,6 +21,14 @@ from muster.cli.options import (
 from muster.domain.run import Mode
 
 CASES, JUDGING = "Cases", "Judging"  # headings
+SuiteRunReference = Annotated[
+    str,
+    Argument(
+        metavar="RUN",
+        complete=run_names,
+        help="Its id, the beginning of the id, its name, or `last`: the last suite run.",
+    ),
+]
 EVALUATORS = ("rules", "golden", "process", "judge", "all")
 
 

@@ -13,9 +13,9 @@ from muster.app.suites.reviews import ReviewDraft
 from muster.app.suites.suites import AddedReview
 from muster.app.suites.values import WORDS, Agreement, ReviewedRun
 from muster.app.views.suites import review_view, reviews_view
-from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
+from muster.cli.suites.options import SuiteRunReference
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
@@ -26,14 +26,7 @@ COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}
 
 def review(
     common: CommonOptions,
-    run: Annotated[
-        str,
-        Argument(
-            metavar="RUN",
-            complete=run_names,
-            help="Its id, the beginning of the id, its name, or `last`: the last suite run.",
-        ),
-    ],
+    run: SuiteRunReference,
     case: Annotated[
         str | None, Argument(metavar="CASE", help="The id of a case; without it, reviews are listed.")
     ] = None,

@@ -27,6 +27,7 @@ def council_json(report: CouncilReport) -> dict[str, Any]:
         "question": report.spec.question,
         "members": [_plain(member) for member in report.spec.members],
         "moderator": None if report.spec.moderator is None else _plain(report.spec.moderator),
+        "max_rounds": report.spec.rounds,
         "verdict": report.verdict,
         "winner": None
         if winner is None

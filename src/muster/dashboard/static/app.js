@@ -4,12 +4,17 @@ import { access, enterToken, forgetToken, hasToken, streams } from "./http.js";
 import { Later } from "./parts.js";
 import { RunsView } from "./runs.js";
 
-const PLACES = [["runs", "Runs"], ["tasks", "Tasks"], ["compare", "Compare"], ["start", "Start"]];
+const ICON = new URL("./icon.svg", import.meta.url).pathname;
+const PLACES = [["runs", "Runs"], ["tasks", "Tasks"], ["pool", "Pool"], ["batches", "Batches"], ["trend", "Trend"], ["compare", "Compare"], ["money", "Money"], ["start", "Start"]];
 
 // A view is loaded when it is first opened; the list of runs, with which one begins, is there from the start.
 const VIEWS = {
   runs: { one: () => import("./run.js").then((module) => module.RunView) },
   tasks: { all: () => import("./tasks.js").then((module) => module.TasksView), one: () => import("./task.js").then((module) => module.TaskView) },
+  pool: { all: () => import("./pool.js").then((module) => module.PoolView) },
+  batches: { all: () => import("./batches.js").then((module) => module.BatchesView), one: () => import("./batches.js").then((module) => module.BatchView) },
+  money: { all: () => import("./money.js").then((module) => module.MoneyView) },
+  trend: { all: () => import("./trend.js").then((module) => module.TrendView) },
   compare: { all: () => import("./compare.js").then((module) => module.CompareView) },
   start: { all: () => import("./start.js").then((module) => module.StartView), one: () => import("./start.js").then((module) => module.StartView) },
 };
@@ -45,7 +50,7 @@ function Page() {
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
     <header class="top">
-      <a class="brand" href="#/runs"><img src="/page/icon.svg" alt="" width="26" height="26" />Muster</a>
+      <a class="brand" href="#/runs"><img src=${ICON} alt="" width="26" height="26" />Muster</a>
       <nav aria-label="Main">
         ${PLACES.map(([name, text]) => html`<a key=${name} href=${`#/${name}`} aria-current=${route.place === name ? "page" : undefined}>${text}</a>`)}
       </nav>

@@ -2,7 +2,7 @@
 import { html, useChange, useRef, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { duration, LIVE, percent, shortMoney, word } from "./format.js";
-import { Badge, Facts, Failure, Loading } from "./parts.js";
+import { Badge, Facts, Failure, Loading, sentence, Verdict } from "./parts.js";
 import { Message } from "./calls.js";
 
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
@@ -61,9 +61,8 @@ function Outcome({ battle, run, talk, going }) {
   const turns = talk.messages.filter((one) => one.role === "assistant").length;
   const kind = going ? "pending" : battle.endedReason === "goal" ? "ok" : battle.endedReason === "limit" && !battle.goal ? "ok" : "";
   const cost = talk.messages.reduce((sum, one) => sum + one.costUsd, 0) + talk.decisions.reduce((sum, one) => sum + one.costUsd, 0);
-  return html`<section class=${`card verdict ${kind}`} aria-label="Outcome">
-    <span class="word">${going ? word(run.state) : battle.endedReason ?? run.state}</span>
-    <p>${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : `${battle.verdict.charAt(0).toUpperCase()}${battle.verdict.slice(1)}.`}</p>
+  return html`<${Verdict} label="Outcome" kind=${kind} name=${going ? word(run.state) : battle.endedReason ?? run.state}
+      text=${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : sentence(battle.verdict)}>
     ${going && html`<progress max=${battle.messageLimit} value=${turns} aria-label="Turns played">${turns}</progress>`}
     <${Facts} items=${[
       ["Goal", battle.goal ?? "none; it is played to its limit"],
@@ -73,7 +72,7 @@ function Outcome({ battle, run, talk, going }) {
       ["Turns", `${turns} of ${battle.messageLimit}`],
       ["Cost", shortMoney(going ? cost : battle.costUsd)],
     ]} />
-  </section>`;
+  <//>`;
 }
 
 function Turn({ message, turn, decisions, battle }) {

@@ -1,4 +1,5 @@
 // The calls of a run, however many, and one of them in full: what was asked, what was answered, in which attempts.
+import { callsOf } from "./early.js";
 import { html, useEffect, useNarrow, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { clock, duration, elapsed, LIVE, money, number } from "./format.js";
@@ -10,7 +11,7 @@ const COLUMNS = [["Call", "name"], ["State", "state"], ["Agent", "agent"], ["Att
 export const isOpen = (call) => call.state === "open";
 
 export function CallsTab({ run, live }) {
-  const pages = usePages((after) => `/api/runs/${run.id}/calls?limit=200${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
+  const pages = usePages((after) => `${callsOf(run.id)}${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
   const [chosen, open] = useState(null);
   const narrow = useNarrow();
   useEffect(() => {

@@ -2,18 +2,23 @@
 import { html, useState } from "./html.js";
 import { post, useGet } from "./http.js";
 import { duration, money, percent, score, word } from "./format.js";
-import { Action, Badge, Choice, Facts, Failure, Panel, Tags } from "./parts.js";
+import { Action, Badge, Choice, Facts, Failure, Loading, Panel, Tags } from "./parts.js";
 import { Conversation } from "./calls.js";
 import { ModelText } from "./text.js";
 
+/** `row` is the case as lists have it; its epochs are asked for when it is opened. */
 export function CasePanel({ run, row, reviews, onReview, onClose }) {
+  const { data, error } = useGet(`/api/suites/${run}/case?${new URLSearchParams({ case: row.case, subject: row.subject })}`);
   const [number, choose] = useState(0);
-  const epoch = row.epochs[Math.min(number, row.epochs.length - 1)];
+  const epochs = data?.epochs ?? [];
+  const epoch = epochs[Math.min(number, epochs.length - 1)];
   return html`<${Panel} title=${row.case} onClose=${onClose} head=${html`<p class="under"><${Badge} state=${row.status} /> <span class="soft">${row.subject}</span> <${Tags} names=${row.tags} /></p>`}>
     ${row.description && html`<p>${row.description}</p>`}
-    ${row.epochs.length > 1 && html`<${Choice} label="Epoch" value=${String(number)} onChange=${(value) => choose(Number(value))}
-      options=${row.epochs.map((one, place) => [String(place), `epoch ${one.epoch}: ${word(one.status)}`])} />`}
-    ${!epoch && html`<p class="soft">The run has not come to this case yet.</p>`}
+    ${error && html`<${Failure} error=${error} />`}
+    ${!data && !error && html`<${Loading} what="the case" />`}
+    ${epochs.length > 1 && html`<${Choice} label="Epoch" value=${String(number)} onChange=${(value) => choose(Number(value))}
+      options=${epochs.map((one, place) => [String(place), `epoch ${one.epoch}: ${word(one.status)}`])} />`}
+    ${data && !epoch && html`<p class="soft">The run has not come to this case yet.</p>`}
     ${epoch && html`<${Epoch} key=${epoch.epoch} run=${run} row=${row} epoch=${epoch} />
       <${Review} key=${`review-${epoch.epoch}`} run=${run} row=${row} epoch=${epoch} onReview=${onReview}
         review=${reviews.find((one) => one.case === row.case && one.subject === row.subject && one.epoch === epoch.epoch)} />

@@ -1,4 +1,4 @@
-// Drawings of a suite's figures; each says in words what it shows.
+// Drawings of figures; each says in words what it shows.
 import { html } from "./html.js";
 import { count, duration, number, percent, shortMoney, STATUS_ORDER, word } from "./format.js";
 
@@ -16,8 +16,7 @@ export function IntervalLine({ share, interval, label }) {
 }
 
 export function Charts({ report }) {
-  const { subjects, cases } = report;
-  const of = (subject) => cases.filter((one) => one.subject === subject.subject);
+  const { subjects } = report;
   const several = subjects.length > 1;
   const shown = subjects.slice(0, 8);
   const rest = subjects.length - shown.length;
@@ -25,30 +24,25 @@ export function Charts({ report }) {
     ${shown.map((subject) => html`<div key=${subject.subject}>${draw(subject)}</div>`)}
     ${rest > 0 && html`<p class="soft small">… and ${count(rest, "more subject")}</p>`}${note}</div>`;
   const costliest = Math.max(...subjects.map((one) => one.cost_usd + one.judge_cost_usd), 1e-9);
-  const times = cases.map((one) => one.seconds).filter((one) => one !== null && one > 0);
-  const [least, most] = times.length ? [Math.min(...times), Math.max(...times, Math.min(...times) * 2)] : [1, 10];
+  const [from, to, edge] = timesOf(report);
   const head = (subject, words) => html`<div class="bar-name"><span>${several ? subject.subject : ""}</span><span class="soft">${words}</span></div>`;
   return html`<div class="charts">
     ${chart("How cases ended", (one) => html`${head(one, count(one.cases_run, "case"))}<${StatusBar} counts=${one.counts} name=${one.subject} />`, html`<${Legend} counts=${report.counts} />`)}
     ${chart("Scores", (one) => html`${head(one, one.mean_score === null ? "" : `mean ${one.mean_score.toFixed(2)}`)}<${Bars} name=${`${one.subject}: scores`}
-      bins=${binned(of(one).map((row) => row.score), (value) => value)} ends=${["0", "1"]} />`)}
+      bins=${one.score_bins} ends=${["0", "1"]} />`)}
     ${chart("Time an answer took", (one) => html`${head(one, one.seconds ? `p50 ${duration(one.seconds.p50)}, p95 ${duration(one.seconds.p95)}` : "")}<${Bars} name=${`${one.subject}: time of answers`}
-      bins=${binned(of(one).map((row) => row.seconds), (value) => Math.log(value / least) / Math.log(most / least))} ends=${[duration(least), duration(most)]} />`)}
+      bins=${one.second_bins.slice(from, to)} ends=${[duration(edge(from)), duration(edge(to))]} />`)}
     ${chart("Cost", (one) => html`${head(one, `${shortMoney(one.cost_usd + one.judge_cost_usd)}${one.cost_per_case_usd ? `, ${shortMoney(one.cost_per_case_usd)} a case` : ""}`)}
       <${CostLine} answers=${one.cost_usd / costliest} judge=${one.judge_cost_usd / costliest} name=${one.subject} />`,
       html`<ul class="legend"><li><span class="swatch answers"></span>answers</li><li><span class="swatch judge"></span>judge</li></ul>`)}
   </div>`;
 }
 
-function binned(values, place, bins = 20) {
-  const found = Array(bins).fill(0);
-  for (const value of values) {
-    if (value === null || value === undefined) continue;
-    const at = place(value);
-    if (!Number.isFinite(at)) continue;
-    found[Math.min(bins - 1, Math.max(0, Math.floor(at * bins)))] += 1;
-  }
-  return found;
+/** The steps of the axis at which there are times, with some room around them, and the seconds at a step. */
+function timesOf({ subjects, seconds_axis: [least, most] }) {
+  const steps = subjects[0].second_bins.length;
+  const used = [...Array(steps).keys()].filter((step) => subjects.some((one) => one.second_bins[step] > 0));
+  return [Math.max(0, (used[0] ?? 0) - 2), Math.min(steps, (used.at(-1) ?? steps - 1) + 3), (step) => least * (most / least) ** (step / steps)];
 }
 
 function StatusBar({ counts, name }) {
@@ -88,4 +82,21 @@ function CostLine({ answers, judge, name }) {
     <rect class="track-back" x="0" y="3" width="300" height="10" rx="3" />
     <rect class="cost-answers" x="0" y="3" width=${WIDTH * answers} height="10" /><rect class="cost-judge" x=${WIDTH * answers} y="3" width=${WIDTH * judge} height="10" />
   </svg>`;
+}
+
+/** A column for each item: `value(item)`, a line at `limit(item)` where there is one, and what is `told` of it. */
+export function Columns({ label, items, value, limit = () => null, told, ends }) {
+  const most = Math.max(...items.map(value));
+  if (most === 0) return html`<p class="soft small">nothing to show</p>`;
+  const highest = Math.max(most, ...items.map(limit).filter((one) => one !== null && one < 4 * most)); // a far limit would flatten all
+  const width = WIDTH / items.length;
+  const top = (amount) => 100 - (94 * amount) / highest;
+  return html`<svg class="columns" viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label=${label}>
+    ${items.map((item, place) => {
+      const [amount, cap] = [value(item), limit(item)];
+      return html`<g key=${place}><rect class="hit" x=${place * width} y="0" width=${width} height="100" />
+        <rect class=${cap !== null && amount > 0.9 * cap ? "bin over" : "bin"} x=${(place + 0.1) * width} y=${top(amount)} width=${0.8 * width} height=${100 - top(amount)} />
+        ${cap !== null && cap <= highest && html`<line class="limit" x1=${place * width} x2=${(place + 1) * width} y1=${top(cap)} y2=${top(cap)} />`}<title>${told(item)}</title></g>`;
+    })}
+  </svg><div class="bar-name soft"><span>${ends[0]}</span><span>${ends[1]}</span></div>`;
 }

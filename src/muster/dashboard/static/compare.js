@@ -2,11 +2,13 @@
 import { html, useMemo, useNarrow, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { number, percent, score } from "./format.js";
-import { Badge, Choice, Command, Empty, Failure, Loading, Panel, sentence } from "./parts.js";
+import { Badge, Choice, Command, Empty, Failure, Loading, Panel, Pieces, sentence, Table, Verdict } from "./parts.js";
 import { differences } from "./difference.js";
 import { Rows } from "./window.js";
 
 const TONES = { better: "ok", same: "ok", "not worse": "ok", worse: "", "not enough evidence": "pending" };
+
+const FIGURES = [["Subject"], ["Verdict"], ...["Pass rate A", "B", "Difference", "Score A", "B", "Worse", "Better"].map((name) => [name, "number"])];
 
 export function CompareView({ query }) {
   const runs = useGet("/api/runs?workload=suite&limit=200");
@@ -47,16 +49,11 @@ function Comparison({ a, b }) {
   if (error) return html`<${Failure} error=${error} />`;
   if (!found.data || !before.data || !after.data) return html`<${Loading} what="the comparison" />`;
   const { data } = found;
-  return html`<section class=${`card verdict ${TONES[data.verdict] ?? ""}`} aria-label="Verdict">
-      <span class="word">${data.verdict}</span><p>${sentence(data.why)}</p>
-      ${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}
-    </section>
-    <h2>Figures</h2><div class="card scroll" tabindex="0" role="region" aria-label="Figures"><table>
-      <thead><tr><th scope="col">Subject</th><th scope="col">Verdict</th><th scope="col" class="number">Pass rate A</th><th scope="col" class="number">B</th><th scope="col" class="number">Difference</th><th scope="col" class="number">Score A</th><th scope="col" class="number">B</th><th scope="col" class="number">Worse</th><th scope="col" class="number">Better</th></tr></thead>
-      <tbody>${data.subjects.map((one) => html`<tr key=${one.subject_a}><th scope="row" class="name">${one.subject_a === one.subject_b ? one.subject_a : `${one.subject_a} → ${one.subject_b}`}</th>
-        <td>${one.verdict}</td><td class="number">${percent(one.pass_before)}</td><td class="number">${percent(one.pass_after)}</td><td class="number">${points(one)}</td>
-        <td class="number">${score(one.score_before)}</td><td class="number">${score(one.score_after)}</td><td class="number">${number(one.regressions.length)}</td><td class="number">${number(one.improvements.length)}</td></tr>`)}</tbody>
-    </table></div>
+  return html`<${Verdict} kind=${TONES[data.verdict] ?? ""} name=${data.verdict} text=${sentence(data.why)}>${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}<//>
+    <h2>Figures</h2><${Table} label="Figures" columns=${FIGURES} rows=${data.subjects.map((one) => [
+      one.subject_a === one.subject_b ? one.subject_a : `${one.subject_a} → ${one.subject_b}`, one.verdict, percent(one.pass_before), percent(one.pass_after), points(one),
+      score(one.score_before), score(one.score_after), number(one.regressions.length), number(one.improvements.length),
+    ])} />
     <${Pairs} comparison=${data} before=${before.data} after=${after.data} />`;
 }
 
@@ -131,6 +128,6 @@ function PairPanel({ pair, onClose }) {
 
 function Answer({ name, one, pieces }) {
   return html`<section class="box" aria-label=${`Answer ${name}`}><div class="between"><h3>${name}</h3>${one && html`<span><${Badge} state=${one.status} /> ${score(one.score)}</span>`}</div>
-    ${one ? html`<p class="text">${pieces.map(([kind, text], place) => (kind === "same" ? text : kind === "out" ? html`<del key=${place}>${text}</del>` : html`<ins key=${place}>${text}</ins>`))}</p>` : html`<p class="soft">This run does not have it.</p>`}
+    ${one ? html`<${Pieces} pieces=${pieces} />` : html`<p class="soft">This run does not have it.</p>`}
     ${one?.why && html`<p class="soft small">${one.why}</p>`}</section>`;
 }

@@ -7,6 +7,7 @@ import { Json } from "./text.js";
 import { Rows } from "./window.js";
 
 const PAGE = 200;
+const FAR = 2_000; // events behind which the newest are shown at once; those between are loaded when one scrolls to them
 const MOST = 5_000; // events that are kept; older ones are loaded again when they are wanted
 
 export function EventsTab({ run, live }) {
@@ -30,8 +31,9 @@ export function EventsTab({ run, live }) {
   const oldest = state.events.at(-1)?.seq ?? 1;
   useEffect(() => {
     if (live.first === null) return;
-    if (!state.loaded) load(Math.max(0, live.last - PAGE), PAGE, (_, found) => found);
-    else if (live.last > newest) load(newest, 1000, (old, found) => [...found, ...old].slice(0, MOST));
+    const behind = live.last - newest;
+    if (!state.loaded || behind > FAR) load(Math.max(0, live.last - PAGE), PAGE, (_, found) => found);
+    else if (behind > 0) load(newest, 1000, (old, found) => [...found, ...old].slice(0, MOST));
   }, [live.first, live.last, state.loaded, newest, oldest]);
   const more = () => {
     if (oldest > 1 && state.events.length < 20 * MOST) load(Math.max(0, oldest - 1 - PAGE), Math.min(PAGE, oldest - 1), (old, found) => [...old, ...found]);

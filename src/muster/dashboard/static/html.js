@@ -1,10 +1,10 @@
 // Templates and hooks in one place. Whatever is put into a template becomes text, never markup.
-import { Fragment, h, render } from "./lib/preact.mjs";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib/hooks.mjs";
+import { createContext, Fragment, h, render } from "./lib/preact.mjs";
+import { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib/hooks.mjs";
 import htm from "./lib/htm.mjs";
 
 export const html = htm.bind(h);
-export { Fragment, render, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState };
+export { createContext, Fragment, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState };
 
 /** A value that components follow: `get`, `set`, and `use` inside a component. */
 export function observable(value) {
@@ -76,4 +76,14 @@ export function useNarrow() {
     return () => query.removeEventListener("change", change);
   }, []);
   return narrow;
+}
+
+/** The value, once it has not changed for a moment. */
+export function useSettled(value) {
+  const [settled, tell] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => tell(value), 200);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
 }

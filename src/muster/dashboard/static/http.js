@@ -1,7 +1,7 @@
 // Everything that this page knows comes from here: requests to the server that sent it, and the streams of runs.
+import { early, headers, KEPT } from "./early.js";
 import { observable, useEffect, useState } from "./html.js";
 
-const KEPT = "muster.token"; // in this tab only
 const LONGEST_PAUSE = 10_000;
 
 /** What the server says of this page: "open", "token" when one is needed, "lost" when it cannot be reached. */
@@ -28,15 +28,10 @@ export function forgetToken() {
 
 export const hasToken = () => sessionStorage.getItem(KEPT) !== null;
 
-function headers(more = {}) {
-  const token = sessionStorage.getItem(KEPT);
-  return token === null ? more : { ...more, authorization: `Bearer ${token}` };
-}
-
 async function send(path, options) {
   let response;
   try {
-    response = await fetch(path, { cache: "no-store", credentials: "omit", ...options });
+    response = await (early(path) ?? fetch(path, { cache: "no-store", credentials: "omit", ...options }));
   } catch (error) {
     if (error.name === "AbortError") throw error;
     access.set("lost");
@@ -64,11 +59,11 @@ export async function getText(path) {
   return (await send(path, { headers: headers() })).text();
 }
 
-export async function post(path, body, key) {
+export async function post(path, body, key, method = "POST") {
   const more = key ? { "idempotency-key": key } : {};
   const content = body === undefined ? {} : { body: JSON.stringify(body) };
   const kind = body === undefined ? {} : { "content-type": "application/json" };
-  return (await send(path, { method: "POST", headers: headers({ ...more, ...kind }), ...content })).json();
+  return (await send(path, { method, headers: headers({ ...more, ...kind }), ...content })).json();
 }
 
 /** A key that nobody else has, so that a request that is sent twice counts once; also where the page is not on loopback. */

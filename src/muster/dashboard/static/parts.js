@@ -46,7 +46,7 @@ export function CallsBar({ calls }) {
 
 /** What was spent of a budget. */
 export function CostBar({ run }) {
-  const spent = run.spent_usd + run.uncertain_usd;
+  const spent = run.spent_usd + (run.imputed_usd ?? 0) + run.uncertain_usd; // all of it counts
   if (run.budget_usd === null) return null;
   const share = run.budget_usd === 0 ? 1 : Math.min(1, spent / run.budget_usd);
   const told = `${money(spent)} of ${money(run.budget_usd)}, ${percent(share)}`;
@@ -123,3 +123,17 @@ export function Facts({ items }) {
     ${items.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 }
+
+/** What something came to: a word, a sentence, and what belongs to it; `kind` is "ok", "pending" or "". */
+export const Verdict = ({ label = "Verdict", kind, name, text, children }) => html`<section class=${`card verdict ${kind}`} aria-label=${label}><span class="word">${name}</span><p>${text}</p>${children}</section>`;
+
+/** A table that scrolls sideways by itself. Columns are names, figures with "number"; the first cell names its row. */
+export function Table({ label, columns, rows, children }) {
+  return html`<div class="card scroll" tabindex="0" role="region" aria-label=${label}><table>
+    <thead><tr>${columns.map(([name, kind]) => html`<th scope="col" class=${kind}>${name}</th>`)}</tr></thead>
+    <tbody>${rows.map(([first, ...cells]) => html`<tr><th scope="row" class=${`name ${columns[0][1] ?? ""}`}>${first}</th>${cells.map((cell, place) => html`<td class=${columns[place + 1][1]}>${cell}</td>`)}</tr>`)}</tbody>
+  </table>${children}</div>`;
+}
+
+/** A text whose pieces were taken out, put in, or are the same. */
+export const Pieces = ({ pieces }) => html`<p class="text">${pieces.map(([kind, text]) => (kind === "same" ? text : kind === "out" ? html`<del>${text}</del>` : html`<ins>${text}</ins>`))}</p>`;

@@ -10,16 +10,22 @@ const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events
 const LATER = {
   results: () => import("./suite.js").then((module) => module.SuiteTab),
   conversation: () => import("./battle.js").then((module) => module.BattleTab),
+  steps: () => import("./chain.js").then((module) => module.ChainTab),
+  council: () => import("./council.js").then((module) => module.CouncilTab),
+  findings: () => import("./findings.js").then((module) => module.FindingsTab),
+  battles: () => import("./scale.js").then((module) => module.ScaleTab),
   timeline: () => import("./timeline.js").then((module) => module.TimelineTab),
   events: () => import("./events.js").then((module) => module.EventsTab),
 };
+const OWN = { suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"] };
+const BESIDE = new Set(["conversation", "council"]); // tabs that show what people are asked where it belongs
 const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
 const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);
 const MOST_TAIL = 500; // events that are kept for the tabs between two looks
 
 function tabsOf(run) {
-  if (run.workload === "suite") return [["results", "Results"], ...COMMON];
-  if (run.workload === "battle") return [["conversation", "Conversation"], ...COMMON];
+  const own = OWN[run.workload];
+  if (own) return [own, ...COMMON];
   return run.result === null ? COMMON : [...COMMON, ["result", "Result"]];
 }
 
@@ -41,7 +47,7 @@ export function RunView({ id, rest }) {
   return html`<${Head} run=${run} tell=${tell} reload=${reload} />
     ${failure && html`<${Failure} error=${failure} />`}
     ${run.error && html`<${RunError} run=${run} />`}
-    ${tab !== "conversation" && asked}
+    ${!BESIDE.has(tab) && asked}
     <${Tabs} label="Parts of the run" base=${`#/runs/${run.id}`} tabs=${tabs} value=${tab} />
     ${LATER[tab] && html`<${Later} key=${tab} load=${LATER[tab]} run=${run} live=${live}>${asked}<//>`}
     ${tab === "calls" && html`<${CallsTab} run=${run} live=${live} />`}
@@ -87,6 +93,7 @@ function Head({ run, tell, reload }) {
         <h1>${run.name ?? run.id}</h1>
         <div class="actions">
           ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
+          ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
           ${RESUMABLE.has(run.state) && html`<${Action} label="Resume" act=${resume} onError=${tell} />`}
@@ -110,7 +117,7 @@ function factsOf(run, now) {
     ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
     run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", run.ended_reason],
-    run.dispatch === "batch" && ["Batches", html`${number(run.batches.length)}${run.live_usd !== null && html`<span class="soft small"> saved ${money(run.live_usd - run.batch_usd)}</span>`}`],
+    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved ${money(run.live_usd - run.batch_usd)}</span>`}`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
     run.started_by && ["Started by", run.started_by],
   ];

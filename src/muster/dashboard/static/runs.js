@@ -1,5 +1,5 @@
 // All runs, the newest first: what goes on, what it came to, and what it cost.
-import { html, useEffect, useNarrow, useNow, useState, useTicks } from "./html.js";
+import { html, useEffect, useNarrow, useNow, useSettled, useState, useTicks } from "./html.js";
 import { duration, elapsed, LIVE, number } from "./format.js";
 import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Failure, Loading, Tags } from "./parts.js";
 import { Rows, usePages } from "./window.js";
@@ -58,16 +58,6 @@ export function RunsView({ query }) {
       ${pages.loaded && !pages.error && pages.items.length === 0 && (filtered ? html`<${Empty} title="No run fits these filters"><p>
         <button type="button" class="plain" onClick=${() => { choose("all"); kind(""); type(""); }}>Show all runs</button></p><//>` : html`<${FirstSteps} />`)}
     </section>`;
-}
-
-/** The value, once it has not changed for a moment. */
-function useSettled(value) {
-  const [settled, tell] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => tell(value), 200);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return settled;
 }
 
 const COLUMNS = [["Run", "name"], ["State", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Started", "when"], ["Took", "took number"]];

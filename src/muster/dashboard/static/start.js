@@ -1,9 +1,9 @@
 // Forms that start work. Agents and suites are those that the operator declared; the server checks everything again.
-import { html, useState } from "./html.js";
+import { createContext, html, useContext, useEffect, useRef, useState } from "./html.js";
 import { newKey, post, useGet } from "./http.js";
-import { Command, Failure, Loading, Tabs } from "./parts.js";
+import { Command, Failure, Loading, sentence, Tabs } from "./parts.js";
 
-const KINDS = [["battle", "Battle"], ["suite", "Suite"], ["task", "Task"]];
+const KINDS = [["battle", "Battle"], ["scale", "Scale test"], ["suite", "Suite"], ["council", "Council"], ["task", "Task"]];
 
 export function StartView({ id }) {
   const agents = useGet("/api/agents");
@@ -11,6 +11,7 @@ export function StartView({ id }) {
   const kind = KINDS.some(([name]) => name === id) ? id : "battle";
   const error = agents.error ?? library.error;
   const names = agents.data?.agents.map((one) => one.name) ?? [];
+  const listed = (wanted) => library.data.items.filter((one) => one.kind === wanted).map((one) => one.name);
   return html`<h1>Start</h1>
     <${Tabs} label="What to start" base="#/start" tabs=${KINDS} value=${kind} />
     ${error && html`<${Failure} error=${error} />`}
@@ -19,8 +20,26 @@ export function StartView({ id }) {
       <${Command} text=${'[serve]\nmodels = ["sim/echo"]'} /><p>Then start the server again.</p></div>`}
     ${names.length > 0 && library.data && html`
       ${kind === "battle" && html`<${BattleForm} agents=${names} />`}
-      ${kind === "suite" && html`<${SuiteForm} agents=${names} suites=${library.data.items.filter((one) => one.kind === "suite").map((one) => one.name)} />`}
+      ${kind === "scale" && html`<${ScaleForm} agents=${names} />`}
+      ${kind === "suite" && html`<${SuiteForm} agents=${names} suites=${listed("suite")} />`}
+      ${kind === "council" && html`<${CouncilForm} agents=${names} policies=${listed("council")} />`}
       ${kind === "task" && html`<${TaskForm} agents=${names} />`}`}`;
+}
+
+const Wrong = createContext({}); // what the server said of fields, by their names
+
+const CALLED = { runs: "runCount" }; // what a field is called by whoever checks it
+
+/** Cut what the server said into what it says of fields of this form, and the rest. */
+function blame(message, fields) {
+  const found = { of: {}, rest: [] };
+  for (const part of message.split(/; (?=body )/)) {
+    const [, name, words] = part.match(/^body (\w+)[^:]*: (.*)$/s) ?? part.match(/^(\w+) ((?:must|is|has|cannot) .*)$/s) ?? [];
+    const field = CALLED[name] ?? name;
+    if (fields.has(field)) found.of[field] = sentence(words);
+    else found.rest.push(part);
+  }
+  return found;
 }
 
 /** A form whose fields are sent under their names; one key for all tries, so that nothing is started twice. */
@@ -28,6 +47,12 @@ function StartForm({ about, submit, label, children }) {
   const [failure, tell] = useState(null);
   const [busy, work] = useState(false);
   const [key, renew] = useState(() => newKey());
+  const place = useRef(null);
+  const said = failure ? blame(failure.message, new Set([...place.current.elements].map((one) => one.name))) : { of: {}, rest: [] };
+  useEffect(() => {
+    for (const field of place.current.elements) field.setAttribute("aria-invalid", String(field.name in said.of));
+    place.current.querySelector('[aria-invalid="true"]')?.focus();
+  }, [failure]);
   const send = async (event) => {
     event.preventDefault();
     work(true);
@@ -40,15 +65,29 @@ function StartForm({ about, submit, label, children }) {
     }
     work(false);
   };
-  return html`<form class="card padded start" onSubmit=${send}>
-    <p class="soft">${about}</p>${children}
-    ${failure && html`<${Failure} error=${failure} />`}
+  return html`<form ref=${place} class="card padded start" onSubmit=${send}>
+    <p class="soft">${about}</p><${Wrong.Provider} value=${said.of}>${children}<//>
+    ${said.rest.length > 0 && html`<${Failure} error=${{ message: said.rest.join("; ") }} />`}
     <button class="main" type="submit" disabled=${busy}>${busy ? "Starting …" : label}</button>
   </form>`;
 }
 
-const Field = ({ id, label, hint, children }) => html`<div class="field"><label for=${id}>${label}</label>${children}${hint && html`<span class="soft small" id=${`${id}-hint`}>${hint}</span>`}</div>`;
+function Field({ id, label, hint, children }) {
+  const wrong = useContext(Wrong)[id];
+  return html`<div class="field"><label for=${id}>${label}</label>${children}
+    ${wrong && html`<span class="bad small" role="alert">${wrong}</span>`}
+    ${hint && html`<span class="soft small" id=${`${id}-hint`}>${hint}</span>`}</div>`;
+}
+
+function Checks({ name, label, options, first }) {
+  const wrong = useContext(Wrong)[name];
+  return html`<fieldset class="field"><legend>${label}</legend>
+    ${options.map((one, place) => html`<label key=${one} class="check"><input type="checkbox" name=${name} value=${one} defaultChecked=${first && place === 0} /> ${one}</label>`)}
+    ${wrong && html`<span class="bad small" role="alert">${wrong}</span>`}</fieldset>`;
+}
+
 const AgentSelect = ({ id, agents, none }) => html`<select id=${id} name=${id} required=${!none}>${none && html`<option value="">${none}</option>`}${agents.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`;
+const Budget = ({ id }) => html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder="the usual one" /><//>`;
 
 /** Fields that were filled in, numbers as numbers. */
 function filled(form, names, numbers = []) {
@@ -56,14 +95,9 @@ function filled(form, names, numbers = []) {
   return Object.fromEntries(found.map(([name, value]) => [name, numbers.includes(name) ? Number(value) : value]));
 }
 
-function BattleForm({ agents }) {
-  const submit = async (form, key) => {
-    const names = ["agentId", "counterpart", "goal", "userMessage", "systemPrompt", "judge", "messageLimit", "budgetUsd"];
-    const started = await post("/api/battles/start", filled(form, names, ["messageLimit", "budgetUsd"]), key);
-    location.hash = `#/runs/${started.id}`;
-  };
-  return html`<${StartForm} about="Two agents talk, turn by turn, until the one under test has reached a goal or the limit." label="Start the battle" submit=${submit}>
-    <div class="fields">
+/** The two sides, what they talk about and who decides: of a battle, and of each battle of a scale test. */
+function BattleFields({ agents, children }) {
+  return html`<div class="fields">
       <${Field} id="agentId" label="Agent under test"><${AgentSelect} id="agentId" agents=${agents} /><//>
       <${Field} id="counterpart" label="Counterpart"><${AgentSelect} id="counterpart" agents=${agents} none="the agent plays both parts" /><//>
     </div>
@@ -72,8 +106,63 @@ function BattleForm({ agents }) {
     <${Field} id="systemPrompt" label="System prompt of the agent under test"><textarea id="systemPrompt" name="systemPrompt" rows="2"></textarea><//>
     <div class="fields">
       <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="the usual one" /><//>
-      <${Field} id="messageLimit" label="Most turns"><input id="messageLimit" name="messageLimit" type="number" min="1" max="25" value="10" /><//>
-      <${Field} id="budgetUsd" label="Budget in dollars"><input id="budgetUsd" name="budgetUsd" type="number" min="0" step="any" placeholder="the usual one" /><//>
+      <${Field} id="messageLimit" label="Most turns"><input id="messageLimit" name="messageLimit" type="number" min="1" max="25" defaultValue="10" /><//>
+      ${children}
+      <${Budget} id="budgetUsd" />
+    </div>`;
+}
+
+const BATTLE_FIELDS = ["agentId", "counterpart", "goal", "userMessage", "systemPrompt", "judge", "messageLimit", "budgetUsd"];
+
+function BattleForm({ agents }) {
+  const submit = async (form, key) => {
+    const started = await post("/api/battles/start", filled(form, BATTLE_FIELDS, ["messageLimit", "budgetUsd"]), key);
+    location.hash = `#/runs/${started.id}`;
+  };
+  return html`<${StartForm} about="Two agents talk, turn by turn, until the one under test has reached a goal or the limit." label="Start the battle" submit=${submit}>
+    <${BattleFields} agents=${agents} /><//>`;
+}
+
+function ScaleForm({ agents }) {
+  const submit = async (form, key) => {
+    const numbers = ["messageLimit", "budgetUsd", "runCount", "concurrency", "minGoalRate"];
+    const body = filled(form, [...BATTLE_FIELDS, ...numbers], numbers);
+    const started = await post("/api/scale/start", { ...body, tryRevised: form.get("tryRevised") !== null }, key);
+    location.hash = `#/runs/${started.id}`;
+  };
+  return html`<${StartForm} about="Many battles of one kind: how often the goal is reached, with an interval, how long it takes, what it costs, and which prompt might do better." label="Start the scale test" submit=${submit}>
+    <${BattleFields} agents=${agents}>
+      <${Field} id="runCount" label="Battles" hint="As many as the operator allows."><input id="runCount" name="runCount" type="number" min="1" defaultValue="10" aria-describedby="runCount-hint" /><//>
+      <${Field} id="concurrency" label="At a time"><input id="concurrency" name="concurrency" type="number" min="1" placeholder="the usual number" /><//>
+      <${Field} id="minGoalRate" label="Least share of goals to pass"><input id="minGoalRate" name="minGoalRate" type="number" min="0" max="1" step="any" placeholder="none" /><//>
+    <//>
+    <label class="check"><input type="checkbox" name="tryRevised" /> Play the revised prompt too, and compare</label>
+  <//>`;
+}
+
+function CouncilForm({ agents, policies }) {
+  const submit = async (form, key) => {
+    const numbers = ["rounds", "effort", "budget_usd"];
+    const body = filled(form, ["question", "policy", "synthesis", "baseline", "name", ...numbers], numbers);
+    const started = await post("/api/councils", { ...body, agents: form.getAll("agents") }, key);
+    location.hash = `#/runs/${started.id}`;
+  };
+  return html`<${StartForm} about="Agents propose answers, weigh each other's proposals, and stop when they are convinced." label="Ask the council" submit=${submit}>
+    <${Field} id="question" label="Question"><textarea id="question" name="question" rows="4" required></textarea><//>
+    <div class="fields">
+      <${Checks} name="agents" label="Members, two at least" options=${agents} />
+      <div>
+        ${policies.length > 0 && html`<${Field} id="policy" label="Policy" hint="A council of the library; who is chosen here joins its members."><select id="policy" name="policy" aria-describedby="policy-hint">
+          <option value="">none</option>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select><//>`}
+        <${Field} id="synthesis" label="Synthesis by"><${AgentSelect} id="synthesis" agents=${agents} none="nobody: the best proposal stands" /><//>
+        <${Field} id="baseline" label="Compared with"><${AgentSelect} id="baseline" agents=${agents} none="nobody" /><//>
+      </div>
+    </div>
+    <div class="fields">
+      <${Field} id="rounds" label="Most rounds"><input id="rounds" name="rounds" type="number" min="1" max="100" placeholder="3" /><//>
+      <${Field} id="effort" label="Effort" hint="From 0, soon convinced, to 1."><input id="effort" name="effort" type="number" min="0" max="1" step="any" placeholder="0.6" aria-describedby="effort-hint" /><//>
+      <${Budget} id="budget_usd" />
+      <${Field} id="name" label="Name"><input id="name" name="name" placeholder="which-database" /><//>
     </div>
   <//>`;
 }
@@ -89,13 +178,13 @@ function SuiteForm({ agents, suites }) {
   };
   return html`<${StartForm} about="Every case of the suites is put to every agent that is chosen, and judged." label="Start the suite" submit=${submit}>
     <div class="fields">
-      <fieldset class="field"><legend>Suites</legend>${suites.map((name, place) => html`<label key=${name} class="check"><input type="checkbox" name="suites" value=${name} checked=${place === 0} /> ${name}</label>`)}</fieldset>
-      <fieldset class="field"><legend>Agents</legend>${agents.map((name) => html`<label key=${name} class="check"><input type="checkbox" name="agents" value=${name} /> ${name}</label>`)}</fieldset>
+      <${Checks} name="suites" label="Suites" options=${suites} first />
+      <${Checks} name="agents" label="Agents" options=${agents} />
     </div>
     <div class="fields">
       <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="that of the suite" /><//>
       <${Field} id="epochs" label="Epochs"><input id="epochs" name="epochs" type="number" min="1" max="1000" placeholder="1" /><//>
-      <${Field} id="budget_usd" label="Budget in dollars"><input id="budget_usd" name="budget_usd" type="number" min="0" step="any" placeholder="the usual one" /><//>
+      <${Budget} id="budget_usd" />
       <${Field} id="name" label="Name"><input id="name" name="name" placeholder="nightly" /><//>
     </div>
   <//>`;
@@ -112,8 +201,8 @@ function TaskForm({ agents }) {
     <div class="fields">
       <${Field} id="agent" label="Agent"><${AgentSelect} id="agent" agents=${agents} none="that of the slot" /><//>
       <${Field} id="role" label="Role of the slot"><input id="role" name="role" placeholder="any" /><//>
-      <${Field} id="budget_usd" label="Budget in dollars"><input id="budget_usd" name="budget_usd" type="number" min="0" step="any" placeholder="the usual one" /><//>
+      <${Budget} id="budget_usd" />
     </div>
-    <label class="check"><input type="checkbox" name="review" checked /> I review it before it counts as done</label>
+    <label class="check"><input type="checkbox" name="review" defaultChecked /> I review it before it counts as done</label>
   <//>`;
 }

@@ -1,29 +1,32 @@
 // What a suite came to: the verdict, figures of each subject with their intervals, charts, a matrix, and every case.
-import { html, useChange, useMemo, useNarrow, useState, useTicks } from "./html.js";
+import { html, useChange, useMemo, useNarrow, useSettled, useState, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { duration, LIVE, money, number, percent, score, shortMoney, STATUS_ORDER, word } from "./format.js";
 import { Badge, Choice, Empty, Failure, Loading, Tags } from "./parts.js";
 import { Charts, IntervalLine } from "./charts.js";
 import { CasePanel } from "./case.js";
-import { Rows } from "./window.js";
+import { Rows, usePages } from "./window.js";
+
+const BAD = ["failed", "error", "timed_out", "flaky", "unjudged"];
+const nameOf = (one) => `${one.case}\n${one.subject}`;
 
 export function SuiteTab({ run }) {
-  const report = useGet(`/api/runs/${run.id}/report?format=json`);
+  const summary = useGet(`/api/suites/${run.id}/summary`);
   const reviews = useGet(`/api/reviews?run=${run.id}`);
   const [chosen, open] = useState(null);
   const going = LIVE.has(run.state);
-  useChange([run.state], report.reload);
-  useTicks(going ? 3000 : 0, report.reload, [going]); // figures of all cases are made anew each time
-  if (report.error && !report.data) return html`<${Failure} error=${report.error} />`;
-  if (!report.data) return html`<${Loading} what="the results" />`;
-  const data = report.data;
-  const place = chosen === null ? null : data.cases.find((one) => one.case === chosen.case && one.subject === chosen.subject);
-  return html`<${Verdict} report=${data} going=${going} agreement=${reviews.data} />
-    ${data.warnings.length > 0 && html`<div class="notice warn"><ul>${data.warnings.map((one) => html`<li key=${one}>${one}</li>`)}</ul></div>`}
-    ${data.subjects.length > 0 && html`<${Subjects} subjects=${data.subjects} /><h2>Charts</h2><${Charts} report=${data} />`}
-    ${data.subjects.length > 1 && html`<${Matrix} report=${data} onOpen=${open} />`}
-    <${Cases} report=${data} reviews=${reviews.data} onOpen=${open} />
-    ${place && html`<${CasePanel} run=${run.id} row=${place} reviews=${reviews.data?.reviews ?? []} onReview=${reviews.reload} onClose=${() => open(null)} />`}`;
+  useChange([run.state], summary.reload);
+  useTicks(going ? 3000 + run.calls.total / 2 : 0, summary.reload, [going]); // figures of all cases are added up each time
+  if (summary.error && !summary.data) return html`<${Failure} error=${summary.error} />`;
+  const { data } = summary;
+  return html`${data === null
+      ? html`<div class="card adding-up"><${Loading} what=${run.calls.total > 2000 ? `the figures of ${number(run.calls.total)} calls` : "the figures"} /></div>`
+      : html`<${Verdict} report=${data} going=${going} agreement=${reviews.data} />
+        ${data.warnings.length > 0 && html`<div class="notice warn"><ul>${data.warnings.map((one) => html`<li key=${one}>${one}</li>`)}</ul></div>`}
+        ${data.subjects.length > 0 && html`<${Subjects} subjects=${data.subjects} /><${Variants} subjects=${data.subjects} /><h2>Charts</h2><${Charts} report=${data} />`}
+        ${data.subjects.length > 1 && html`<${Matrix} run=${run} subjects=${data.subjects} onOpen=${open} />`}`}
+    <${Cases} run=${run} report=${data} going=${going} reviews=${reviews.data} onOpen=${open} />
+    ${chosen && html`<${CasePanel} key=${nameOf(chosen)} run=${run.id} row=${chosen} reviews=${reviews.data?.reviews ?? []} onReview=${reviews.reload} onClose=${() => open(null)} />`}`;
 }
 
 function Verdict({ report, going, agreement }) {
@@ -48,58 +51,102 @@ function Subjects({ subjects }) {
   </table></div>`;
 }
 
-const MOST_MATRIX = 60; // cases at first
-
-/** Cases against subjects; those on which the subjects differ come first. */
-function Matrix({ report, onOpen }) {
-  const [all, show] = useState(false);
-  const names = report.subjects.map((one) => one.subject);
-  const rows = useMemo(() => {
-    const found = new Map();
-    for (const one of report.cases) found.set(one.case, { ...(found.get(one.case) ?? {}), [one.subject]: one });
-    const differs = (row) => new Set(Object.values(row).map((one) => one.status)).size > 1;
-    return [...found].sort(([, a], [, b]) => Number(differs(b)) - Number(differs(a)));
-  }, [report]);
-  const shown = all ? rows : rows.slice(0, MOST_MATRIX);
-  return html`<h2>Matrix</h2><div class="card scroll matrix" tabindex="0" role="region" aria-label="Matrix of cases and subjects"><table>
-    <thead><tr><th scope="col">Case</th>${names.map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
-    <tbody>${shown.map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
-      ${names.map((subject) => html`<td key=${subject}>${row[subject]
-        ? html`<button type="button" class=${`cell s-${row[subject].status}`} onClick=${() => onOpen(row[subject])} aria-label=${`${name}, ${subject}: ${word(row[subject].status)}${row[subject].score === null ? "" : `, ${score(row[subject].score)}`}`}>${row[subject].score === null ? word(row[subject].status) : score(row[subject].score)}</button>`
-        : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
-  </table></div>
-  ${shown.length < rows.length && html`<p class="more"><button type="button" class="plain" onClick=${() => show(true)}>Show all ${number(rows.length)} cases</button></p>`}`;
+/** Pass rates of agents under prompts, where a run tries several prompts. */
+function Variants({ subjects }) {
+  const prompts = [...new Set(subjects.map((one) => one.prompt))].sort();
+  const agents = [...new Set(subjects.map((one) => one.agent))].sort();
+  if (prompts.length < 2) return null;
+  const of = (agent, prompt) => subjects.find((one) => one.agent === agent && one.prompt === prompt);
+  return html`<h2>Agents and prompts</h2><div class="card scroll matrix" tabindex="0" role="region" aria-label="Agents and prompts"><table>
+    <thead><tr><th scope="col">Prompt</th>${agents.map((agent) => html`<th key=${agent} scope="col">${agent ?? "recorded answers"}</th>`)}</tr></thead>
+    <tbody>${prompts.map((prompt) => html`<tr key=${prompt}><th scope="row" class="name">${prompt ?? "that of the suite"}</th>
+      ${agents.map((agent) => html`<td key=${agent}><${Rate} one=${of(agent, prompt)} /></td>`)}</tr>`)}</tbody>
+  </table></div>`;
 }
 
-function Cases({ report, reviews, onOpen }) {
-  const [status, choose] = useState("all");
+function Rate({ one }) {
+  if (!one || one.pass_rate === null) return html`<span class="soft">–</span>`;
+  return html`<strong>${percent(one.pass_rate)}</strong>${one.pass_interval && html` <span class="soft small">${percent(one.pass_interval[0])} to ${percent(one.pass_interval[1])}</span>`}`;
+}
+
+function pathOf(run, filter, limit) {
+  return (after) => {
+    const asked = new URLSearchParams({ limit });
+    for (const status of filter.statuses ?? []) asked.append("status", status);
+    for (const name of ["subject", "search", "differing"]) if (filter[name]) asked.set(name, filter[name]);
+    if (after) asked.set("after", after);
+    return `/api/suites/${run.id}/cases?${asked}`;
+  };
+}
+
+const MATRIX_CASES = 60; // that are asked for at a time
+
+/** Cases against subjects: those on which the subjects differ, or all. */
+function Matrix({ run, subjects, onOpen }) {
+  const [kind, choose] = useState("differing");
+  const names = subjects.map((one) => one.subject);
+  const limit = Math.min(500, MATRIX_CASES * names.length);
+  const pages = usePages(pathOf(run, { differing: kind === "differing" }, limit), "cases", [run.id, run.state, kind]);
+  const rows = useMemo(() => {
+    const found = new Map();
+    for (const one of pages.items) found.set(one.case, { ...(found.get(one.case) ?? {}), [one.subject]: one });
+    return [...found];
+  }, [pages.items]);
+  return html`<div class="between"><h2>Matrix</h2><${Choice} label="Cases of the matrix" value=${kind} onChange=${choose} options=${[["differing", "Where subjects differ"], ["all", "All cases"]]} /></div>
+    ${pages.error && html`<${Failure} error=${pages.error} />`}
+    ${rows.length === 0 ? html`<div class="card"><p class="padded soft" role="status">${!pages.loaded ? "Loading …" : kind === "all" ? "No case has ended yet." : "On no case do the subjects differ."}</p></div>`
+    : html`<div class="card scroll matrix" tabindex="0" role="region" aria-label="Matrix of cases and subjects"><table>
+      <thead><tr><th scope="col">Case</th>${names.map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
+      <tbody>${rows.map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
+        ${names.map((subject) => html`<td key=${subject}>${row[subject] ? html`<${Cell} one=${row[subject]} onOpen=${onOpen} />` : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
+    </table></div>
+    ${pages.next && html`<p class="more"><button type="button" class="plain" onClick=${pages.more}>Show more cases</button></p>`}`}`;
+}
+
+function Cell({ one, onOpen }) {
+  const scored = one.score === null ? word(one.status) : score(one.score);
+  return html`<button type="button" class=${`cell s-${one.status}`} onClick=${() => onOpen(one)} aria-label=${`${one.case}, ${one.subject}: ${word(one.status)}${one.score === null ? "" : `, ${scored}`}`}>${scored}</button>`;
+}
+
+const PAGE = 100;
+
+function Cases({ run, report, going, reviews, onOpen }) {
+  const [kind, choose] = useState(BAD.some((status) => run.result?.counts?.[status]) ? "bad" : "all");
   const [typed, type] = useState("");
   const [subject, pick] = useState("");
+  const [round, again] = useState(0);
+  const search = useSettled(typed.trim());
   const narrow = useNarrow();
-  const reviewed = useMemo(() => new Map((reviews?.reviews ?? []).map((one) => [`${one.case}\n${one.subject}`, one.opinion])), [reviews]);
-  const words = typed.trim().toLowerCase();
-  const found = useMemo(() => report.cases.filter((one) => (!subject || one.subject === subject) && (words === "" || searched(one).includes(words))), [report, subject, words]);
-  const items = useMemo(() => found.filter((one) => status === "all" || one.status === status).sort((a, b) => STATUS_ORDER.indexOf(a.status) - STATUS_ORDER.indexOf(b.status)), [found, status]);
-  const many = (name) => found.filter((one) => one.status === name).length;
-  const options = [["all", "All", found.length], ...STATUS_ORDER.filter((name) => report.counts[name]).map((name) => [name, word(name), many(name)])];
+  const statuses = kind === "all" ? [] : kind === "bad" ? BAD : [kind];
+  const pages = usePages(pathOf(run, { statuses, subject, search }, PAGE), "cases", [run.id, run.state, kind, subject, search, round]);
+  useChange([report], () => going && pages.items.length <= PAGE && again((number) => number + 1));
+  const reviewed = useMemo(() => new Map((reviews?.reviews ?? []).map((one) => [nameOf(one), one.opinion])), [reviews]);
+  const subjects = report?.subjects ?? [];
+  const counts = (subject ? subjects.find((one) => one.subject === subject)?.counts : report?.counts) ?? {};
+  const sum = (names) => names.reduce((all, name) => all + (counts[name] ?? 0), 0);
+  const many = (names) => (report && search === "" ? sum(names) : undefined); // of what was searched for nobody counts all
+  const options = [["all", "All", many(STATUS_ORDER)], ...(kind === "bad" || sum(BAD) ? [["bad", "Did not pass", many(BAD)]] : []),
+    ...STATUS_ORDER.filter((name) => name === kind || (counts[name] && !(BAD.includes(name) && counts[name] === sum(BAD)))).map((name) => [name, word(name), many([name])])];
   const cells = (one) => [
     html`<span class="title">${one.case}</span><span class="under soft">${one.why || one.description} <${Tags} names=${one.tags} /></span>`,
-    html`<${Badge} state=${one.status} />${reviewed.has(`${one.case}\n${one.subject}`) && html` <span class="tag">${reviewed.get(`${one.case}\n${one.subject}`)}</span>`}`,
+    html`<${Badge} state=${one.status} />${reviewed.has(nameOf(one)) && html` <span class="tag">${reviewed.get(nameOf(one))}</span>`}`,
     one.subject, score(one.score), duration(one.seconds), money(one.cost_usd + one.judge_cost_usd),
   ];
+  const total = many(statuses.length ? statuses : STATUS_ORDER);
   return html`<h2>Cases</h2><section class="card" aria-label="Cases">
     <div class="filters">
       <label class="hidden" for="cases-search">Search cases</label>
-      <input id="cases-search" type="search" placeholder="Search cases, reasons, answers" value=${typed} onInput=${(event) => type(event.target.value)} />
-      ${report.subjects.length > 1 && html`<label class="hidden" for="cases-subject">Subject</label><select id="cases-subject" value=${subject} onChange=${(event) => pick(event.target.value)}>
-        <option value="">all subjects</option>${report.subjects.map((one) => html`<option key=${one.subject} value=${one.subject}>${one.subject}</option>`)}</select>`}
-      <${Choice} label="How they ended" value=${status} onChange=${choose} options=${options} />
+      <input id="cases-search" type="search" placeholder="Search cases, tags, reasons" value=${typed} onInput=${(event) => type(event.target.value)} />
+      ${subjects.length > 1 && html`<label class="hidden" for="cases-subject">Subject</label><select id="cases-subject" value=${subject} onChange=${(event) => pick(event.target.value)}>
+        <option value="">all subjects</option>${subjects.map((one) => html`<option key=${one.subject} value=${one.subject}>${one.subject}</option>`)}</select>`}
+      <${Choice} label="How they ended" value=${kind} onChange=${choose} options=${options} />
     </div>
-    ${items.length === 0 ? html`<${Empty} title=${report.cases.length ? "No case fits these filters" : "No case has ended yet"} />` : html`
-      <${Rows} label="Cases" kind="case-rows" items=${items} columns=${[["Case", "name"], ["Status", "state"], ["Subject", "agent"], ["Score", "number score"], ["Took", "number took"], ["Cost", "number cost"]]}
-        cells=${cells} height=${narrow ? 104 : 60} keyOf=${(one) => `${one.case}\n${one.subject}`} onOpen=${onOpen} />
-      <p class="foot soft small">${number(items.length)} of ${number(report.cases.length)} rows</p>`}
+    ${pages.error && html`<${Failure} error=${pages.error} />`}
+    ${!pages.loaded && html`<${Loading} what="cases" />`}
+    ${pages.loaded && !pages.error && pages.items.length === 0 && html`<${Empty} title=${kind !== "all" || search || subject ? "No case fits these filters" : "No case has ended yet"} />`}
+    ${pages.items.length > 0 && html`
+      <${Rows} label="Cases" kind="case-rows" items=${pages.items} columns=${[["Case", "name"], ["Status", "state"], ["Subject", "agent"], ["Score", "number score"], ["Took", "number took"], ["Cost", "number cost"]]}
+        cells=${cells} height=${narrow ? 104 : 60} total=${total} keyOf=${nameOf} onOpen=${onOpen} onEnd=${pages.more} />
+      <p class="foot soft small">${number(pages.items.length)}${total === undefined ? "" : ` of ${number(Math.max(total, pages.items.length))}`} rows are loaded${pages.next ? "; scroll for more" : ""}</p>`}
   </section>`;
 }
-
-const searched = (row) => [row.case, row.why, row.description, ...row.tags, ...row.epochs.map((one) => one.answer ?? "")].join("\n").toLowerCase();

@@ -32,7 +32,7 @@ export function TaskView({ id }) {
           ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
-        ["Slot", task.slot ?? "none yet"], ["Agent", task.agent ?? "–"], ["Cost", shortMoney(task.cost_usd)], ["Took", duration(elapsed(task.started_at, task.ended_at))],
+        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", shortMoney(task.cost_usd)], ["Took", duration(elapsed(task.started_at, task.ended_at))],
         task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />

@@ -18,7 +18,7 @@ export function TasksView() {
   useTicks(1500, reload);
   const now = useNow();
   const tasks = data?.tasks ?? [];
-  return html`<div class="between"><h1>Tasks</h1><a class="main" href="#/start/task">New task</a></div>
+  return html`<div class="between"><h1>Tasks</h1><div class="actions"><a class="plain" href="#/pool">Pool</a><a class="main" href="#/start/task">New task</a></div></div>
     ${error && html`<${Failure} error=${error} />`}
     ${!data && !error && html`<${Loading} what="tasks" />`}
     ${data && tasks.length === 0 && html`<section class="card"><${Empty} title="No task has been submitted yet">

@@ -48,7 +48,7 @@ function Row({ item, cells, height, index, href, onOpen, columns }) {
   const [first, ...others] = cells(item);
   const name = href
     ? html`<a class="open" href=${href}>${first}</a>`
-    : html`<button type="button" class="open" onClick=${() => onOpen(item)}>${first}</button>`;
+    : onOpen ? html`<button type="button" class="open" onClick=${() => onOpen(item)}>${first}</button>` : first;
   return html`<div class="row" role="row" aria-rowindex=${index + 2} style=${{ top: `${index * height}px`, height: `${height}px` }} onClick=${open}>
     <span role="cell" class=${columns[0][1]}>${name}</span>
     ${others.map((cell, place) => html`<span key=${place} role="cell" class=${columns[place + 1][1]}>${cell}</span>`)}

@@ -102,7 +102,7 @@ class CallPath:
         except InvalidRequest:
             calling.close()
             raise
-        return self._with.schemas.parse(await calling, schema)
+        return await self._with.schemas.parse(await calling, schema)
 
     async def _call(
         self,

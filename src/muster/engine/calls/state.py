@@ -34,7 +34,7 @@ class Schemas(Protocol):
     def require(self, schema: Mapping[str, Json]) -> None:
         """Raise InvalidRequest for a mapping that is not a JSON Schema."""
 
-    def parse(self, reply: Reply, schema: Mapping[str, Json]) -> Reply:
+    async def parse(self, reply: Reply, schema: Mapping[str, Json]) -> Reply:
         """Return the reply with its answer as data, or with the reason why that does not fit the schema."""
 
 

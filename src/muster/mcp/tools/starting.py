@@ -8,6 +8,7 @@ from muster.app.pool.values import TaskSpec
 from muster.app.runs.ask import Question
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
+from muster.app.serving.battles import requested_battle
 from muster.app.serving.library import LibraryKind
 from muster.app.suites.suites import SuiteChoice
 from muster.domain.errors import BadArgument, MusterError
@@ -164,16 +165,14 @@ async def start_battle(request: ToolRequest, given: BattleInput) -> Answer:
 def _battle(muster: Muster, given: BattleInput) -> BattleSpec:
     if given.goal is None and given.runs > 1:
         raise BadArgument("a scale test needs a goal: what the counterpart wants", argument="goal")
-    muster.library.require_agents([given.agent, given.counterpart, given.judge])
-    return muster.battles.spec(
+    return requested_battle(
+        muster,
         given.agent,
         given.counterpart,
         goal=given.goal or "",
         judge=given.judge,
-        models=muster.library.agents,
         system_prompt=given.system_prompt,
         message_limit=given.message_limit,
-        timeout_secs=muster.settings.request_timeout,
     )
 
 

@@ -7,20 +7,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.domain.errors import BadFile, NotFound
 from muster.pool.chains.chain import Chain, ChainInput, ChainStep
 from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, ChainForm, StepForm, unknown_keys
 from muster.pool.chains.rules import chain_flaws
 from muster.text.diagnostics import Diagnostics, places_of, validation_words
-from muster.text.documents.readers import READERS
-from muster.text.documents.toml_reader import TomlFile
-from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Place, Unreadable
-from muster.text.documents.yaml_reader import YamlFile
-from muster.text.files import opened, shown
+from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
+from muster.text.documents.tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
+from muster.text.files import shown
 from muster.text.files_beside import object_beside
 
 NAME = "chain.yaml"
-MOST_BYTES = 4_000_000
 _LIST = "must be a list of steps"
 
 
@@ -37,44 +33,21 @@ def read_chain(path: Path) -> Chain:
     """Read a chain; raises NotFound, or one BadFile with everything that is wrong."""
     found = inspect_chain(path)
     if found.chain is None:
-        first, *rest = found.flaws
-        raise BadFile(first.file, "\n".join([first.message, *map(str, rest)]), line=first.line, column=first.column)
+        raise bad_file(found.flaws)
     return found.chain
 
 
 def inspect_chain(path: Path) -> ChainInspection:
     """Look through a file with a chain, and return everything that is wrong with it, up to a bound."""
-    if not path.exists():
-        raise NotFound(f"no such file: {path}", suggestions=("create one with muster init NAME --kind chain",))
+    require_file(path, kind="chain")
     file = shown(path)
     try:
-        tree = _tree(path)
+        tree = read_tree(path, what="a file with a chain", listed="steps")
     except Unreadable as error:
-        flaw = Flaw(file=file, line=error.line, column=error.column, message=error.message)
-        return ChainInspection(file=file, chain=None, flaws=(flaw,))
+        return ChainInspection(file=file, chain=None, flaws=(unreadable_flaw(path, error),))
     reading = _ChainReader(path.parent, tree, Diagnostics(file, tree, tree.line))
     chain = reading.chain()
     return ChainInspection(file=file, chain=chain, flaws=tuple(reading.flaws[:MOST_FLAWS]))
-
-
-def _tree(path: Path) -> Map:
-    kind = READERS.get(path.suffix.lower())
-    if kind is None:
-        raise Unreadable(f"a file with a chain must be one of {', '.join(READERS)}")
-    with opened(path) as file:
-        if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
-    return YamlFile(path).head() if kind is YamlFile else _toml_tree(TomlFile(path, "steps"))
-
-
-def _toml_tree(source: TomlFile) -> Map:
-    tree = source.head()
-    if "steps" in tree:
-        steps = Items(tree.lines["steps"])
-        for step, line in source.cases():
-            steps.add(step, line)
-        tree.put("steps", steps, steps.line)
-    return tree
 
 
 class _ChainReader:

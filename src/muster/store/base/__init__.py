@@ -94,11 +94,22 @@ from muster.store.base.runs import (
     WorkerTable,
 )
 from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
-from muster.store.base.totals import RunGroup, RunTotal, SlotGroup, StoreTotals, TotalsReader
+from muster.store.base.totals import (
+    AgentTotal,
+    LevelTotal,
+    RunGroup,
+    RunTotal,
+    SlotGroup,
+    SpendingReader,
+    StoreSpending,
+    StoreTotals,
+    TotalsReader,
+)
 
 __all__ = [
     "POOL_LEVEL",
     "Advance",
+    "AgentTotal",
     "Announcement",
     "Announcements",
     "AnswerTaking",
@@ -128,6 +139,7 @@ __all__ = [
     "Events",
     "Journal",
     "Leases",
+    "LevelTotal",
     "Maintenance",
     "PartialTexts",
     "PoolBudget",
@@ -171,9 +183,11 @@ __all__ = [
     "SlotRecord",
     "SlotStanding",
     "SlotTable",
+    "SpendingReader",
     "Store",
     "StoreControl",
     "StoreInspection",
+    "StoreSpending",
     "StoreTotals",
     "TotalsReader",
     "WorkerTable",
@@ -262,6 +276,10 @@ class Store(Protocol):
     @property
     def totals(self) -> TotalsReader:
         """Sums over all of it."""
+
+    @property
+    def spending(self) -> SpendingReader:
+        """What was spent, and by whom."""
 
     @property
     def archive(self) -> RunArchive:

@@ -64,8 +64,13 @@ class BatchLookup(Protocol):
     async def get(self, batch: BatchId) -> Batch | None:
         """Return a batch as it stands."""
 
-    async def select(self, states: Iterable[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
-        """Return the newest batches, of these states if any are named."""
+    async def select(
+        self, states: Iterable[BatchState] = (), limit: int = 100, before: tuple[float, str] | None = None
+    ) -> Sequence[Batch]:
+        """Return the newest batches, of these states if any are named.
+
+        With `before`, when a batch was planned and its id, only those that come after it in this order.
+        """
 
     async def since(self, at: float) -> Sequence[Batch]:
         """Return the batches that were planned since then, the oldest first."""

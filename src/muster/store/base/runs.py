@@ -51,6 +51,7 @@ class RunPage:
     workloads: tuple[str, ...] = ()
     owner: str | None = None  # None: of everybody
     roots: bool = False  # without children
+    name: str | None = None  # None: any
     search: str = ""  # in id, name, workload or tags
     before: tuple[float, str] | None = None  # when the last run of the page before was created, and its id
     limit: int = 100

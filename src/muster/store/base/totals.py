@@ -1,13 +1,14 @@
-"""Sums over everything in a store, for metrics: read in a few queries that touch no row of the journal.
+"""Sums over everything in a store, for metrics, and what was spent when, by whom and under which budgets.
 
 Tuples, because every command loads this and dataclasses take longer to define.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from muster.domain.batch import BatchState
-from muster.domain.run import CallCounts, RunState, Spent
+from muster.domain.money import Microdollars
+from muster.domain.run import CallCounts, Run, RunState, Spent
 from muster.store.base.pool import SlotStanding
 
 
@@ -49,3 +50,34 @@ class TotalsReader(Protocol):
 
     async def read(self) -> StoreTotals:
         """Return the totals as they stand."""
+
+
+class LevelTotal(NamedTuple):
+    """One level of the ledger: what was spent under it, and its cap; None: no limit."""
+
+    id: str
+    spent: Spent
+    cap: Microdollars | None
+
+
+class AgentTotal(NamedTuple):
+    """What the attempts of calls to one agent cost; those whose run was deleted are not among them."""
+
+    agent: str
+    attempts: int
+    spent: Spent
+
+
+class StoreSpending(NamedTuple):
+    """What was spent since a day began."""
+
+    levels: Sequence[LevelTotal]  # of the days since then; of users on all days, of the pool and of servers
+    agents: Sequence[AgentTotal]
+    runs: Sequence[Run]  # the dearest of those that were created since then, without children
+
+
+class SpendingReader(Protocol):
+    """Reads what was spent. Called by people who look at their money; leaves the event loop free meanwhile."""
+
+    async def since(self, at: float, runs: int) -> StoreSpending:
+        """Return what was spent since the beginning of a day (UTC), with at most so many runs."""

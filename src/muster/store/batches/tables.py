@@ -30,15 +30,18 @@ class DatabaseBatchReader:
         row = first(self._reader.rows("select_batch", {"id": batch}))
         return batch_of(row) if row else None
 
-    async def select(self, states: Iterable[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
-        """Return the newest batches, of these states if any are named."""
-        wanted = tuple(states)
+    async def select(
+        self, states: Iterable[BatchState] = (), limit: int = 100, before: tuple[float, str] | None = None
+    ) -> Sequence[Batch]:
+        """Return the newest batches, of these states if any are named, older than a batch if one is."""
+        wanted, (at, last) = tuple(states), (None, None) if before is None else before
+        asked = {"before_at": at, "before_id": last, "limit": limit}
         if not wanted:
-            return [batch_of(row) for row in self._reader.rows("select_batches", {"limit": limit})]
+            return [batch_of(row) for row in self._reader.rows("select_batches", asked)]
         found = [
             batch_of(row)
             for state in wanted
-            for row in self._reader.rows("select_batches_in_state", {"state": str(state), "limit": limit})
+            for row in self._reader.rows("select_batches_in_state", asked | {"state": str(state)})
         ]
         return sorted(found, key=lambda batch: (batch.created_at, batch.id), reverse=True)[:limit]
 

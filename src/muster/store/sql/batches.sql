@@ -48,10 +48,15 @@ VALUES (:run_id, :key, :n, :epoch, 'parked', :reserved, 'billed', :levels, :at, 
 SELECT * FROM batches WHERE id = :id
 
 -- name: select_batches
-SELECT * FROM batches ORDER BY created_at DESC, id DESC LIMIT :limit
+SELECT * FROM batches
+WHERE (CAST(:before_id AS TEXT) IS NULL OR created_at < :before_at OR (created_at = :before_at AND id < :before_id))
+ORDER BY created_at DESC, id DESC LIMIT :limit
 
 -- name: select_batches_in_state
-SELECT * FROM batches WHERE state = :state ORDER BY created_at DESC, id DESC LIMIT :limit
+SELECT * FROM batches
+WHERE state = :state
+  AND (CAST(:before_id AS TEXT) IS NULL OR created_at < :before_at OR (created_at = :before_at AND id < :before_id))
+ORDER BY created_at DESC, id DESC LIMIT :limit
 
 -- name: select_batches_since
 SELECT * FROM batches WHERE created_at >= :since ORDER BY created_at, id

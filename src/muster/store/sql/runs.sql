@@ -68,6 +68,7 @@ WHERE (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
   AND (:states = '' OR :states LIKE '%,' || runs.state || ',%')
   AND (:workloads = '' OR :workloads LIKE '%,' || runs.workload || ',%')
   AND (:roots = 0 OR runs.parent_id IS NULL)
+  AND (CAST(:name AS TEXT) IS NULL OR runs.name = :name)
   AND (:search = '' OR runs.id LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.name, '')) LIKE :search ESCAPE '!'
        OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!')
   AND (CAST(:before_id AS TEXT) IS NULL OR runs.created_at < :before_at

@@ -14,3 +14,22 @@ FROM slots GROUP BY state, CASE WHEN run_id IS NULL THEN 0 ELSE 1 END ORDER BY s
 SELECT COALESCE(SUM(reserved), 0) AS reserved, COALESCE(SUM(billed), 0) AS billed,
        COALESCE(SUM(imputed), 0) AS imputed, COALESCE(SUM(uncertain), 0) AS uncertain
 FROM budgets WHERE id >= 'day:' AND id < 'day;'
+
+-- name: select_levels
+SELECT id, cap, reserved, billed, imputed, uncertain FROM budgets WHERE id >= :low AND id < :high ORDER BY id
+
+-- name: total_agents
+SELECT COALESCE(attempts.agent, journal.agent, '') AS agent, attempts.lane AS lane, COUNT(*) AS number,
+       COALESCE(SUM(attempts.cost), 0) AS cost
+FROM runs JOIN attempts ON attempts.run_id = runs.id
+LEFT JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
+WHERE (runs.ended_at IS NULL OR runs.ended_at >= :since) AND attempts.started_at >= :since
+GROUP BY COALESCE(attempts.agent, journal.agent, ''), attempts.lane ORDER BY agent, lane
+
+-- name: dearest_runs
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
+WHERE runs.created_at >= :since AND runs.parent_id IS NULL AND own.billed + own.imputed + own.uncertain > 0
+ORDER BY own.billed + own.imputed + own.uncertain DESC, runs.created_at DESC, runs.id DESC LIMIT :limit

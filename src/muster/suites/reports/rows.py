@@ -1,8 +1,9 @@
 """Rows of a report: one case under one subject, with all its epochs, read from the store one after the other."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Generic, TypeVar
 
 from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
@@ -31,8 +32,7 @@ class CaseRow:
     @property
     def score(self) -> float | None:
         """The mean score of the epochs that have one."""
-        scores = [result.score for result in self.results if result.score is not None]
-        return fmean(scores) if scores else None
+        return _mean([result.score for result in self.results if result.score is not None])
 
     @property
     def threshold(self) -> float | None:
@@ -47,8 +47,7 @@ class CaseRow:
     @property
     def seconds(self) -> float | None:
         """How long an answer took, in the mean of the epochs."""
-        timed = [result.seconds for result in self.results if result.status is not Status.SKIPPED]
-        return fmean(timed) if timed else None
+        return _mean([result.seconds for result in self.results if result.status is not Status.SKIPPED])
 
     @property
     def cost(self) -> Microdollars:
@@ -67,42 +66,105 @@ class CaseRow:
         return next((result for result in self.results if result.status is not Status.PASSED), last)
 
 
+def _mean(values: list[float]) -> float | None:
+    if len(values) < 2:  # most cases have one epoch, and runs have many cases
+        return values[0] if values else None
+    return fmean(values)
+
+
+T = TypeVar("T")
+
+
+class PagedValues(Generic[T]):
+    """Values that are read page by page from any place on; a page without values is the end."""
+
+    def __init__(self, load: Callable[[int], Awaitable[tuple[T, ...]]], page: int, index: int) -> None:
+        self._load, self.page, self.index = load, page, index
+        self._values: tuple[T, ...] | None = None
+
+    async def peek(self) -> T | None:
+        """Return the next value and stay there; None at the end."""
+        if self._values is None:
+            self._values = await self._load(self.page)
+        while self._values and self.index >= len(self._values):
+            self.page, self.index = self.page + 1, 0
+            self._values = await self._load(self.page)
+        return self._values[self.index] if self._values else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPlace:
+    """Where rows go on: pages and places of the next case and the next result, and how many rows of it are over."""
+
+    case_page: int = 0
+    case: int = 0
+    result_page: int = 0
+    result: int = 0
+    rows: int = 0
+
+
+FIRST_ROW = RowPlace()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseGroup:
+    """One case under all its subjects, and where it stands."""
+
+    place: RowPlace
+    rows: tuple[CaseRow, ...]
+
+
 class CaseRows:
     """Goes over the cases of a run with their results; afterwards `stray` counts results that belong to no case."""
 
-    def __init__(self, suite: SuiteRun) -> None:
+    def __init__(self, suite: SuiteRun, begin: RowPlace = FIRST_ROW) -> None:
         self._suite = suite
-        self._results = suite.results()
-        self._next: CaseResult | None = None
+        self._cases = PagedValues(suite.page_of_cases, begin.case_page, begin.case)
+        self._results = PagedValues(suite.page_of_results, begin.result_page, begin.result)
         self.stray = 0
 
     async def __aiter__(self) -> AsyncIterator[CaseRow]:
         """Yield the rows in the order of the cases, then of the subjects."""
+        async for group in self.groups():
+            for row in group.rows:
+                yield row
+
+    async def groups(self, only: str | None = None) -> AsyncIterator[CaseGroup]:
+        """Yield the rows of each case together; with the id of a case, those of this one."""
         usual = self._labels(self._suite.subjects)
-        self._next = await anext(self._results, None)
-        async for case in self._suite.cases():
+        tested = self._suite.spec.tested_on
+        while (case := await self._cases.peek()) is not None:
+            place = self._place()
+            self._cases.index += 1
             found = await self._take(case.id)
-            used = 0
-            tested = self._suite.spec.tested_on
-            for subject in self._labels(tested(case, self._suite.snapshot)) if case.agents or case.flaw else usual:
-                mine = tuple([result for result in found if result.subject == subject])
-                used += len(mine)
-                yield _row(case, subject, mine, self._suite)
-            self.stray += len(found) - used
-        while self._next is not None:
+            if only not in (None, case.id):
+                continue
+            special = case.agents or case.flaw
+            subjects = self._labels(tested(case, self._suite.snapshot)) if special else usual
+            rows = tuple([self._row(case, subject, found) for subject in subjects])
+            self.stray += len(found) - sum([len(row.results) for row in rows])
+            yield CaseGroup(place=place, rows=rows)
+        while await self._results.peek() is not None:
             self.stray += 1
-            self._next = await anext(self._results, None)
+            self._results.index += 1
+
+    def _place(self) -> RowPlace:
+        cases, results = self._cases, self._results
+        return RowPlace(case_page=cases.page, case=cases.index, result_page=results.page, result=results.index)
 
     @staticmethod
     def _labels(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
         return tuple(subject.label for subject in subjects)
 
     async def _take(self, case: str) -> list[CaseResult]:
-        found = []
-        while self._next is not None and self._next.case == case:
-            found.append(self._next)
-            self._next = await anext(self._results, None)
+        found, results = [], self._results
+        while (result := await results.peek()) is not None and result.case == case:
+            found.append(result)
+            results.index += 1
         return found
+
+    def _row(self, case: Case, subject: str, found: list[CaseResult]) -> CaseRow:
+        return _row(case, subject, tuple([result for result in found if result.subject == subject]), self._suite)
 
 
 def _row(case: Case, subject: str, results: tuple[CaseResult, ...], suite: SuiteRun) -> CaseRow:

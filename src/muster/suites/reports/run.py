@@ -1,5 +1,6 @@
 """A suite run as it stands in the store: its cases, results and conversations. What every report is made from."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,13 +50,13 @@ class SuiteRun:
     async def cases(self) -> AsyncIterator[Case]:
         """Yield the cases that were selected, page by page."""
         for page in range(self.snapshot.pages):
-            for case in cases_of(await self._value(cases_key(page))):
+            for case in await self.page_of_cases(page):
                 yield case
 
     async def results(self) -> AsyncIterator[CaseResult]:
         """Yield the results that are there, page by page; a run that stopped has fewer than it would have."""
         page = 0
-        while results := await self._newest(page):
+        while results := await self.page_of_results(page):
             for result in results:
                 yield result
             page += 1
@@ -65,8 +66,12 @@ class SuiteRun:
         found = [await self.store.journal.find(self.run.id, key) for key in keys]
         return tuple(entry for entry in found if entry is not None)
 
-    async def _newest(self, page: int) -> tuple[CaseResult, ...]:
-        """Return the last version of a page; only one with something mendable can have a newer one."""
+    async def page_of_cases(self, page: int) -> tuple[Case, ...]:
+        """Return a page of cases; nothing after the last one."""
+        return cases_of(await self._value(cases_key(page)))
+
+    async def page_of_results(self, page: int) -> tuple[CaseResult, ...]:
+        """Return the last version of a page of results; only one with something mendable can have a newer one."""
         newest: tuple[CaseResult, ...] = ()
         version = 1
         while found := results_of(await self._value(results_key(self.spec.tag, page, version))):
@@ -77,6 +82,7 @@ class SuiteRun:
         return newest
 
     async def _value(self, key: str) -> Json:
+        await asyncio.sleep(0)  # whoever goes over a large run lets others go on between two pages
         entry = await self.store.journal.find(self.run.id, key)
         return None if entry is None else entry.value
 

@@ -107,6 +107,20 @@ async def plans_a_batch_with_its_money_and_its_exact_bytes(store: Store) -> None
     assert [other.id for other in await store.batches.of_run(run)] == ["b1"]
 
 
+async def lists_batches_page_by_page(store: Store) -> None:
+    """The newest come first; what is older than a batch follows it, of some states or of all."""
+    run, claim = await driven(store)
+    for place, name in enumerate(("b1", "b2", "b3", "b4")):
+        plan = planning(run, claim.epoch, 1, name=name)
+        await store.batch_writer.plan(replace(plan, at=NOW + place // 2))  # two and two at the same time
+    first = await store.batches.select(limit=3)
+    last = (first[-1].created_at, first[-1].id)
+    assert [batch.id for batch in first] == ["b4", "b3", "b2"]
+    assert [batch.id for batch in await store.batches.select(limit=3, before=last)] == ["b1"]
+    assert [batch.id for batch in await store.batches.select((BatchState.PLANNED,), 3, last)] == ["b1"]
+    assert await store.batches.select((BatchState.SENT,), 3, last) == []
+
+
 async def plans_nothing_when_one_member_has_no_money(store: Store) -> None:
     """All members are granted or nothing is written, and every member learns its own decision."""
     run, claim = await driven(store, cap=250)
@@ -355,6 +369,7 @@ async def refuses_bodies_with_a_secret(store: Store) -> None:
 CHECKS = (
     remembers_how_a_run_is_dispatched,
     plans_a_batch_with_its_money_and_its_exact_bytes,
+    lists_batches_page_by_page,
     plans_nothing_when_one_member_has_no_money,
     does_not_plan_what_was_answered_meanwhile,
     turns_away_a_driver_that_was_replaced,

@@ -8,7 +8,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState, Spent
 from muster.store.base import RunGroup, RunRelease, SlotGroup, SlotRecord, SlotStanding, Store, StoreTotals
 from muster.testing.stores.batches import planning
-from muster.testing.stores.values import NOW, Check, driven, new_run, opening, replied, settling
+from muster.testing.stores.values import DAY, NOW, Check, driven, new_run, opening, replied, settling
 
 
 async def says_nothing_of_an_empty_store(store: Store) -> None:
@@ -69,9 +69,32 @@ async def counts_batches_and_slots(store: Store) -> None:
     }
 
 
+async def tells_what_was_spent_and_by_whom(store: Store) -> None:
+    """Since a day began: what its level holds, what each agent cost, and the runs by what they cost."""
+    (dear, first), (cheap, second) = await driven(store, "dear"), await driven(store, "cheap")
+    for run, claim, key, outcome in (
+        (dear, first, "a", replied(cost=40)),
+        (dear, first, "b", Failed(error={}, uncertain=True, gives_up=True)),
+        (cheap, second, "a", replied(cost=7)),
+    ):
+        opened = opening(run, claim.epoch, key)
+        await store.journal.open(opened)
+        await store.journal.settle(settling(opened, outcome))
+    await store.runs.create(new_run("free"))
+    began = NOW - NOW % 86_400
+    found = await store.spending.since(began, 10)
+    assert [(one.id, one.spent.billed, one.spent.uncertain) for one in found.levels] == [(DAY.id, 47, 100)]
+    assert [(one.agent, one.attempts, one.spent.settled) for one in found.agents] == [("sim/echo", 3, 147)]
+    assert [(run.id, run.spent.settled) for run in found.runs] == [("dear", 140), ("cheap", 7)]
+    assert [run.id for run in (await store.spending.since(began, 1)).runs] == ["dear"]
+    later = await store.spending.since(began + 86_400, 10)
+    assert (later.levels, later.agents, later.runs) == ([], [], [])
+
+
 CHECKS: tuple[Check, ...] = (
     says_nothing_of_an_empty_store,
     counts_runs_and_their_calls,
     adds_up_the_money_of_all_days,
     counts_batches_and_slots,
+    tells_what_was_spent_and_by_whom,
 )

@@ -14,18 +14,15 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration
 from muster.text.diagnostics import Diagnostics
-from muster.text.documents.readers import READERS
-from muster.text.documents.toml_reader import TomlFile
+from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
-from muster.text.documents.yaml_reader import YamlFile
-from muster.text.files import opened, shown
+from muster.text.files import shown
 from muster.verify.declaration.forms import ALLOWED, LIMITS, TOP, TopForm, unknown
 from muster.verify.declaration.resolve import read_thresholds, resolve
 from muster.verify.verification import AllowedSecret, Kind, Limits, Verifier
 
-MOST_BYTES = 4_000_000
 MOST_AGENTS = 1_000
 _USUAL = Limits()
 
@@ -80,45 +77,21 @@ def read_declaration(path: Path) -> Declaration:
     """Read verify.yaml; raises NotFound, or one BadFile with everything that is wrong."""
     found = inspect(path)
     if found.declaration is None:
-        first, *rest = found.flaws
-        message = ": ".join(part for part in (first.case, first.message) if part)
-        raise BadFile(first.file, "\n".join([message, *map(str, rest)]), line=first.line, column=first.column)
+        raise bad_file(found.flaws)
     return found.declaration
 
 
 def inspect(path: Path) -> Inspection:
     """Look through verify.yaml, and say everything that is wrong with it, up to a bound."""
-    if not path.exists():
-        raise NotFound(f"no such file: {path}", suggestions=("create one with muster init NAME --kind verify",))
+    require_file(path, kind="verify")
     file = shown(path)
     try:
-        tree = _tree(path)
+        tree = read_tree(path, what="a file with verification agents", listed="agents")
     except Unreadable as error:
-        flaw = Flaw(file=file, line=error.line, column=error.column, message=error.message)
-        return Inspection(file=file, declaration=None, flaws=(flaw,))
+        return Inspection(file=file, declaration=None, flaws=(unreadable_flaw(path, error),))
     reading = _DeclarationReader(file, path.parent, tree)
     declaration = reading.declaration()
     return Inspection(file=file, declaration=declaration, flaws=tuple(reading.flaws[:MOST_FLAWS]))
-
-
-def _tree(path: Path) -> Map:
-    kind = READERS.get(path.suffix.lower())
-    if kind is None:
-        raise Unreadable(f"a file with verification agents must be one of {', '.join(READERS)}")
-    with opened(path) as file:
-        if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
-    return YamlFile(path).head() if kind is YamlFile else _toml_tree(TomlFile(path, "agents"))
-
-
-def _toml_tree(source: TomlFile) -> Map:
-    tree = source.head()
-    if "agents" in tree:
-        agents = Items(tree.lines["agents"])
-        for agent, line in source.cases():
-            agents.add(agent, line)
-        tree.put("agents", agents, agents.line)
-    return tree
 
 
 class _DeclarationReader:

@@ -1,0 +1,52 @@
+"""Trends of suites: what their runs of one name came to. Figures of runs that have ended are added up once."""
+
+import asyncio
+
+from muster.app.backend import Backend
+from muster.app.runs.runs import Runs
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.run import TERMINAL, Run
+from muster.suites.reports.run import open_suite_run
+from muster.suites.statistics import SubjectStats
+from muster.suites.trend import SuiteTrend, TrendPoint, trend_subjects
+
+MOST_FIGURES = 1000  # runs whose figures are kept in memory
+
+
+class SuiteTrends:
+    """The trends of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._store, self._runs, self._figures = backend.store, runs, backend.figures
+
+    async def of(self, run: Run, limit: int) -> SuiteTrend:
+        """Return the newest runs with the name of a suite run, the oldest of them first."""
+        if run.name is None:
+            raise BadArgument(
+                f"run {run.id} has no name, and a trend is over the runs of one name",
+                suggestions=("muster run PATH --agent A --name NAME",),
+            )
+        names: dict[str, list[str]] = {}
+        for one in await self._store.baselines.all():
+            names.setdefault(one.run, []).append(one.name)
+        runs = await self._runs.page(workloads=(run.workload,), name=run.name, limit=limit)
+        points = [
+            TrendPoint(run=each, subjects=await self._figures_of(each), baselines=tuple(sorted(names.get(each.id, ()))))
+            for each in reversed(runs)
+        ]
+        return SuiteTrend(name=run.name, points=tuple(points))
+
+    async def _figures_of(self, run: Run) -> tuple[SubjectStats, ...]:
+        """Return the figures of a run; none when it ended before its suites were read."""
+        if run.id in self._figures:
+            return self._figures[run.id]
+        await asyncio.sleep(0)  # others have their turn between the runs of a long trend
+        try:
+            found = await trend_subjects(await open_suite_run(self._store, run))
+        except NotFound:
+            found = ()
+        if run.state in TERMINAL:
+            self._figures[run.id] = found
+            if len(self._figures) > MOST_FIGURES:
+                self._figures.pop(next(iter(self._figures)))
+        return found

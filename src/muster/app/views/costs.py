@@ -1,0 +1,43 @@
+"""Money that was spent, as JSON."""
+
+from typing import Any
+
+from muster.app.spending import Costs
+from muster.app.views.runs import moment
+from muster.domain.money import to_usd
+from muster.domain.run import Run, Spent
+
+
+def costs_view(found: Costs) -> dict[str, Any]:
+    """Return what was spent as JSON: in all, by day, agent and run, and how budgets stand."""
+    return {
+        "since": found.days[0].day,
+        "until": found.days[-1].day,
+        **money_view(found.total),
+        "days": [{"day": one.day, **money_view(one.spent), **_budget(one.cap)} for one in found.days],
+        "agents": [{"agent": one.agent, "attempts": one.attempts, **money_view(one.spent)} for one in found.agents],
+        "runs": [_run_view(run) for run in found.runs],
+        "budgets": [
+            {"kind": one.kind, "name": one.name, **money_view(one.spent), **_budget(one.cap)} for one in found.budgets
+        ],
+    }
+
+
+def money_view(spent: Spent) -> dict[str, float]:
+    """Return amounts by lane as JSON, with the names that runs have."""
+    return {
+        "spent_usd": to_usd(spent.billed),
+        "imputed_usd": to_usd(spent.imputed),
+        "uncertain_usd": to_usd(spent.uncertain),
+        "reserved_usd": to_usd(spent.reserved),
+    }
+
+
+def _budget(cap: int | None) -> dict[str, float | None]:
+    return {"budget_usd": None if cap is None else to_usd(cap)}
+
+
+def _run_view(run: Run) -> dict[str, Any]:
+    named = {"id": run.id, "name": run.name, "workload": run.workload, "state": str(run.state)}
+    begun = {"started_by": run.owner, "created_at": moment(run.created_at)}
+    return named | money_view(run.spent) | _budget(run.cap) | begun

@@ -1,0 +1,74 @@
+// The trend of a suite over its runs of one name: pass rates with their intervals, what they cost, and the baseline.
+import { html, useMemo, useNarrow, useTicks } from "./html.js";
+import { useGet } from "./http.js";
+import { Columns } from "./charts.js";
+import { LIVE, moment, number, percent, shortMoney } from "./format.js";
+import { Ago, Badge, Command, Empty, Failure, Loading, Table, Tags } from "./parts.js";
+
+const MOST = 60; // runs
+const TONES = 6; // subjects, each in its colour
+
+export function TrendView({ query }) {
+  const runs = useGet("/api/runs?workload=suite&limit=500");
+  const names = useMemo(() => [...new Set((runs.data?.runs ?? []).map((run) => run.name).filter(Boolean))], [runs.data]);
+  const chosen = query.get("run") ?? names[0];
+  return html`<h1>Trend</h1>
+    ${runs.error && html`<${Failure} error=${runs.error} />`}
+    ${!runs.data && !runs.error && html`<${Loading} what="suite runs" />`}
+    ${runs.data && !chosen && html`<section class="card"><${Empty} title="No suite run has a name yet">
+      <p>A trend is over the runs of one name. Run the same suite under the same name each time, every night for example:</p>
+      <${Command} text="muster run suite.yaml --agent A --name nightly" /><//></section>`}
+    ${chosen && html`<section class="card filters" aria-label="Suite"><label for="trend-name">Runs called</label>
+        <select id="trend-name" value=${chosen} onChange=${(event) => (location.hash = `#/trend?run=${encodeURIComponent(event.target.value)}`)}>
+          ${[...new Set([chosen, ...names])].map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></section>
+      <${Trend} key=${chosen} name=${chosen} />`}`;
+}
+
+const costOf = (run) => run.spent_usd + run.imputed_usd + run.uncertain_usd;
+const found = (run, subject) => run.subjects.find((one) => one.subject === subject && one.pass_rate !== null);
+const between = ({ pass_interval: [low, high] }) => `between ${percent(low)} and ${percent(high)}`;
+
+function Trend({ name }) {
+  const { data, error, reload } = useGet(`/api/suites/trend?run=${encodeURIComponent(name)}&limit=${MOST}`);
+  const going = data?.runs.some((run) => LIVE.has(run.state));
+  useTicks(going ? 4000 : 20_000, reload, [going]);
+  if (error && !data) return html`<${Failure} error=${error} />`;
+  if (!data) return html`<${Loading} what="the trend" />`;
+  const { runs } = data;
+  const all = [...new Set(runs.flatMap((run) => run.subjects.map((one) => one.subject)))].sort();
+  const subjects = all.slice(0, TONES);
+  const dearest = Math.max(...runs.map(costOf));
+  const ends = [runs[0], runs.at(-1)].map((run) => new Date(run.created_at).toLocaleDateString("en-GB", { dateStyle: "medium" }));
+  const baseline = runs.findLast((run) => run.baselines.length > 0);
+  const rate = (one) => (one ? html`${percent(one.pass_rate)} <span class="soft small">of ${number(one.cases_run)}, ${between(one)}</span>` : "–");
+  return html`<div class="charts broad">
+      <div class="card padded"><h2>Pass rate, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
+        <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch tone-${place}`}></span>${subject}</li>`)}
+          ${all.length > TONES && html`<li>… and ${number(all.length - TONES)} more</li>`}${baseline && html`<li><span class="swatch baseline"></span>baseline</li>`}</ul></div>
+      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${number(runs.length)} runs, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} value=${costOf}
+        told=${(run) => `${moment(run.created_at)}: ${shortMoney(costOf(run))}`} />
+        ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(costOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
+    </div>
+    <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ["State"], ...subjects.map((subject) => [subject, "whole"]), ["Cost", "number"], ["", "whole"]]}
+      rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> <${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
+        html`<${Badge} state=${run.state} />`, ...subjects.map((subject) => rate(found(run, subject))), shortMoney(costOf(run)),
+        baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare with the baseline</a>`])}>
+      ${runs.length === MOST && html`<p class="foot soft small">The newest ${number(MOST)} runs.</p>`}<//>`;
+}
+
+/** Pass rates of every subject from run to run. */
+function Rates({ runs, subjects, ends }) {
+  const right = useNarrow() ? 330 : 592;
+  const across = (place) => 36 + ((right - 36) * (place + 0.5)) / runs.length;
+  const down = (share) => 150 - 140 * share;
+  const points = subjects.map((subject) => runs.flatMap((run, place) => (found(run, subject) ? [{ ...found(run, subject), at: across(place), run }] : [])));
+  const told = points.filter((line) => line.length).map((line) => `${line[0].subject} from ${percent(line[0].pass_rate)} to ${percent(line.at(-1).pass_rate)}`);
+  return html`<svg viewBox=${`0 0 ${right + 8} 168`} role="img" aria-label=${`Pass rate over ${number(runs.length)} runs: ${told.join("; ")}`}>
+    ${[0, 0.25, 0.5, 0.75, 1].map((share) => html`<g key=${share}><line class="axis" x1="36" x2=${right} y1=${down(share)} y2=${down(share)} /><text x="30" y=${down(share) + 4} text-anchor="end">${percent(share)}</text></g>`)}
+    ${runs.map((run, place) => run.baselines.length > 0 && html`<line key=${run.id} class="baseline" x1=${across(place)} x2=${across(place)} y1="6" y2="150" />`)}
+    ${points.map((line, tone) => html`<g key=${tone} class=${`tone-${tone}`}><polyline points=${line.map((one) => `${one.at},${down(one.pass_rate)}`).join(" ")} />
+      ${line.map((one) => html`<g key=${one.run.id}><line class="reach" x1=${one.at} x2=${one.at} y1=${down(one.pass_interval[0])} y2=${down(one.pass_interval[1])} />
+        <circle cx=${one.at} cy=${down(one.pass_rate)} r=${runs.length > 30 ? 2.5 : 4}><title>${one.subject}, ${moment(one.run.created_at)}: ${percent(one.pass_rate)}, ${between(one)}</title></circle></g>`)}</g>`)}
+    <text x="36" y="165">${ends[0]}</text><text x=${right} y="165" text-anchor="end">${ends[1]}</text>
+  </svg>`;
+}

@@ -1,0 +1,57 @@
+"""JSON Schemas that would take for ever: refused or given up, while the server answers everybody else."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.text.test_cpu_limit import unevaluated
+
+from .server import Project, Server
+
+BOMB = unevaluated(30)
+TEXT = json.dumps({"a": 1, "b": 2})
+
+
+@pytest.fixture(scope="module")
+def crewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    project = Project(tmp_path_factory.mktemp("crewed"))
+    project.declare('[pool]\nagent = "sim/echo"\n')
+    with project.serve() as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$schema": 7}, "must be a string"),
+        ({"$ref": "#/nowhere"}, "which is not in it"),
+        ({"enum": ["x" * 200_000]}, "the maximum is 100,000"),
+    ],
+)
+def test_a_task_with_a_schema_that_is_none_is_refused(crewed: Server, schema: dict[str, Any], words: str) -> None:
+    answer = crewed.post("/api/tasks", {"prompt": TEXT, "schema": schema})
+    assert (answer.status, answer.error["code"]) == (400, "bad_argument")
+    assert words in answer.error["message"]
+
+
+def test_a_task_whose_schema_would_take_for_ever_fails_and_the_server_goes_on(crewed: Server) -> None:
+    task = crewed.post("/api/tasks", {"prompt": TEXT, "schema": BOMB}).json["id"]
+    while (found := crewed.get(f"/api/tasks/{task}").json)["state"] in ("pending", "running"):
+        assert crewed.get("/healthz").status == 200
+    assert (found["state"], "takes too long" in found["error"]["message"]) == ("failed", True)
+    assert "traceback" not in found["error"]
+
+
+def test_a_validator_that_would_take_for_ever_decides_nothing_and_keeps_nobody_waiting(crewed: Server) -> None:
+    validators = [{"kind": "json_schema", "schema": BOMB | {"title": str(number)}} for number in range(3)]
+    body = {"agentId": "sim/echo", "counterpart": "sim/echo", "userMessage": TEXT, "messageLimit": 1}
+    slow = [crewed.post("/api/battles/start", {**body, "validators": validators}).json["id"] for _ in range(2)]
+    quick = crewed.post("/api/battles/start", body).json["id"]
+    crewed.until(quick, "completed")
+    for run in slow:
+        crewed.until(run, "completed")
+        decisions = crewed.get(f"/api/battles/{run}/decisions").json
+        assert [one["verdict"] for one in decisions] == ["uncertain"] * 3
+        assert all("too long" in one["reason"] for one in decisions)

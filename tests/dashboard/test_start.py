@@ -1,0 +1,60 @@
+"""Forms that start work: what they send is started, and what the server says is shown where it belongs."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.api.server import Server
+
+from .conftest import Seen
+
+pytestmark = pytest.mark.page
+
+
+def test_a_council_is_asked(look: Any, server: Server) -> None:
+    seen: Seen = look(server, "start/council")
+    page = seen.page
+    page.get_by_label("Question").fill("Lamps or candles?")
+    page.get_by_role("checkbox", name="careful").check()
+    page.get_by_role("checkbox", name="hasty").check()
+    page.get_by_label("Most rounds").fill("1")
+    page.get_by_label("Name", exact=True).fill("light")
+    page.get_by_role("button", name="Ask the council").click()
+    expect(page.get_by_role("heading", name="light")).to_be_visible()
+    trace = server.get("/api/councils/light/trace").json
+    assert [one["name"] for one in trace["members"]] == ["careful", "hasty"]
+
+
+def test_a_scale_test_is_started(look: Any, server: Server) -> None:
+    page = look(server, "start/scale").page
+    page.get_by_label("Agent under test", exact=True).select_option("clerk")
+    page.get_by_label("Counterpart").select_option("guest")
+    page.get_by_label("Goal", exact=True).fill("A table for two is booked")
+    page.get_by_label("Judge").select_option("referee")
+    page.get_by_label("Battles").fill("2")
+    page.get_by_role("button", name="Start the scale test").click()
+    expect(page.locator(".run-head")).to_contain_text("scale")
+    run = page.url.rpartition("/")[2]
+    server.until(run, "completed")
+    assert server.get(f"/api/scale/{run}/status").json["counts"]["goal"] == 2
+
+
+def test_what_the_server_says_of_a_field_stands_at_the_field(look: Any, server: Server) -> None:
+    page = look(server, "start/scale").page
+    page.get_by_label("Agent under test", exact=True).select_option("clerk")
+    page.get_by_label("Battles").fill("99")
+    page.get_by_role("button", name="Start the scale test").click()
+    field = page.locator(".field", has=page.locator("#runCount"))
+    expect(field.get_by_role("alert")).to_contain_text("at most 10")
+    expect(page.get_by_label("Battles")).to_be_focused()
+    expect(page.get_by_label("Battles")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_what_belongs_to_no_field_stands_below_the_form(look: Any, server: Server) -> None:
+    page = look(server, "start/council").page
+    page.get_by_label("Question").fill("Alone?")
+    page.get_by_role("checkbox", name="careful").check()
+    page.get_by_role("button", name="Ask the council").click()
+    expect(page.get_by_role("alert")).to_contain_text("2 to 50 members")
