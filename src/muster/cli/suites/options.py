@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from muster.cli.completers import run_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
 from muster.cli.options import (
@@ -25,7 +24,7 @@ SuiteRunReference = Annotated[
     str,
     Argument(
         metavar="RUN",
-        complete=run_names,
+        complete="run_names",
         help="Its id, the beginning of the id, its name, or `last`: the last suite run.",
     ),
 ]
