@@ -1,8 +1,9 @@
 """The seam of the agents: what the engine knows of one."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, TypeVarTuple, runtime_checkable
 
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
@@ -10,6 +11,8 @@ from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
 
 OnDelta = Callable[[str], None]
+Arguments = TypeVarTuple("Arguments")
+Answered = TypeVar("Answered")
 
 
 class Agent(Protocol):
@@ -192,3 +195,10 @@ class DeltaCollector:
     def timings(self) -> Timings:
         """Return how long it took until now."""
         return Timings(first_token=self._first, wire=self._clock() - self._began)
+
+
+async def read_answer(request: Request, read: Callable[[*Arguments], Answered], *arguments: *Arguments) -> Answered:
+    """Read an answer, in a thread where a schema is applied to it: that may take seconds, and others go on."""
+    if request.schema is None:
+        return read(*arguments)
+    return await asyncio.to_thread(read, *arguments)

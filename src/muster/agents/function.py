@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, astuple, replace
 from typing import Any, TypeVar
 
-from muster.agents.base import OnDelta
+from muster.agents.base import OnDelta, read_answer
 from muster.agents.local import retold
 from muster.agents.payload import count_of, microdollars_of, to_json, tokens_of
 from muster.agents.service.terms import Counted, ServiceTerms, stop_of, tool_calls_of
@@ -57,7 +57,7 @@ class FunctionAgent:
         require_schema(request)
         result = await self._result(request, timeouts)
         try:
-            reply = reply_of(result, request, _size(request), self._terms)
+            reply = await read_answer(request, reply_of, result, request, _size(request), self._terms)
         except BadOutput as error:
             raise self._charged(retold(error, f"{self._place}: "), request) from error
         if on_delta is not None and reply.text:

@@ -1,11 +1,12 @@
 """What clients send: bodies that are read strictly, with the names of docs/HTTP.md."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from muster.domain.errors import BadArgument
+from muster.app.runs.options import chosen_dispatch
 from muster.domain.run import Dispatch, Fallback, Mode
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -77,17 +78,9 @@ class RunBody(StartBody):
 
     def options(self) -> dict[str, Any]:
         """Return the options of a run by their names."""
-        return super().options() | {"dispatch": dispatch_of(self.dispatch, self.fallback, self.cache)}
-
-
-def dispatch_of(mode: ModeName, fallback: FallbackName, cache: bool) -> Dispatch:
-    """Return how calls are sent; raises BadArgument for what has no use without batches."""
-    useless = "cache" if fallback == "fail" else "fallback"
-    if mode != "batch" and (fallback != "fail" or not cache):
-        raise BadArgument(
-            "is about batches, and this run has none", argument=useless, suggestions=('add "dispatch": "batch"',)
-        )
-    return Dispatch(mode=Mode(mode), fallback=Fallback(fallback), cache=cache)
+        return super().options() | {
+            "dispatch": chosen_dispatch(Mode(self.dispatch), Fallback(self.fallback), cache=self.cache)
+        }
 
 
 class SuiteBody(RunBody):
@@ -186,11 +179,12 @@ class VerifyBody(StartBody):
 
     def options(self) -> dict[str, Any]:
         """Return the options of a run by their names."""
-        if self.dispatch == "live" and self.fallback != "fail":
-            raise BadArgument("is about batches, and this run has none", argument="fallback")
-        mode = Mode.LIVE if self.dispatch is None else Mode(self.dispatch)
-        dispatch = Dispatch(mode=mode, fallback=Fallback(self.fallback), cache=self.cache)
-        return super().options() | {"dispatch": dispatch}
+        fallback = Fallback(self.fallback)
+        if self.dispatch is None:  # some of its agents may be asked in batches
+            return super().options() | {"dispatch": Dispatch(fallback=fallback, cache=self.cache)}
+        # The prompt cache of a provider is used by live calls too.
+        dispatch = chosen_dispatch(Mode(self.dispatch), fallback)
+        return super().options() | {"dispatch": replace(dispatch, cache=self.cache)}
 
 
 class TaskBody(StrictBody):
@@ -357,7 +351,7 @@ class BattleBody(CamelBody):
             "name": self.name,
             "tags": (*self.run_tags, *(() if self.model is None else (f"agent:{self.agent_id}",))),
             "budget_usd": self.budget_usd,
-            "dispatch": dispatch_of(self.dispatch, self.fallback, self.cache),
+            "dispatch": chosen_dispatch(Mode(self.dispatch), Fallback(self.fallback), cache=self.cache),
         }
 
     @property

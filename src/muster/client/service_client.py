@@ -102,7 +102,7 @@ class ServiceClient:
         return await self.get(run)
 
     async def events(self, run: str, *, after: int = 0, limit: int = 500) -> list[ServiceUpdate]:
-        """Return the stored events of a run after a number, without waiting for more."""
+        """Return the stored events of a run after a number, each named `event`, without waiting for more."""
         page = await self._ask("GET", f"{_place(run)}/events?{urlencode({'after': after, 'limit': limit})}")
         return [ServiceUpdate(name="event", seq=event["seq"], data=event) for event in page["events"]]
 

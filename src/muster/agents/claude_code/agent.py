@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from muster.agents.base import Inbox, OnDelta
+from muster.agents.base import Inbox, OnDelta, read_answer
 from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.claude_code.outcome import ClaudeExit, ClaudeTerms, key_refused, permission_asked, read_outcome
 from muster.agents.claude_code.sdk import ProcessTransport, Sdk, load, message_frame, require
@@ -144,7 +144,7 @@ class ClaudeCodeAgent:
         timings = Timings(first_token=pipe.first_word)
         ending = ClaudeExit(log=self.setup.scrub(pipe.log), note=note, timings=timings)
         try:
-            return read_outcome(terms, conversation, conversation.result, ending)
+            return await read_answer(request, read_outcome, terms, conversation, conversation.result, ending)
         except WireError as error:
             if pipe.feed is not None and pipe.feed.unread:
                 error.paid = Paid.UNKNOWN  # it may have begun to work on what it was told last

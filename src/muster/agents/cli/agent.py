@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from muster.agents.base import DeltaCollector, Inbox, InboxMessage, OnDelta
+from muster.agents.base import DeltaCollector, Inbox, InboxMessage, OnDelta, read_answer
 from muster.agents.cli.dialect import Dialect, Output, Unfit, fill, join, named_in, split_options
 from muster.agents.cli.listener import Listener, naming
 from muster.agents.cli.outcome import OutcomeReader, ProcessExit
@@ -99,7 +99,7 @@ class CliAgent:
             # Judged when the process is over: only then all of its log is there.
             ending = ProcessExit(status=status, log=process.log.text, sample=sample, broken=process.broken)
             reader = OutcomeReader(agent=self._profile.name, dialect=self._dialect_of(request), bill=bill)
-            reply = reader.reply(request, found, ending, deltas.timings())
+            reply = await read_answer(request, reader.reply, request, found, ending, deltas.timings())
         except AgentFailed as error:
             # What it had cost until it was stopped is not what it cost in the end.
             by_itself = status is not None or found.ended or found.error is not None

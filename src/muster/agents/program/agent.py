@@ -107,7 +107,7 @@ class ProgramAgent:
         return await asyncio.to_thread(_without_secrets, finished) if self._quotes else finished
 
     async def _read(self, question: ProgramRequest, finished: Finished, request: Request) -> ProgramAnswer:
-        if len(finished.output) < _LARGE:
+        if len(finished.output) < _LARGE and request.schema is None:
             return self._judge(question, finished, request)
         return await asyncio.to_thread(self._judge, question, finished, request)
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus, urlsplit
 
 import msgspec
 
-from muster.agents.base import OnDelta
+from muster.agents.base import OnDelta, read_answer
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after
 from muster.agents.http.client import Http, HttpResponse
 from muster.agents.http.request import head_of, join, split_url
@@ -81,7 +81,7 @@ class ServiceAgent:
             answer = await self._http.post(self._url, self._headers, body, timeouts)
             value = parse(answer, self._places)
             counted = counted_of(value, self._places)
-            reply = self._reply(request, answer, value, counted, len(body))
+            reply = await read_answer(request, self._reply, request, answer, value, counted, len(body))
         except WireError as error:
             self._terms.charge_failure(error, counted, self._terms.quote(request, len(body)).most)
             raise

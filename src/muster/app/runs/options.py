@@ -12,7 +12,7 @@ from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import LIVE, Dispatch, NewRun, Origin, Reuse, Run
+from muster.domain.run import LIVE, Dispatch, Fallback, Mode, NewRun, Origin, Reuse, Run
 from muster.text.words import choice_error
 
 MOST_CONCURRENCY = 10_000
@@ -42,6 +42,16 @@ class RunOptions:
             wrong = next(tag for tag in self.tags if not _is(tag, str))
             raise BadArgument(f"must be a string, not {wrong!r}", argument="tag")
         require_name(self.name)
+
+
+def chosen_dispatch(mode: Mode, fallback: Fallback = Fallback.FAIL, *, cache: bool = True) -> Dispatch:
+    """Return how calls are sent; raises BadArgument for what has no use without batches."""
+    if mode is not Mode.BATCH and (fallback is not Fallback.FAIL or not cache):
+        useless = "cache" if fallback is Fallback.FAIL else "fallback"
+        raise BadArgument(
+            "is about batches, and this run has none", argument=useless, suggestions=('add "dispatch": "batch"',)
+        )
+    return Dispatch(mode=mode, fallback=fallback, cache=cache)
 
 
 def _is(value: object, kind: type | UnionType) -> bool:
