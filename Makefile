@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-page test-claude check chaos bench docs
+.PHONY: demo test test-claude check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -14,11 +14,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven; SER
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql chromium zsh fish
-	scripts/in-memory $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude and not page"
-
-test-page:     ## the views of the page that `make test` leaves out, in a browser
-	@scripts/prepare postgresql chromium
-	scripts/in-memory $(BIN)/pytest -n 3 --dist loadfile -m page tests/dashboard
+	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
@@ -29,7 +25,7 @@ check:         ## style and types, and that every test can be collected
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@# Side by side: mypy uses one core, and the tests that follow start from files compiled here.
-	$(BIN)/pytest --collect-only -qq -n 0 >/dev/null & collected=$$!; $(BIN)/mypy; typed=$$?; wait $$collected && exit $$typed
+	$(BIN)/pytest --collect-only -qq >/dev/null & collected=$$!; $(BIN)/mypy; typed=$$?; wait $$collected && exit $$typed
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace

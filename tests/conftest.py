@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import forkserver
+from tests.workers import run_in_workers
+
 # How long an example takes says something about the machine, not about what is tested.
-settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("house", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+# Objects of tests live for a moment: looking for cycles every 700 allocations found nothing, and cost much.
+gc.set_threshold(50_000, 20, 20)
 
 # Whoever starts the tests with nohup, or in the background of a script, has these ignored, which commands inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -22,6 +28,20 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption("--workers", type=int, default=1, help="Processes that run tests side by side.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run the tests in workers, if there are to be several; commands of all of them are forked from one process."""
+    workers: int = session.config.option.workers
+    if workers > 1 and not session.config.option.collectonly:
+        forkserver.server()
+    return run_in_workers(session, workers)
 
 
 @pytest.hookimpl(wrapper=True)

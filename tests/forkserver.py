@@ -1,6 +1,6 @@
 """A process that has loaded the program once and forks for every command: a process of its own each, without the load.
 
-    python -m tests.forkserver SOCKET
+    python -m tests.forkserver SOCKET PIPE
 
 `run` takes the place of `subprocess.run([sys.executable, "-m", "muster", …])`, `tests.forked.start` that of
 `asyncio.create_subprocess_exec`. Tests of the start-up itself, of terminals and of pipes start the real command.
@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from genai_prices.data_snapshot import get_snapshot
 
@@ -65,31 +65,29 @@ class _Server:
     """This side of the loaded process, which ends with its socket."""
 
     def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        self.address = f"\0muster-forks-{os.getpid()}"  # in no folder
+        self._held, theirs = os.pipe()[::-1]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+            asked.bind(self.address)
+            asked.listen(1000)  # those who ask before it is loaded wait
+            files = [asked.fileno(), theirs]
             environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-            command = [sys.executable, "-m", "tests.forkserver", str(theirs.fileno())]
+            command = [sys.executable, "-m", "tests.forkserver", *map(str, files)]
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                command, cwd=ROOT, env=environment, pass_fds=files, stdin=subprocess.DEVNULL
             )
-
-    def ready(self) -> None:
-        """Return when it takes requests."""
-        null = os.open(os.devnull, os.O_RDWR)
-        request = {"module": "muster", "arguments": ["--version"], "folder": "/", "environment": {}}
-        self.ask(request, [null] * 3, 200)
-        os.close(null)
+        os.close(theirs)
 
     def begin(self, request: Mapping[str, object], files: list[int]) -> socket.socket:
         """Let a process begin; the socket tells its id and then its exit code."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            socket.send_fds(self._socket, [json.dumps(request).encode()], [*files, theirs.fileno()])
-        return ours
+        asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        asking.connect(self.address)
+        socket.send_fds(asking, [json.dumps(request).encode()], files)
+        return asking
 
     def close(self) -> None:
-        """Let the process end; it does when its socket is closed."""
-        self._socket.close()
+        """Let the process end; it does when nobody holds its pipe any more."""
+        os.close(self._held)
         self._process.wait()
 
     def ask(self, request: Mapping[str, object], files: list[int], timeout: float) -> int:
@@ -161,7 +159,9 @@ class Forked:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-            return out.result(), errors.result()
+            said = out.result(), errors.result()
+        self._close()
+        return said
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it still runs."""
@@ -181,6 +181,9 @@ class Forked:
 
     def __exit__(self, *_: object) -> None:
         self.wait()
+        self._close()
+
+    def _close(self) -> None:
         for opened in (self.stdout, self.stderr, self._status):
             opened.close()
 
@@ -206,17 +209,11 @@ os._exit(code) if code >= 0 else os.kill(os.getpid(), -code)
 
 def install(folder: Path) -> Path:
     """Write `muster` into a folder, for PATH: a process that is forked from the loaded one as well."""
-    server().ready()
     folder.mkdir(exist_ok=True)
     command = folder / "muster"
-    command.write_text(COMMAND.format(python=sys.executable, address=_command_address(os.getpid())), encoding="utf-8")
+    command.write_text(COMMAND.format(python=sys.executable, address=server().address), encoding="utf-8")
     command.chmod(0o755)
     return command
-
-
-def _command_address(pid: int) -> str:
-    """Return where the fork server of a test process takes requests of commands; it is in no folder."""
-    return f"\0muster-forks-{pid}"
 
 
 @cache
@@ -230,16 +227,14 @@ def server() -> _Server:
 class _Forks:
     """Forks for every request and tells whoever asked: the id of the process, and its exit code when it has ended.
 
-    Requests come over the socket of the tests, which passes on three streams and a socket to answer on, or over a
-    connection of a command on PATH, which passes on its streams and waits. A process that nobody waits for is ended.
+    Whoever asks connects, passes on three streams and waits. A process that nobody waits for is ended.
     """
 
-    def __init__(self, connection: socket.socket, commands: socket.socket) -> None:
-        self._connection, self._commands = connection, commands
+    def __init__(self, asked: socket.socket, held: BinaryIO) -> None:
         self._waiting: dict[int, tuple[int, socket.socket]] = {}  # by the file that tells the end: process and asker
         self._events = selectors.DefaultSelector()
-        for one, take in ((connection, self._take), (commands, self._accept)):
-            self._events.register(one, selectors.EVENT_READ, take)
+        self._events.register(asked, selectors.EVENT_READ, self._accept)
+        self._events.register(held, selectors.EVENT_READ, lambda _: _OVER)
 
     def serve(self) -> Callable[[], object] | None:
         """Return in each child with what it is to do, and in the server at the end."""
@@ -251,15 +246,11 @@ class _Forks:
                 if work is not None:
                     return None if work is _OVER else work
 
-    def _accept(self, commands: socket.socket) -> None:
-        asker, _ = commands.accept()
-        self._events.register(asker, selectors.EVENT_READ, self._take_command)
+    def _accept(self, asked: socket.socket) -> None:
+        asker, _ = asked.accept()
+        self._events.register(asker, selectors.EVENT_READ, self._take)
 
-    def _take(self, connection: socket.socket) -> object:
-        text, files, _, _ = socket.recv_fds(connection, LONGEST, 4)
-        return self._fork(text, files[:3], socket.socket(fileno=files[3])) if text else _OVER
-
-    def _take_command(self, asker: socket.socket) -> object:
+    def _take(self, asker: socket.socket) -> object:
         self._events.unregister(asker)
         text, files, _, _ = socket.recv_fds(asker, LONGEST, 3)
         if text:
@@ -359,14 +350,11 @@ def load() -> None:
     gc.freeze()
 
 
-def main(number: str) -> None:
-    """Serve until the other side is closed."""
+def main(asked: str, held: str) -> None:
+    """Serve until the other side of a pipe is closed."""
     sys.path.insert(1, str(ROOT / "src"))  # the program of this tree, whichever one is installed
     load()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as commands:
-        commands.bind(_command_address(os.getppid()))
-        commands.listen(100)
-        work = _Forks(socket.socket(fileno=int(number)), commands).serve()
+    work = _Forks(socket.socket(fileno=int(asked)), os.fdopen(int(held), "rb", buffering=0)).serve()
     if work is not None:
         _finish(work)
 

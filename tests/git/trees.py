@@ -4,11 +4,11 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from muster.git.worktrees import Worktrees
+from tests import forkserver
 from tests.git.repository import Repository
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
@@ -88,22 +88,10 @@ def git_in(folder: Path, *arguments: str, check: bool = True) -> str:
     return done.stdout + done.stderr
 
 
-def program(code: str, *arguments: str, env: Mapping[str, str]) -> "subprocess.Popen[str]":
+def program(code: str, *arguments: str, env: Mapping[str, str]) -> forkserver.Forked:
     """Start a process that works with trees: `trees` and `sys.argv` are there."""
-    head = (
-        "import asyncio, os, sys\n"
-        "from pathlib import Path\n"
-        "from muster.git.layout import Isolation\n"
-        "from muster.git.worktrees import Worktrees\n"
-        "trees = Worktrees(Path(sys.argv[1]), environment=os.environ)\n"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", f"{head}async def main():\n    {code}\nasyncio.run(main())", *arguments],
-        env=dict(env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = [code, *arguments]
+    return forkserver.Forked("tests.git.program", words, folder=forkserver.ROOT, environment=dict(env))
 
 
 def killing_git(folder: Path, command: str, before: str, after: str) -> str:

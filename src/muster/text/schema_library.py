@@ -23,9 +23,12 @@ from muster.text.patterns import TooSlow, search
 
 CHECK_SECONDS = 2.0  # of CPU, for one schema
 LONGEST = 300  # characters of a message: it may quote the whole answer
+MOST_NESTED = 150  # references inside each other: values have at most 100 levels
 MOST_REFERENCES = 20_000  # that are followed for one value: a short schema can lead to more of them than atoms exist
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+ENDLESS = "the schema refers to itself without end, or the value is nested too deeply"
 _FOLLOWED: ContextVar[Iterator[int]] = ContextVar("references followed for the value at hand")
+_NESTED: ContextVar[int] = ContextVar("references inside each other that are being followed")
 _ALLOWANCE: ContextVar[CpuAllowance] = ContextVar("CPU that the value at hand may use")
 LEAST_SECONDS = 0.001  # of a search: none at all would be no limit
 
@@ -57,6 +60,7 @@ def flaw_in(value: Json, schema: bytes, seconds: float) -> str | None:
     it for another reason, so that nobody knows.
     """
     _FOLLOWED.set(iter(range(MOST_REFERENCES)))
+    _NESTED.set(0)
     allowance = CpuAllowance(seconds)
     _ALLOWANCE.set(allowance)
     try:
@@ -67,11 +71,16 @@ def flaw_in(value: Json, schema: bytes, seconds: float) -> str | None:
     except BadArgument:
         raise
     except RecursionError:
-        raise BadArgument("the schema refers to itself without end, or the value is nested too deeply") from None
+        raise BadArgument(ENDLESS) from None
     except Unresolvable as unresolvable:
         raise BadArgument(f"the schema refers to something that is not in it: {unresolvable}") from None
     except Exception as failed:  # of a library that was given something strange
         raise BadArgument(f"the schema cannot be evaluated: {type(failed).__name__}: {failed}"[:LONGEST]) from failed
+    except BaseException as failed:
+        if type(failed).__name__ != "PanicException":
+            raise
+        # Of compiled code of the library, when the stack ends in the middle of it; no other name leads to its class.
+        raise BadArgument(ENDLESS) from None
     return None if error is None else f"{error.json_path}: {error.message[:LONGEST]}"
 
 
@@ -117,7 +126,14 @@ def _counted(follow: Callable[..., Iterator[Any] | None]) -> Callable[..., Itera
     def check(validator: Any, reference: str, value: Json, schema: Json) -> Iterator[Any]:
         if next(_FOLLOWED.get(), None) is None:
             raise BadArgument(f"the schema leads to more than {MOST_REFERENCES:,} references; make it simpler")
-        yield from follow(validator, reference, value, schema) or ()
+        depth = _NESTED.get()
+        if depth == MOST_NESTED:
+            raise BadArgument(ENDLESS)
+        _NESTED.set(depth + 1)
+        try:
+            yield from follow(validator, reference, value, schema) or ()
+        finally:
+            _NESTED.set(depth)
 
     return check
 
