@@ -18,6 +18,12 @@ PATIENCE = 20_000  # milliseconds for which what is expected is waited for
 expect.set_options(timeout=PATIENCE)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.page)
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     program = which("chromium")

@@ -11,8 +11,6 @@ from .demo import SETTINGS, Demo, agents
 from .test_views import barriers, settled
 from .work import PLAN, council_agents, evaluation_of_person, start_council
 
-pytestmark = pytest.mark.page
-
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:

@@ -12,8 +12,6 @@ from tests.api.server import Server
 from .conftest import Seen
 from .demo import HOSTILE, Demo, judged, scripted, start_battle, started, submit_task, verdict
 
-pytestmark = pytest.mark.page
-
 SCRIPT, HANDLER, LINK = HOSTILE.splitlines()[0], HOSTILE.splitlines()[1], "[press here](javascript:alert(1))"
 # A judge that writes markup as its reason and as its evidence, and an agent that writes it into files and its output.
 WRITER = f"""cat > notes.html <<'END'

@@ -15,8 +15,6 @@ from .demo import start_suite, submit_task
 from .operations import STALLS, ask_in_batch, make, start_chain
 from .test_views import barriers, settled
 
-pytestmark = pytest.mark.page
-
 
 @dataclass(frozen=True)
 class Operated:

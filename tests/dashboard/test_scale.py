@@ -11,8 +11,6 @@ from .demo import SETTINGS, Demo, agents
 from .test_views import barriers, settled
 from .work import REASONS, scale_agents, start_scale
 
-pytestmark = pytest.mark.page
-
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:

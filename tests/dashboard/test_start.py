@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.api.server import Server
 
 from .conftest import Seen
-
-pytestmark = pytest.mark.page
 
 
 def test_a_council_is_asked(look: Any, server: Server) -> None:

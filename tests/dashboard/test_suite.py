@@ -14,8 +14,6 @@ import muster
 from muster.settings import load_settings
 from tests.api.server import Project, Server
 
-pytestmark = pytest.mark.page
-
 CASES = 700
 
 
