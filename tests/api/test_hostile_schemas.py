@@ -55,3 +55,32 @@ def test_a_validator_that_would_take_for_ever_decides_nothing_and_keeps_nobody_w
         decisions = crewed.get(f"/api/battles/{run}/decisions").json
         assert [one["verdict"] for one in decisions] == ["uncertain"] * 3
         assert all("too long" in one["reason"] for one in decisions)
+
+
+def test_a_pattern_of_properties_keeps_nobody_waiting(crewed: Server) -> None:
+    schema = {"additionalProperties": False, "patternProperties": {"^(a|aa)+$": {}}}
+    body = {"agentId": "sim/echo", "counterpart": "sim/echo", "messageLimit": 1}
+    body |= {"userMessage": json.dumps({"a" * 40 + "!": 1}), "validators": [{"kind": "json_schema", "schema": schema}]}
+    run = crewed.post("/api/battles/start", body).json["id"]
+    crewed.until(run, "completed")
+    (decision,) = crewed.get(f"/api/battles/{run}/decisions").json
+    assert (decision["verdict"], "too long" in decision["reason"]) == ("uncertain", True)
+
+
+def test_what_is_wrong_with_many_validators_is_told_in_short(crewed: Server) -> None:
+    validators = [{f"k{number}": 1 for number in range(999)}] * 50
+    answer = crewed.post("/api/battles/start", {"agentId": "sim/echo", "validators": validators})
+    assert answer.status == 400
+    assert len(answer.error["message"]) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("route", "field"), [("tasks", "schema"), ("battles/start", "validators"), ("chains", "input")]
+)
+@pytest.mark.parametrize("levels", [120, 260, 900])
+def test_a_body_that_is_nested_deeply_is_refused(crewed: Server, route: str, field: str, levels: int) -> None:
+    deep: Any = {}
+    for _ in range(levels):
+        deep = {"a": deep}
+    answer = crewed.post(f"/api/{route}", {field: [deep] if field == "validators" else deep})
+    assert (answer.status, "nested more than 100 levels" in answer.error["message"]) == (400, True)

@@ -22,6 +22,7 @@ from muster.api.schema import ERRORS
 from muster.app import Muster
 from muster.domain.errors import MusterError, ProviderFault, StoreFailed
 from muster.settings import load_settings
+from tests.git.repository import Repository
 
 from .contract import routes
 from .server import ADMIN, SETTINGS, SUITE, TOKENS, Project, Server
@@ -47,6 +48,7 @@ BODIES: Mapping[str, Any] = {
     "/api/pool/messages": {"text": "x"},
     "/api/pool/context/{name}": {"text": "x"},
     "/api/pool/scale": {"slots": 1},
+    "/api/verify": {"agents": ["nobody"]},
 }
 OTHER_FORMS = {"/metrics", "/api/runs/{run_id}/report", "/api/runs/{run_id}/events"}  # text, or forms that are chosen
 ROUTES = [(method, path, operation) for method, path, _, operation in routes()]
@@ -155,8 +157,12 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 @pytest.fixture(scope="module")
 def crewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of one local user with a pool."""
+    """A server of one local user with a pool, in a repository with a file that has changed."""
     project = Project(tmp_path_factory.mktemp("crewed"))
+    repository = Repository(project.folder)
+    repository.write("shop.py")
+    repository.commit()
+    repository.write("shop.py", "x = 2\n")
     project.declare('[pool]\nagent = "sim/echo"\n')
     with project.serve() as started:
         yield started

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from muster.domain.call import ask
-from muster.domain.errors import InvalidRequest
-from muster.text.json_schema import flaw, require_schema, schema_flaw
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, InvalidRequest
+from muster.text.json_schema import evaluate, flaw, require_schema, schema_flaw
+from muster.text.patterns import TooSlow
 
 SCHEMA = {
     "type": "object",
@@ -126,3 +128,35 @@ def test_a_schema_with_a_reference_to_nowhere_is_none(schema: dict[str, Any], mi
 )
 def test_references_that_a_schema_holds_and_what_only_looks_like_one_are_no_flaw(schema: dict[str, Any]) -> None:
     assert schema_flaw(schema) is None
+
+
+@pytest.mark.parametrize("more", [False, {"type": "string"}])
+@pytest.mark.parametrize("draft", ["2020-12/schema", "2019-09/schema"])
+def test_patterns_of_properties_are_searched_for_within_a_limit(more: Any, draft: str) -> None:
+    slow = {"$schema": f"https://json-schema.org/draft/{draft}", "patternProperties": {"^(a|aa)+$": {}}}
+    with pytest.raises(TooSlow):
+        evaluate({"a" * 40 + "!": 1}, {**slow, "additionalProperties": more}, 0.2)
+
+
+def test_what_is_neither_named_nor_matched_is_additional() -> None:
+    schema = {"properties": {"a": {}}, "patternProperties": {"^x-": {}}, "additionalProperties": {"type": "string"}}
+    assert evaluate({"a": 1, "x-b": 2, "c": "three"}, schema) is None
+    assert evaluate({"c": 3}, schema) == "$.c: 3 is not of type 'string'"
+    closed = {**schema, "additionalProperties": False}
+    assert (
+        evaluate({"a": 1, "c": 3, "d": 4}, closed)
+        == "$: Additional properties are not allowed ('c', 'd' were unexpected)"
+    )
+
+
+def test_keywords_whose_patterns_have_no_limit_are_refused() -> None:
+    found = schema_flaw({"allOf": [{"patternProperties": {"a": {}}}], "unevaluatedProperties": False})
+    assert found is not None
+    assert "cannot be used together" in found
+
+
+def test_errors_of_all_branches_are_short_and_not_too_many() -> None:
+    schema: dict[str, Json] = {"anyOf": [{"items": {"const": "x" * 90_000}}]}
+    with pytest.raises(BadArgument, match="more than 10,000 errors"):
+        evaluate([1] * 20_000, schema)
+    assert len(evaluate([1] * 2_000, schema) or "") < 1_000

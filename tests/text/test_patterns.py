@@ -77,3 +77,13 @@ def test_repeats_that_follow_each_other_are_not_nested() -> None:
 
 def test_the_same_pattern_is_read_once() -> None:
     assert compile_pattern("once+") is compile_pattern("once+")
+
+
+@pytest.mark.parametrize("pattern", ["(a(?R)?b)+c", "(?1)(a)", r"(?<n>a)(?&n)"])
+def test_a_pattern_that_refers_to_itself_is_refused(pattern: str) -> None:
+    with pytest.raises(BadArgument, match="refers to itself"):
+        compile_pattern(pattern)
+
+
+def test_an_escaped_bracket_is_no_reference() -> None:
+    assert search(r"\(?1\)", "1)") == (0, 2)

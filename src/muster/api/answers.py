@@ -112,7 +112,7 @@ SLOTS, MESSAGES = answer(slots=listed(named("Slot"))), answer(messages=listed(na
 
 # By method and path, for every route that answers with JSON of one shape.
 ANSWERS: Mapping[str, Schema] = {
-    "get /healthz": answer(status={"enum": ["ok", "read_only"]}),
+    "get /healthz": answer(status={"const": "ok"}),
     "get /api/audit": answer(records=listed(named("AuditRecord")), next=MAYBE_COUNT),
     "get /api/agents": answer(agents=listed(answer(name=TEXT))),
     "get /api/library": answer(items=listed(answer(kind={"enum": ["suite", "chain", "council"]}, name=TEXT))),

@@ -11,6 +11,7 @@ from muster.domain.run import Dispatch, Fallback, Mode
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Usd = Annotated[float, Field(gt=0, le=1_000_000)]
 Seconds = Annotated[float, Field(gt=0, le=86_400 * 30)]
 Names = Annotated[list[Name], Field(max_length=100)]
@@ -100,7 +101,7 @@ class SuiteBody(RunBody):
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     only_failed: Name | None = None  # a run whose cases that did not pass are run again
     replay: Name | None = None  # a run that every answer is taken from
     reuse: Name | None = None  # a run whose answers to equal requests are taken over
@@ -122,7 +123,7 @@ class AskBody(RunBody):
     system: Annotated[str, Field(max_length=100_000)] = ""
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
-    seed: int | None = None
+    seed: Seed | None = None
 
 
 class ChainBody(RunBody):
@@ -157,7 +158,7 @@ class CouncilBody(RunBody):
     rounds: Annotated[int, Field(ge=1, le=100)] | None = None
     min_rounds: Annotated[int, Field(ge=1, le=100)] | None = None
     effort: Annotated[float, Field(ge=0, le=1)] | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     synthesis: Name | None = None
     baseline: Name | None = None
 
@@ -321,7 +322,7 @@ class BattleBody(CamelBody):
     user_message: Prompt | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     budget_usd: Usd | None = None
     validators: Annotated[list[dict[str, Any]], Field(max_length=50)] = []
     judge: Name | None = None

@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from muster.domain.errors import (
     AccessDenied,
@@ -69,6 +70,8 @@ CODES = {
 }
 
 
+LONGEST_MESSAGE = 10_000  # characters: secrets are looked for in all of it
+METHODS = ("DELETE", "GET", "HEAD", "POST", "PUT")
 MOST_TOLD = 5  # things that are wrong with one request
 
 
@@ -106,7 +109,11 @@ def muster_error_response(error: MusterError, request_id: str, clean: Callable[[
     status = status_of(error)
     after = getattr(error, "retry_after", None)
     headers = {"retry-after": str(max(1, ceil(after)))} if after is not None and status in (429, 503) else {}
-    return error_response(status, str(error.record()["code"]), clean(error.message), request_id, headers)
+    return error_response(status, str(error.record()["code"]), clean(_shortened(error.message)), request_id, headers)
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
 
 
 def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
@@ -124,7 +131,8 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
         assert isinstance(error, HTTPException)  # noqa: S101
         code = CODES.get(error.status_code, "bad_request")
         message = _HTTP_MESSAGES.get(error.status_code, error.detail)
-        return error_response(error.status_code, code, message, request.state.request_id, error.headers)
+        headers = {"allow": _methods(app, request)} if error.status_code == 405 else error.headers
+        return error_response(error.status_code, code, message, request.state.request_id, headers)
 
     async def of_refusal(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestRefused)  # noqa: S101
@@ -134,6 +142,14 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(RequestRefused, of_refusal)
+
+
+def _methods(app: FastAPI, request: Request) -> str:
+    """Return the methods that all routes of a path take together."""
+    scopes = {method: {**request.scope, "method": method} for method in METHODS}
+    return ", ".join(
+        method for method, scope in scopes.items() if any(route.matches(scope)[0] is Match.FULL for route in app.routes)
+    )
 
 
 _HTTP_MESSAGES = {

@@ -1,6 +1,7 @@
 """Reading bodies: what JSON leaves open is refused, because two readers would understand it differently."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -10,7 +11,9 @@ from fastapi.exceptions import HTTPException
 from fastapi.routing import APIRoute
 
 from muster.api.callers import Scope
+from muster.text.json_documents import flaw_of
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # of which there must be two, one after the other
 MOST_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
 
 
@@ -19,7 +22,12 @@ class JsonRequest(Request):
 
     async def json(self) -> Any:
         """Return the body; raises HTTPException for a key that stands twice in one object, and for too many keys."""
-        return json.loads(await self.body(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        body = await self.body()
+        found = json.loads(body, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        wrong = flaw_of(found) or (_SURROGATE.search(body) and _text_flaw(found))
+        if wrong:
+            raise HTTPException(400, f"body: {wrong}")
+        return found
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -29,6 +37,14 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise HTTPException(400, "body: an object has the same key twice; which one counts cannot be known")
     return found
+
+
+def _text_flaw(found: Any) -> str | None:
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "it holds half of a character (a lone surrogate)"
+    return None
 
 
 def _refuse_constant(name: str) -> NoReturn:

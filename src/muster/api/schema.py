@@ -25,7 +25,9 @@ ERRORS = {
 }
 METHODS = ("get", "put", "post", "delete")
 JSON = "application/json"
-NAMING_ROUTES = frozenset({"post /api/reviews", "post /api/suites/start", "post /api/tasks"})  # runs, in their bodies
+NAMING_ROUTES = frozenset(  # runs or verifiers, in their bodies
+    {"post /api/reviews", "post /api/suites/start", "post /api/tasks", "post /api/verify"}
+)
 PROVIDER_ROUTES = frozenset({"post /api/batches/{batch_id}/cancel"})  # that ask a provider before they answer
 
 _TEXT = {"type": "string"}

@@ -91,7 +91,9 @@ class StoreFile:
             self._probed_at = now
         done, _ = await asyncio.wait({probe}, timeout=seconds)
         if not done:
-            raise StoreFailed("the store cannot be written to: another process keeps it locked")
+            raise StoreFailed(
+                "the store cannot be written to: a write has waited for a second, for another process or a slow disk"
+            )
         if probe.exception() is not None:
             raise StoreFailed("the store cannot be written to")
 

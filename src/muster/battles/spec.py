@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from itertools import islice
 from math import isfinite
 from typing import Any
 
@@ -17,6 +18,7 @@ MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the sp
 DEFAULT_TOKENS = 512
 DEFAULT_SECONDS = 600.0
 BEGIN = "Begin."
+MOST_FLAWS = 5  # unknown keys that are told
 _CHECK_SECONDS = 10.0  # of CPU, for all validators together
 _LONGEST = 100_000  # characters of a prompt, a goal or a message
 
@@ -76,9 +78,9 @@ def stored(spec: BattleSpec) -> dict[str, Json]:
 
 def read_spec(spec: Json) -> BattleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    flaws = list(unknown_keys(spec, BattleSpec))
+    flaws = list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS))
     if not flaws:
-        flaws = [*_unknown_in_validators(spec)]
+        flaws = list(_unknown_in_validators(spec))
     if not flaws:
         try:
             found = msgspec.convert(spec, BattleSpec)
@@ -156,10 +158,13 @@ def unknown_keys(given: Any, kind: Any) -> Iterator[str]:
 
 
 def _unknown_in_validators(given: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the first things that no validator has: to look for what is meant by each takes a while."""
     listed = given.get("validators")
     for place, one in enumerate(listed if isinstance(listed, list | tuple) else ()):
-        if isinstance(one, Mapping):
-            yield from (f"validators[{place}]: {flaw}" for flaw in unknown_keys(one, ReplyValidator))
+        unknown = list(islice(unknown_keys(one, ReplyValidator), MOST_FLAWS)) if isinstance(one, Mapping) else []
+        yield from (f"validators[{place}]: {flaw}" for flaw in unknown)
+        if unknown:
+            return
 
 
 def lean(value: Any) -> dict[str, Json]:

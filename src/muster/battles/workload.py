@@ -159,7 +159,9 @@ class _Battle:
                 return await self._program(validator.agent, blank, f"turn/{self.turn:02}/validator/{number}")
             # In a thread: a pattern may take its whole time limit, and other runs go on meanwhile.
             reply = self.messages[-1].content
-            return _found(blank, await asyncio.to_thread(validate, validator, reply, self.allowance))
+            before = self.allowance.left
+            finding = await asyncio.to_thread(validate, validator, reply, self.allowance)
+            return replace(_found(blank, finding), latency_ms=round(1000 * (before - self.allowance.left)))
 
         return make
 

@@ -20,6 +20,7 @@ LONGEST = 10_000  # characters of a pattern
 _LARGEST = 1_000_000  # characters times counts: the compiler writes some counts out
 
 _ESCAPE = re.compile(r"\\(?:[xu]\{([0-9A-Fa-f]{1,8})\}|.)", re.DOTALL)
+_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[0-9]+|&\w+|P>\w+)\)")
 _GROUP_COUNT = re.compile(r"\)\{(\d*),?(\d*)\}")
 _COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
 
@@ -51,6 +52,8 @@ def compile_pattern(pattern: str) -> "regex.Pattern[str]":
     import regex
 
     _require_size(pattern)
+    if _RECURSION.search(pattern):  # no limit of time holds inside of one
+        raise BadArgument(f"{pattern[:80]!r} refers to itself, which is not supported")
     spelled = _ESCAPE.sub(_spell, pattern)
     refused = (regex.error, RecursionError, OverflowError, ValueError)
     try:

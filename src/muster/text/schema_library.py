@@ -24,12 +24,15 @@ from muster.text.patterns import TooSlow, search
 CHECK_SECONDS = 2.0  # of CPU, for one schema
 LONGEST = 300  # characters of a message: it may quote the whole answer
 MOST_NESTED = 150  # references inside each other: values have at most 100 levels
+MOST_ERRORS = 10_000  # that are found in one value: all branches of a choice keep theirs
 MOST_REFERENCES = 20_000  # that are followed for one value: a short schema can lead to more of them than atoms exist
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 ENDLESS = "the schema refers to itself without end, or the value is nested too deeply"
 _FOLLOWED: ContextVar[Iterator[int]] = ContextVar("references followed for the value at hand")
+_ERRORS: ContextVar[Iterator[int]] = ContextVar("errors found in the value at hand")
 _NESTED: ContextVar[int] = ContextVar("references inside each other that are being followed")
 _ALLOWANCE: ContextVar[CpuAllowance] = ContextVar("CPU that the value at hand may use")
+MOST_NAMED = 5  # properties in one message
 LEAST_SECONDS = 0.001  # of a search: none at all would be no limit
 
 
@@ -44,7 +47,7 @@ def schema_flaw_of(text: bytes) -> str | None:
         with CpuAllowance(CHECK_SECONDS).spending():
             kind = validator_for(schema, default=Draft202012Validator)
             kind.check_schema(schema)
-            return _missing_target(schema, kind)
+            return _missing_target(schema, kind) or _unbounded_keywords(text)
     except CpuSpent:
         return "it takes too long to check; make it simpler"
     except SchemaError as error:
@@ -60,6 +63,7 @@ def flaw_in(value: Json, schema: bytes, seconds: float) -> str | None:
     it for another reason, so that nobody knows.
     """
     _FOLLOWED.set(iter(range(MOST_REFERENCES)))
+    _ERRORS.set(iter(range(MOST_ERRORS)))
     _NESTED.set(0)
     allowance = CpuAllowance(seconds)
     _ALLOWANCE.set(allowance)
@@ -105,6 +109,13 @@ def _missing_target(schema: Json, kind: Any) -> str | None:
     return None
 
 
+def _unbounded_keywords(text: bytes) -> str | None:
+    """Return which keywords cannot be used together: the library searches for their patterns without a limit."""
+    if b'"unevaluatedProperties":' in text and b'"patternProperties":' in text:
+        return "unevaluatedProperties and patternProperties cannot be used together; use additionalProperties"
+    return None
+
+
 @lru_cache(maxsize=64)
 def _validator(text: bytes) -> Any:
     schema = json.loads(text)
@@ -116,8 +127,27 @@ def _validator(text: bytes) -> Any:
 @lru_cache
 def _bounded(kind: Any) -> Any:
     """Return a validator that cannot hang on a hostile answer or schema."""
-    references = {name: _counted(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS}
-    return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties, **references})  # type: ignore[no-untyped-call]
+    own = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        **{name: _counted(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS},
+    }
+    known = {**kind.VALIDATORS, **{name: check for name, check in own.items() if name in kind.VALIDATORS}}
+    return extend(kind, {name: _short(check) for name, check in known.items()})  # type: ignore[no-untyped-call]
+
+
+def _short(check: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
+    """Return what checks a keyword with short messages, as long as there are not too many: each may quote all of it."""
+
+    def checked(validator: Any, wanted: Json, value: Json, schema: Json) -> Iterator[Any]:
+        for error in check(validator, wanted, value, schema) or ():
+            if next(_ERRORS.get(), None) is None:
+                raise BadArgument(f"the answer has more than {MOST_ERRORS:,} errors by this schema")
+            error.message = error.message[:LONGEST]
+            yield error
+
+    return checked
 
 
 def _counted(follow: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
@@ -153,3 +183,17 @@ def _pattern_properties(validator: Any, properties: Json, value: Json, schema: J
         for name, item in value.items():
             if _found(pattern, name):
                 yield from validator.descend(item, inner, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, wanted: Json, value: Json, schema: Json) -> Iterator[Any]:
+    if not isinstance(value, dict):
+        return
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    more = [name for name in value if name not in known and not any(_found(pattern, name) for pattern in patterns)]
+    if isinstance(wanted, dict):
+        for name in more:
+            yield from validator.descend(value[name], wanted, path=name)
+    elif not wanted and more:
+        told = ", ".join(repr(name[:LONGEST]) for name in more[:MOST_NAMED])
+        were = "was" if len(more) == 1 else "were"
+        yield ValidationError(f"Additional properties are not allowed ({told} {were} unexpected)")
