@@ -56,7 +56,7 @@ USERS = {"cli.demo.work", "cli.demo.child"}
 # Packages that only one room knows: they are optional, or take long to load.
 OPTIONAL = {
     "psycopg": "store", "claude_agent_sdk": "agents", "fastapi": "api", "starlette": "api", "uvicorn": "api",
-    "opentelemetry": "observability", "mcp": "mcp", "mcp_types": "mcp",
+    "opentelemetry": "observability", "mcp": "mcp", "mcp_types": "mcp", "bullmq": "engine", "redis": "engine",
 }  # fmt: skip
 
 
