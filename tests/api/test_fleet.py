@@ -1,9 +1,10 @@
 """Servers and workers as processes of their own, with a real Redis between them."""
 
-import json
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.redis_server import RedisServer, running_redis
 
 from .server import SETTINGS, Project, Server
 
-PATIENCE = 60.0
+PATIENCE = 40.0
 BATTLE = {"agentId": "sim/slow", "counterpart": "sim/echo", "userMessage": "hello", "messageLimit": 3}
 
 
@@ -28,6 +29,16 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 def fleet(project: Project, redis: RedisServer) -> Project:
     project.variables["REDIS_URL"] = redis.url
     return project
+
+
+@contextmanager
+def working(project: Project, *options: str) -> Iterator[Forked]:
+    """Start a worker, which does not outlive the block."""
+    with project.command("worker", *options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def until(what: Callable[[], Any], words: str) -> Any:
@@ -45,22 +56,8 @@ def workers(server: Server, number: int) -> None:
     until(lambda: server.get("/healthz").json["driven_here"] == wanted, f"the server does not see {number} workers")
 
 
-def drivers(project: Project) -> dict[str, set[int]]:
-    """Return the processes that ever drove each run, by its id."""
-    import sqlite3
-
-    found: dict[str, set[int]] = {}
-    database = sqlite3.connect(project.folder / ".muster" / "muster.db")
-    try:
-        for run, data in database.execute("SELECT run_id, data FROM events WHERE kind IN ('run.started','run.resumed')"):
-            found.setdefault(run, set()).add(json.loads(data).get("pid"))
-    finally:
-        database.close()
-    return found
-
-
 def test_a_battle_is_played_by_a_worker_and_followed_at_another_server(fleet: Project) -> None:
-    with fleet.serve() as one, fleet.serve() as other, fleet.command("worker") as worker:
+    with fleet.serve() as one, fleet.serve() as other, working(fleet) as worker:
         workers(one, 1)
         run = one.post("/api/battles/start", BATTLE).json["id"]
         stream = other.get(f"/api/stream/{run}")
@@ -81,3 +78,139 @@ def test_without_a_worker_the_server_drives_runs_itself_and_says_so(fleet: Proje
         assert server.until(run, "completed")
         assert server.stop() == 0
         assert "runs are driven in this process, within its limits: no worker is alive" in server.process.stderr.read()
+
+
+class Witness:
+    """Reads the store beside everybody: who drives what, and when drivers changed."""
+
+    def __init__(self, project: Project) -> None:
+        self._database = sqlite3.connect(f"file:{project.folder}/.muster/muster.db?mode=ro", uri=True)
+
+    def drivers(self) -> dict[str, int]:
+        """Return the processes that drive runs now, by the ids of the runs."""
+        return dict(self._database.execute("SELECT id, driver_pid FROM runs WHERE driver_pid IS NOT NULL"))
+
+    def children(self, run: str) -> list[str]:
+        return [found for (found,) in self._database.execute("SELECT id FROM runs WHERE parent_id = ?", (run,))]
+
+    def times(self, run: str, kind: str) -> list[float]:
+        """Return when events of a kind were written."""
+        rows = self._database.execute("SELECT at FROM events WHERE run_id = ? AND kind = ? ORDER BY seq", (run, kind))
+        return [at for (at,) in rows]
+
+    def close(self) -> None:
+        self._database.close()
+
+
+@pytest.fixture
+def witness(fleet: Project) -> Iterator[Callable[[], Witness]]:
+    """Give a witness as soon as there is a store."""
+    opened: list[Witness] = []
+
+    def look() -> Witness:
+        if not opened:
+            opened.append(Witness(fleet))
+        return opened[0]
+
+    yield look
+    for one in opened:
+        one.close()
+
+
+def ended(process: Forked) -> str:
+    """Stop a worker and return what it wrote."""
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+    return process.stdout.read()
+
+
+def test_the_run_of_a_killed_worker_goes_on_elsewhere_within_15_seconds(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 8}).json["id"]
+        driver = until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        victim, heir = (one, other) if driver == one.pid else (other, one)
+        assert driver in (one.pid, other.pid)
+        until(lambda: server.get(f"/api/battles/{run}/messages").json["messages"], "nobody said anything")
+        killed_at = time.time()
+        victim.kill()
+        assert until(lambda: witness().times(run, "run.resumed"), "nobody goes on")[0] - killed_at < 15
+        assert server.until(run, "completed")
+        assert len(server.get(f"/api/battles/{run}/messages").json["messages"]) == 16
+        assert f"run {run} completed" in ended(heir)
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_run_over(fleet: Project, witness: Callable[[], Witness]) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 8}).json["id"]
+        driver = until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        goes, stays = (one, other) if driver == one.pid else (other, one)
+        assert "interrupted" in ended(goes)
+        assert server.until(run, "completed")
+        assert f"run {run} completed" in ended(stays)
+
+
+def test_workers_share_the_battles_of_a_scale_test(fleet: Project, witness: Callable[[], Witness]) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        body = {**BATTLE, "messageLimit": 2, "runCount": 9, "concurrency": 3, "revision": False}
+        run = server.post("/api/scale/start", body).json["id"]
+        seen: dict[str, int] = {}
+
+        def over() -> bool:
+            seen.update(witness().drivers())
+            return bool(server.get(f"/api/scale/{run}/status").json["state"] == "completed")
+
+        until(over, "the scale test does not end")
+        battles = witness().children(run)
+        assert len(battles) == 9
+        assert {seen[battle] for battle in battles if battle in seen} == {one.pid, other.pid}
+        assert server.get(f"/api/scale/{run}/status").json["counts"]["limit"] == 9
+        for worker in (one, other):
+            ended(worker)
+
+
+def test_a_redis_that_loses_its_data_loses_no_run(fleet: Project, redis: RedisServer) -> None:
+    with fleet.serve() as server, working(fleet, "--concurrency", "2") as worker:
+        workers(server, 1)
+        runs = [server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"] for _ in range(8)]
+        until(lambda: server.get(f"/api/runs/{runs[0]}").json["state"] == "completed", "the first does not end")
+        redis.restart(data=False)
+        late = server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"]
+        for run in (*runs, late):
+            assert server.until(run, "completed")
+        ended(worker)
+
+
+def test_while_redis_is_down_runs_are_driven_all_the_same(fleet: Project, redis: RedisServer) -> None:
+    with fleet.serve() as server, working(fleet) as worker:
+        workers(server, 1)
+        redis.kill()
+        assert server.until(server.ask(), "completed")
+        redis.start()
+        workers(server, 1)
+        assert server.until(server.ask(), "completed")
+        ended(worker)
+
+
+def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    fleet.declare("", SETTINGS.replace("jobs_per_client = 100", "jobs_per_client = 2"))
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        runs = [server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"] for _ in range(6)]
+        most = 0
+
+        def over() -> bool:
+            nonlocal most
+            most = max(most, len(witness().drivers()))
+            return all(server.get(f"/api/runs/{run}").json["state"] == "completed" for run in runs)
+
+        until(over, "not all end")
+        assert 0 < most <= 3  # two at work, and for a moment one that is let go of again
+        for worker in (one, other):
+            ended(worker)
