@@ -28,6 +28,7 @@ from muster.engine.clock import Clock
 from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
+from muster.engine.queue.fleet import FallbackDelivery
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.worker import Worker
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from muster.app.suites.suites import Suites
     from muster.app.verify.code_repairs import CodeRepairs
     from muster.app.verify.verifications import Verifications
-    from muster.engine.queue.fleet import FallbackDelivery
 
 SUITE, VERIFICATION, GENERATION, CHAIN = "suite", "waves", "generate", "chain"
 TASK = "task"
@@ -463,10 +463,8 @@ class Muster:
             await self.chains.save(run)
 
     @cached_property
-    def _fallback(self) -> "FallbackDelivery | None":
+    def _fallback(self) -> FallbackDelivery | None:
         """What lets a server drive only runs that no worker takes; None without a queue."""
-        from muster.engine.queue.fleet import FallbackDelivery
-
         queue = self._backend.queue
         return None if queue is None else FallbackDelivery(queue.get(), others=self._backend.engine.others)
 

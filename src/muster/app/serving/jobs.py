@@ -85,7 +85,7 @@ class JobIntake:
         kinds: dict[str, type[BattleJob]] = {BATTLES: BattleJob, SCALE_TESTS: ScaleJob}
         if job.queue not in kinds:
             raise BadArgument(
-                f"a job of the queue {job.queue!r} must name a run: {{\"run\": ID}}",
+                f'a job of the queue {job.queue!r} must name a run: {{"run": ID}}',
                 suggestions=(f"battles go into {BATTLES!r}, scale tests into {SCALE_TESTS!r}",),
             )
         wanted = _read(job.data, kinds[job.queue])

@@ -7,6 +7,7 @@ be reached workers take runs out of the store, as they do without one.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from muster.domain.errors import Conflict, MusterError, QueueFailed, StoreFailed
 from muster.domain.ids import RunId
@@ -78,15 +79,13 @@ class FleetDelivery:
         self._queue, self._store, self._clock = queue, store, clock
         self._queues, self._most = frozenset(queues), most
         self._accept, self._others, self._on_note = accept, others, on_note
-        self._offer: OfferRun | None = None
         self._beat_at = self._swept_at = float("-inf")
         self._announced: dict[RunId, _Announced] = {}
         self._reached = True
 
     async def listen(self, offer: OfferRun) -> None:
         """Begin to take jobs of the queues."""
-        self._offer = offer
-        await self._queue.listen(sorted(self._queues), self._most, self._handle)
+        await self._queue.listen(sorted(self._queues), self._most, partial(self._handle, offer))
 
     async def look(self, driven: Collection[RunId]) -> DeliveryLook:
         """Announce what is due, and cancel what other programs want to be canceled."""
@@ -112,10 +111,9 @@ class FleetDelivery:
         except (QueueFailed, StoreFailed):
             return  # the heartbeat ends by itself
 
-    async def _handle(self, job: QueuedJob) -> JobAnswer:
+    async def _handle(self, offer: OfferRun, job: QueuedJob) -> JobAnswer:
         """Offer the run of a job to the worker; another program's job becomes a run first."""
-        run, offer = job.run, self._offer
-        assert offer is not None, "jobs come after `listen`"
+        run = job.run
         try:
             found = run if run is not None else (await self._accept(job)).id
             await self._cancel([found])

@@ -52,9 +52,7 @@ class StoredTurns:
         """Remember that a run was taken."""
         self._served = client_of(run)
 
-    async def next(
-        self, driven: Collection[Run], passed: frozenset[RunId], queues: Collection[str]
-    ) -> Run | None:
+    async def next(self, driven: Collection[Run], passed: frozenset[RunId], queues: Collection[str]) -> Run | None:
         """Return the run that is to be driven next; one that needs more room than there is has the next turn."""
         await self._look_after_awaited(driven)
         if self._awaited is not None and self._caps.fits(self._awaited, driven):
