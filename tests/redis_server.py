@@ -53,6 +53,12 @@ class RedisServer:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.start()
 
+    def set(self, key: str, value: str) -> None:
+        """Set a key, as any program may."""
+        with socket.create_connection(("127.0.0.1", self._port), PATIENCE) as connection:
+            connection.sendall(f"SET {key} {value}\r\n".encode())
+            assert connection.recv(16).startswith(b"+OK")
+
     def _answers(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self._port), 1) as connection:

@@ -1,7 +1,11 @@
 """Servers and workers as processes of their own, with a real Redis between them."""
 
+import asyncio
+import json
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bullmq import Job, Queue
+from redis.asyncio import Redis
 
 from tests.forkserver import Forked
 from tests.redis_server import RedisServer, running_redis
@@ -214,3 +220,80 @@ def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
         assert 0 < most <= 3  # two at work, and for a moment one that is let go of again
         for worker in (one, other):
             ended(worker)
+
+
+async def enqueued(redis: RedisServer, queue: str, job: str, data: dict[str, Any]) -> Job:
+    """Add a job as another program does, and wait until it is finished."""
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        added = Queue(queue, {"connection": client})
+        await added.add("battle", data, {"jobId": job, "removeOnComplete": False, "removeOnFail": False})
+        end = time.monotonic() + PATIENCE
+        while await added.getJobState(job) not in ("completed", "failed"):
+            assert time.monotonic() < end, f"job {job} is {await added.getJobState(job)}"
+            await asyncio.sleep(0.05)
+        return await Job.fromId(added, job)
+    finally:
+        await client.aclose()
+
+
+async def test_another_program_enqueues_a_battle_and_gets_its_result(fleet: Project, redis: RedisServer) -> None:
+    with working(fleet):
+        job = await enqueued(redis, "battles", "battle-1", {**BATTLE, "messageLimit": 1})
+        value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
+        assert (value["run"], value["state"], value["result"]["ending"]) == ("battle-1", "completed", "limit")
+        scale = {**BATTLE, "messageLimit": 1, "runCount": 2, "concurrency": 2, "revision": False}
+        job = await enqueued(redis, "scale-tests", "scale-1", scale)
+        value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
+        assert [one["ending"] for one in value["result"]["battles"]] == ["limit", "limit"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "data", "why"),
+    [
+        ("battles", {"agent": "sim/echo"}, "unknown field `agent`"),
+        ("battles", {"agentId": "nobody"}, "nobody"),
+        ("runs", {"workload": "ask"}, "must name a run"),
+    ],
+)
+async def test_a_job_that_asks_for_nothing_known_fails_with_the_reason(
+    fleet: Project, redis: RedisServer, queue: str, data: dict[str, Any], why: str
+) -> None:
+    with working(fleet):
+        assert why in (await enqueued(redis, queue, "job-1", data)).failedReason
+
+
+def test_a_cancel_key_ends_a_battle(fleet: Project, redis: RedisServer, witness: Callable[[], Witness]) -> None:
+    with fleet.serve() as server, working(fleet):
+        workers(server, 1)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        redis.set(f"cancel:conversation:{run}", "1")
+        assert server.until(run, "canceled")
+
+
+NODE = Path(__file__).parent.parent.parent / "examples" / "node-enqueue"
+
+
+@pytest.mark.skipif(
+    not (NODE / "node_modules").is_dir(), reason="`make test-node` installs the packages of the example"
+)
+def test_a_node_program_enqueues_a_battle_and_gets_its_result(fleet: Project, redis: RedisServer) -> None:
+    with working(fleet):
+        command = ["node", str(NODE / "enqueue.mjs"), "battle-1", json.dumps({**BATTLE, "messageLimit": 1})]
+        environment = {**fleet.environment, "REDIS_URL": redis.url}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        value = json.loads(done.stdout)
+        assert (value["run"], value["state"], value["result"]["ending"]) == ("battle-1", "completed", "limit")
+
+
+def test_without_the_extra_a_worker_says_what_to_install(fleet: Project) -> None:
+    program = "import sys; sys.modules['bullmq'] = None; from muster.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "worker", "--until-idle"]
+    done = subprocess.run(
+        command, cwd=fleet.folder, env=fleet.environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 3
+    assert "the extra `redis` is not installed" in done.stderr
+    assert "pip install 'muster-ai[redis]'" in done.stderr
