@@ -16,6 +16,7 @@ from muster.engine.queue.turns import DriveCaps, NoCaps, StoredTurns, client_of
 from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
+REST_SECONDS = 0.05  # between two looks, however much is written
 REGISTER_SECONDS = 5.0
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 CROWDED_SECONDS = 1.0  # after which a run is taken up again whose client had as many as it may
@@ -125,9 +126,14 @@ class Worker:
             await asyncio.wait(set(self._tasks.values()))
 
     async def _wait(self) -> None:
-        change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
+        change = asyncio.ensure_future(self._changed())
         await asyncio.wait({change, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
+
+    async def _changed(self) -> None:
+        await self._store.changes.wait(LOOK_SECONDS)
+        if self._tasks:  # whose calls write all the time; what else was written is looked at together
+            await asyncio.sleep(REST_SECONDS)
 
     async def _is_idle(self) -> bool:
         """Return whether nothing is driven here, and nothing is due that could be."""

@@ -137,5 +137,5 @@ class SharedChild:
             task.cancel()
 
     async def _changed(self) -> None:
-        await asyncio.sleep(REST_SECONDS)
         await self._store.changes.wait(LOOK_SECONDS)
+        await asyncio.sleep(REST_SECONDS)
