@@ -43,6 +43,7 @@ class Worker:
         self._most, self._on_end, self._on_error = most, on_end, on_error
         self._leaves_out, self._queues = leaves_out, frozenset(queues)  # workloads that others drive, and our queues
         self._caps: DriveCaps = caps or NoCaps()
+        self._among_others = delivery is not None  # whose runs count under the caps too
         self._delivery: RunDelivery = delivery or StoreDelivery(queues)
         self._turns = StoredTurns(store, self._caps, self._knows)
         self._driven: dict[RunId, Run] = {}
@@ -180,7 +181,7 @@ class Worker:
                 raise Interrupted(f"as many runs of {client_of(taken)} are driven as may be")
 
         try:
-            before = require_room if client_of(taken) else None
+            before = require_room if self._among_others and client_of(taken) else None
             run = await self._engine.drive(run_id, leave=Leave.FOR_SIGNALS, before=before)
             if crowded:
                 self._left_alone[run_id] = self._clock.monotonic() + CROWDED_SECONDS
