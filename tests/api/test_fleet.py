@@ -179,6 +179,46 @@ def test_workers_share_the_battles_of_a_scale_test(fleet: Project, witness: Call
             ended(worker)
 
 
+SCALE = {**BATTLE, "messageLimit": 4, "runCount": 6, "concurrency": 3, "revision": False}
+
+
+def spread(witness: Witness, run: str) -> bool:
+    """Return whether battles of a scale test are played by another process than the one that drives it."""
+    found = witness.drivers()
+    return (
+        any(found.get(battle, found[run]) != found[run] for battle in witness.children(run)) if run in found else False
+    )
+
+
+def test_a_scale_test_that_is_canceled_takes_its_battles_at_other_workers_along(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet), working(fleet):
+        workers(server, 2)
+        run = server.post("/api/scale/start", SCALE).json["id"]
+        until(lambda: spread(witness(), run), "no battle is played elsewhere")
+        assert server.post(f"/api/scale/{run}/cancel").status == 200
+        assert server.until(run, "canceled")
+        until(lambda: not witness().drivers(), "battles go on without their scale test")
+        assert {server.get(f"/api/runs/{battle}").json["state"] for battle in witness().children(run)} <= {
+            "canceled",
+            "completed",
+        }
+
+
+def test_battles_go_on_while_the_worker_of_their_scale_test_is_killed(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        run = server.post("/api/scale/start", SCALE).json["id"]
+        until(lambda: spread(witness(), run), "no battle is played elsewhere")
+        (one if witness().drivers()[run] == one.pid else other).kill()
+        assert server.until(run, "completed")
+        assert len(witness().children(run)) == 6
+        assert server.get(f"/api/scale/{run}/status").json["counts"]["limit"] == 6
+
+
 def test_a_redis_that_loses_its_data_loses_no_run(fleet: Project, redis: RedisServer) -> None:
     with fleet.serve() as server, working(fleet, "--concurrency", "2") as worker:
         workers(server, 1)

@@ -313,7 +313,7 @@ class Engine:
             return await self._drive(child, None, drive, _Beginning())
 
         async def drive_child(child: Run) -> Run:
-            shared = await self._shared(child, drive, drive_here)
+            shared = self._shared(child, drive, drive_here)
             return await (drive_here(child) if shared is None else self._await_shared(shared, drive))
 
         store, clock = self._with.store, self._with.clock
@@ -333,19 +333,19 @@ class Engine:
         drive = Drive(self._with, driven, workload=workload, context=context, path=path, receiver=receiver, leave=leave)
         return drive
 
-    async def _shared(
-        self, child: Run, parent: Drive, drive_here: Callable[[Run], Awaitable[Run]]
-    ) -> SharedChild | None:
-        """Return the child as one that other workers may drive; None when it is not shared, or there are none."""
+    def _shared(self, child: Run, parent: Drive, drive_here: Callable[[Run], Awaitable[Run]]) -> SharedChild | None:
+        """Return the child as one that another worker may drive, or drives since before; None for all others."""
         sharing = self._sharing
-        if sharing is None or not sharing.covers(parent.run, child) or not await self.others():
+        offered = sharing is not None and sharing.covers(parent.run, child)
+        if not offered and (child.lease.driver is None or self.is_abandoned(child)):
             return None
         return SharedChild(
             child,
             parent,
             store=self._with.store,
             clock=self._with.clock,
-            announce=sharing.queue.get().announce,
+            announce=sharing.announce if sharing is not None and offered else None,
+            others=self.others,
             is_abandoned=self.is_abandoned,
             drive_here=drive_here,
         )

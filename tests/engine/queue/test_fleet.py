@@ -115,15 +115,15 @@ async def test_a_server_drives_what_no_worker_takes_and_says_so_once() -> None:
 
     delivery = FallbackDelivery(queue, others=others)
     delivery.on_note = notes.append
-    everything = {"battles", "scale-tests", "runs"}
+    everything = frozenset({"battles", "scale-tests", "runs"})
     for _ in range(2):
         look = await delivery.look(())
         assert (look.take, look.present) == (everything, True)
-    queue.alive = frozenset(everything)
+    queue.alive = everything
     assert (await delivery.look(())).take == everything  # a heartbeat that outlived its worker
     alive = 1
     look = await delivery.look(())
-    assert (look.take, look.present) == (set(), False)
+    assert (look.take, look.present) == (frozenset(), False)
     assert (await delivery.look([RunId("r1")])).present  # while it still drives a run of before
     queue.alive = frozenset({"battles"})
     assert (await delivery.look(())).take == {"scale-tests", "runs"}

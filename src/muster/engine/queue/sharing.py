@@ -29,6 +29,10 @@ class ChildSharing:
     queue: LazyQueue
     workloads: frozenset[str]
 
+    async def announce(self, child: Run) -> None:
+        """Tell workers of a child; raises QueueFailed when they cannot be told."""
+        await self.queue.get().announce(child)
+
     def covers(self, parent: Run, child: Run) -> bool:
         """Return whether a child may be driven elsewhere: of a submitted run, with live calls.
 
@@ -58,12 +62,14 @@ class SharedChild:
         *,
         store: Store,
         clock: Clock,
-        announce: Callable[[Run], Awaitable[None]],
+        announce: Callable[[Run], Awaitable[None]] | None,
+        others: Callable[[], Awaitable[int]],
         is_abandoned: Callable[[Run], bool],
         drive_here: Callable[[Run], Awaitable[Run]],
     ) -> None:
         self._child, self._parent, self._store, self._clock = child, parent, store, clock
-        self._announce, self._is_abandoned, self._drive_here = announce, is_abandoned, drive_here
+        self._announce, self._others = announce, others  # None: it is not offered to anybody
+        self._is_abandoned, self._drive_here = is_abandoned, drive_here
         self._stop: StopRun | None = None
         self._stopped = asyncio.Event()
         self._announced: tuple[int, float] | None = None  # for which epoch, and when
@@ -113,6 +119,8 @@ class SharedChild:
             return False
         if run.state is RunState.WAITING and run.ended_reason == AwaitsSignal.code:
             return True  # here it lets go of its process together with its parent
+        if self._announce is None or not await self._others():
+            return True
         now = self._clock.monotonic()
         if self._announced is None or self._announced[0] != run.lease.epoch:
             self._announced = (run.lease.epoch, now)
