@@ -6,19 +6,24 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-claude check chaos bench docs
+.PHONY: demo test test-claude test-node check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
 	@$(BIN)/muster demo $(if $(SERVE),--serve)
 
 test:          ## the whole suite, with the short form of every crash proof
-	@scripts/prepare postgresql chromium zsh fish
+	@scripts/prepare postgresql redis chromium zsh fish
 	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
 	$(BIN)/pytest -m claude tests/claude --timeout 300
+
+test-node:     ## a Node program that puts a battle into the queue; installs the packages of the example
+	@scripts/prepare redis node
+	npm install --prefix examples/node-enqueue --no-audit --no-fund --no-package-lock
+	$(BIN)/pytest tests/api/test_fleet.py -k node
 
 check:         ## style and types, and that every test can be collected
 	@scripts/prepare
@@ -28,11 +33,11 @@ check:         ## style and types, and that every test can be collected
 	$(BIN)/pytest --collect-only -qq >/dev/null & collected=$$!; $(BIN)/mypy; typed=$$?; wait $$collected && exit $$typed
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
-	@scripts/prepare strace
+	@scripts/prepare strace redis
 	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
-	@scripts/prepare
+	@scripts/prepare redis
 	$(BIN)/python -m bench
 
 docs:          ## the command reference, made from the code

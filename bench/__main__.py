@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Figure, as_json, batches, calls, memory, page, pool, programs, start, streams, suites
+from bench.figures import Figure, as_json, batches, calls, memory, page, pool, programs, start, streams, suites, workers
 
 
 def say(text: str) -> None:
@@ -32,6 +32,7 @@ def main() -> None:
         "suites": suites,
         "pool": pool,
         "streams": streams,
+        "workers": workers,
         "page": page,
         "start": start,
     }

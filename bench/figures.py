@@ -27,6 +27,8 @@ WATCHERS = 1_000
 PAGE_CASES = 20_000
 TAB_EVENTS = 200_000
 PAGE_CALLS = 100_000
+WORKERS = (1, 2, 4)
+WORKER_RUNS, WORKER_CALLS = 8, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +216,31 @@ def streams(say: Callable[[str], None]) -> Iterator[Figure]:
     yield Figure(name="  delay of an event, 99 %", value=best["p99_ms"], unit="ms", goal="", held=True)
     connecting = best["connecting"] / WATCHERS * 1000
     yield Figure(name="  CPU of the server to connect a watcher", value=connecting, unit="ms", goal="", held=True)
+
+
+def workers(say: Callable[[str], None]) -> Iterator[Figure]:
+    """Runs shared by workers through Redis over one store, beside one process that drives its own."""
+    total = WORKER_RUNS * WORKER_CALLS
+    say(f"{total:,} calls in one process")
+    with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+        alone = fleet("durable", sim.anthropic, total, CONCURRENCY)["cpu"] / total * 1000
+    found = {}
+    for number in WORKERS:
+        say(f"{total:,} calls in {WORKER_RUNS} runs, {number} workers")
+        with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+            found[number] = child("workers", sim.anthropic, number, WORKER_RUNS, WORKER_CALLS)
+    cpu = {number: one["cpu"] / total * 1000 for number, one in found.items()}
+    first = found[1]["seconds"]
+    for number, one in found.items():
+        rate = total / one["seconds"]
+        yield Figure(name=f"calls a second, workers: {number}", value=rate, unit="/s", goal="", held=True)
+        yield Figure(name="  of one worker", value=first / one["seconds"], unit="×", goal="", held=True)
+        yield Figure(name="  CPU for 1,000 calls", value=cpu[number], unit="s", goal="", held=True)
+    two, one_worker = cpu[2] / cpu[1], cpu[1] / alone
+    yield Figure(name="CPU a call, two workers of one", value=two, unit="×", goal="≤ 1.1", held=two <= 1.1)
+    yield Figure(
+        name="CPU a call, one worker of one process", value=one_worker, unit="×", goal="≤ 1.5", held=one_worker <= 1.5
+    )
 
 
 def page(say: Callable[[str], None]) -> Iterator[Figure]:

@@ -56,7 +56,7 @@ USERS = {"cli.demo.work", "cli.demo.child"}
 # Packages that only one room knows: they are optional, or take long to load.
 OPTIONAL = {
     "psycopg": "store", "claude_agent_sdk": "agents", "fastapi": "api", "starlette": "api", "uvicorn": "api",
-    "opentelemetry": "observability", "mcp": "mcp", "mcp_types": "mcp",
+    "opentelemetry": "observability", "mcp": "mcp", "mcp_types": "mcp", "bullmq": "engine", "redis": "engine",
 }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_what_imports_by_name_has_its_own_name() -> None:
     assert renamed == []
 
 
-MOST_HIDDEN = 40
+MOST_HIDDEN = 42  # with one for each optional package, where it is chosen
 
 
 def hidden_imports() -> Iterator[str]:

@@ -14,7 +14,7 @@ from muster.client import ServiceClient
 from muster.domain.errors import LimitReached
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState, StartRequest
-from muster.engine.worker import HeldBack
+from muster.engine.queue.turns import HeldBack
 from muster.testing.clock import FakeClock
 
 from .server import ADMIN, CI, SETTINGS, TOKENS, Answer, Project, Server

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.domain.agent import Pace
 from muster.domain.errors import InvalidRequest, OutcomeUnknown, Overloaded, ProviderFault, RateLimited, WireError
-from muster.engine.calls.limiter import Limiter, Place, Window
+from muster.engine.calls.limiter import Limiter, Limiters, Place, Window, share_of
 from muster.engine.calls.retry import Again, GiveUp, RetryPolicy, decide
 from muster.testing.clock import FakeClock
 from tests.engine.house import reply
@@ -196,3 +196,31 @@ def test_delays_of_many_calls_are_spread_out() -> None:
     dice = random.Random(5)
     delays = {decide(Overloaded("x"), 3, RetryPolicy(), dice) for _ in range(100)}
     assert len(delays) == 100
+
+
+def test_workers_together_stay_within_a_pace() -> None:
+    pace = Pace(concurrency=10, requests_per_minute=60, tokens_per_minute=None)
+    for workers, places, requests in ((1, 10, 60.0), (3, 3, 20.0), (4, 2, 15.0), (20, 1, 3.0)):
+        share = share_of(pace, workers)
+        assert (share.concurrency, share.requests_per_minute, share.tokens_per_minute) == (places, requests, None)
+
+
+def test_processes_are_limited_by_the_machine_that_starts_them() -> None:
+    assert share_of(Pace(concurrency=4, gets_ahead=False), 4).concurrency == 4
+
+
+async def test_limiters_are_divided_among_the_workers_that_come_and_go() -> None:
+    limiters = Limiters(FakeClock())
+    early = limiters.get("a", Pace(concurrency=10))
+    limiters.divide(5)
+    late = limiters.get("b", Pace(concurrency=10))
+    assert [one.status.limit for one in (early, late)] == [2, 2]
+    places = [await early.enter(0) for _ in range(2)]
+    for place in places:
+        await early.acquire_wire(place)
+    third = asyncio.ensure_future(early.enter(0))
+    await asyncio.sleep(0)
+    limiters.divide(1)
+    place = await third
+    await early.acquire_wire(place)
+    assert (early.status.in_flight, early.status.limit) == (3, 10)

@@ -11,6 +11,7 @@ from muster.domain.run import AT_THIS_MACHINE, User
 from muster.engine.clock import Clock
 from muster.engine.engine import Engine
 from muster.engine.killpoints import KillPoints
+from muster.engine.queue.base import LazyQueue
 from muster.settings import Settings
 from muster.store.base import Store
 
@@ -33,6 +34,7 @@ class Backend:
     workloads: ProjectWorkloads
     processes: ProcessRegistry
     feeds: RunFeeds
+    queue: LazyQueue | None = None  # that several machines share; None: the store is enough
     user: User = AT_THIS_MACHINE
     telemetry: "Telemetry | None" = None
     figures: "dict[RunId, tuple[SubjectStats, ...]]" = field(default_factory=dict)  # of suite runs that have ended

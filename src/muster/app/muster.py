@@ -1,7 +1,7 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from muster.app.project_workloads import OWN
 from muster.app.runs.ask import WORKLOAD as QUESTION
 from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, read_question, start_question
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, require_limit
+from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
@@ -27,7 +27,10 @@ from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProce
 from muster.engine.clock import Clock
 from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
-from muster.engine.worker import DriveCaps, Worker
+from muster.engine.queue.base import QUEUES
+from muster.engine.queue.fleet import FallbackDelivery
+from muster.engine.queue.turns import DriveCaps
+from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
     from muster.app.batches import Batches
@@ -432,32 +435,45 @@ class Muster:
         on_end: Callable[[Run], None] = lambda run: None,
         on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
         caps: DriveCaps | None = None,
+        queues: Collection[str] = QUEUES,
+        serving: bool = False,
+        on_note: Callable[[str], None] = lambda text: None,
     ) -> Worker:
         """Return a worker of this process; raises BadConfiguration when it could not know every workload.
 
-        `caps` decide which runs may be driven beside each other.
+        `caps` decide which runs may be driven beside each other. `queues` are "battles", "scale-tests" and "runs", for
+        everything else. With REDIS_URL one that is `serving` drives only runs that no other worker takes; `on_note` is
+        told so, and when the queue cannot be reached.
         """
-        require_limit(most)
-        backend = self._backend
-        backend.workloads.load()
+        from muster.app.serving.workers import WorkerOptions, make_worker
 
         async def conclude(run: Run) -> None:
-            if run.workload == VERIFICATION and run.state in TERMINAL:
-                await self.verify.conclude(run)
-            if run.workload == CHAIN and run.state in TERMINAL:
-                await self.chains.save(run)
+            if run.parent is None and run.state in TERMINAL:  # of a child its parent takes care
+                await self._conclude(run)
             on_end(run)
 
-        return Worker(
-            backend.store,
-            backend.engine,
-            backend.clock,
-            most=most,
-            leaves_out=frozenset({TASK}),  # which need a slot of the pool
-            caps=caps,
-            on_end=conclude,
-            on_error=on_error,
+        options = WorkerOptions(
+            most=most, queues=tuple(queues), caps=caps, on_end=conclude, on_error=on_error, on_note=on_note
         )
+        return make_worker(self, self._backend, options, self._fallback if serving else None)
+
+    async def _conclude(self, run: Run) -> None:
+        """Write what a run of ours leaves behind beside the store."""
+        if run.workload == VERIFICATION:
+            await self.verify.conclude(run)
+        if run.workload == CHAIN:
+            await self.chains.save(run)
+
+    @cached_property
+    def _fallback(self) -> FallbackDelivery | None:
+        """What lets a server drive only runs that no worker takes; None without a queue."""
+        queue = self._backend.queue
+        return None if queue is None else FallbackDelivery(queue.get(), others=self._backend.engine.others)
+
+    @property
+    def driven_here(self) -> Collection[str] | None:
+        """The queues whose runs this server drives itself, since no worker takes them; None without REDIS_URL."""
+        return None if self._backend.queue is None or self._fallback is None else sorted(self._fallback.taken)
 
     def acting_for(self, user: User) -> "Muster":
         """Return the same Muster as a user of a server may use it: with their runs, under their budget."""

@@ -17,7 +17,7 @@ from muster.app.project_workloads import project_workloads
 from muster.app.runs.handle import RunFeeds
 from muster.app.schemas import JsonSchemas
 from muster.domain.agent import Timeouts
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import from_usd
 from muster.domain.observation import Observer
 from muster.domain.run import Driver
@@ -33,6 +33,8 @@ from muster.engine.clock import Clock, SystemClock
 from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
+from muster.engine.queue.base import FleetQueue, LazyQueue
+from muster.engine.queue.sharing import ChildSharing
 from muster.settings import Settings, load_settings
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
@@ -40,6 +42,11 @@ from muster.store.sqlite import open_sqlite
 if TYPE_CHECKING:
     from muster.app.telemetry import Telemetry
     from muster.observability.options import LogOptions
+
+
+# Child runs that other workers may drive. Tasks and chains work in slots and folders of one machine, and councils that
+# judge a case are over before another process has begun.
+SHARED = frozenset({"battle"})
 
 
 @asynccontextmanager
@@ -107,9 +114,11 @@ async def open_muster(
         schemas=JsonSchemas(),
         observe=observe,
     )
-    engine, muster = _assemble(services, settings, directory, processes, shared.driver, telemetry)
+    queue = None if settings.redis_url is None else LazyQueue(partial(_open_queue, settings, telemetry))
+    engine, muster = _assemble(services, settings, directory, processes, shared.driver, telemetry, queue)
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
-    parts = (shared.store.maintenance, processes, directory, limiters, budget_queue, batcher, muster)
+    queues = () if queue is None else (queue,)
+    parts = (shared.store.maintenance, processes, directory, limiters, budget_queue, batcher, *queues, muster)
     async with AsyncExitStack() as closing:
         if telemetry is not None:
             closing.push_async_callback(telemetry.close)
@@ -198,12 +207,16 @@ def _assemble(
     processes: ProcessRegistry,
     driver: Driver,
     telemetry: "Telemetry | None",
+    queue: LazyQueue | None,
 ) -> tuple[Engine, Muster]:
     """Make the engine, and the application layer above it."""
     workloads = project_workloads(settings)
     users = {one.name: from_usd(f"{one.day_usd:.6f}") for one in settings.tokens if one.day_usd is not None}
     caps = BudgetCaps(day=settings.day_cap, call=settings.call_cap, users=users)
-    engine = Engine(services, workloads=workloads, driver=driver, caps=caps, limits=settings.workload_limits)
+    sharing = None if queue is None else ChildSharing(queue=queue, workloads=SHARED)
+    engine = Engine(
+        services, workloads=workloads, driver=driver, caps=caps, limits=settings.workload_limits, sharing=sharing
+    )
     backend = Backend(
         settings=settings,
         store=services.store,
@@ -214,9 +227,29 @@ def _assemble(
         workloads=workloads,
         processes=processes,
         telemetry=telemetry,
+        queue=queue,
         feeds=RunFeeds(services.store, engine.sweep),
     )
     return engine, Muster(backend)
+
+
+def _open_queue(settings: Settings, telemetry: "Telemetry | None") -> FleetQueue:
+    """Open the queue of REDIS_URL; raises BadConfiguration when its packages are not installed."""
+    try:
+        from muster.engine.queue.bull import open_bull_queue
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "muster":
+            raise
+        raise BadConfiguration(
+            f"REDIS_URL is set, and the extra `redis` is not installed: no module {error.name}",
+            suggestions=("pip install 'muster-ai[redis]'", "or unset REDIS_URL to work on one machine"),
+        ) from error
+
+    def on_error(text: str) -> None:
+        if telemetry is not None:
+            telemetry.log("queue.error", {"error": text}, "warning")
+
+    return open_bull_queue(settings.redis_url or "", settings.region, on_error)
 
 
 def _load_script(path: Path) -> Script:

@@ -26,14 +26,26 @@ def worker(
     concurrency: Annotated[
         int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent runs.")
     ] = 3,
+    queues: Annotated[
+        str,
+        Option(
+            "--queues",
+            metavar="NAMES",
+            help="Only runs of these queues, separated by commas: battles, scale-tests, and runs for all others.",
+        ),
+    ] = "battles,scale-tests,runs",
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when there is nothing left to do.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget."""
+    """Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget.
+
+    With REDIS_URL, workers on several machines share them through BullMQ.
+    """
     ended: list[Run] = []
+    names = tuple(dict.fromkeys(name.strip() for name in queues.split(",") if name.strip()))
 
     async def work(muster: Muster) -> dict[str, Any]:
-        await _serve(muster, common, concurrency, until_idle, ended)
+        await _serve(muster, common, concurrency, names, until_idle, ended)
         return driven_runs_view([(run, await muster.runs.batches_of(run.id)) for run in ended])
 
     data = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True, log=log)
@@ -44,7 +56,9 @@ def worker(
     return 0
 
 
-async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_idle: bool, ended: list[Run]) -> None:
+async def _serve(
+    muster: Muster, common: CommonOptions, concurrency: int, queues: tuple[str, ...], until_idle: bool, ended: list[Run]
+) -> None:
     def on_end(run: Run) -> None:
         ended.append(run)
         over = run.overdraft
@@ -56,9 +70,14 @@ async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_
     def on_error(run: RunId, error: MusterError) -> None:
         warn(f"run {run} could not be driven: {error.message}")
 
-    engine_worker = muster.worker(most=concurrency, on_end=on_end, on_error=on_error)
+    def on_note(text: str) -> None:
+        muster.log("worker.queue", note=text)
+        warn(text)
+
+    engine_worker = muster.worker(most=concurrency, queues=queues, on_end=on_end, on_error=on_error, on_note=on_note)
     SignalHandler(muster, warn, on_first=engine_worker.close).install()
-    note(common, f"working for {muster.settings.database}, {concurrency} runs at a time")
+    through = "" if muster.settings.redis_url is None else f", through Redis ({', '.join(queues)})"
+    note(common, f"working for {muster.settings.database}, {concurrency} runs at a time{through}")
     await engine_worker.serve(until_idle=until_idle)
     await _tell_unknown(muster, common)
 

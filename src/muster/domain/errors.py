@@ -54,6 +54,7 @@ MusterError
 │   └── MergeConflict       two branches changed the same lines; holds the files
 ├── AccessDenied            the user may not do this
 ├── LimitReached            a limit of the service is reached; later it may be possible
+├── QueueFailed             the server of the queue cannot be reached; the store has everything that it had
 └── NotFound                no such run, key, file
 """
 
@@ -619,6 +620,12 @@ class LimitReached(MusterError):
     def __init__(self, message: str, *, retry_after: float, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(message, suggestions=suggestions)
         self.retry_after = retry_after
+
+
+class QueueFailed(MusterError):
+    """The server of the queue cannot be reached; the store has everything that it had."""
+
+    code = "queue"
 
 
 class NotFound(MusterError):

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.canonical import Json, plain_json
@@ -67,6 +67,31 @@ class WorkloadOutcome:
     error: BaseException | None = None
 
 
+class ChildDrive(Protocol):
+    """A child run under its parent: one that this process drives, or one that any worker may drive."""
+
+    over: asyncio.Event
+
+    @property
+    def awaits_shortly(self) -> bool:
+        """Return whether the time of a signal that is waited for is over soon."""
+
+    @property
+    def all_parked(self) -> bool:
+        """Return whether everything in it waits in batches or for signals."""
+
+    @property
+    def any_parked(self) -> bool:
+        """Return whether a call of it waits in a batch."""
+
+    @property
+    def handed_in(self) -> bool:
+        """Return whether the providers have everything that it waits for."""
+
+    def stop(self, error: StopRun, *, now: bool) -> None:
+        """Stop: `now` closes what is on the wire."""
+
+
 class Drive:
     """Runs a workload, keeps its lease, and ends it when told, when its time is up, or when it is done."""
 
@@ -92,7 +117,7 @@ class Drive:
         self._task: asyncio.Task[Json] | None = None
         self._helpers: set[asyncio.Task[None]] = set()
         self._abandoned = asyncio.Event()
-        self.children: set[Drive] = set()
+        self.children: set[ChildDrive] = set()
         self.over = asyncio.Event()
         self.ended: Run | None = None  # as it was let go of
 
@@ -147,7 +172,12 @@ class Drive:
         """The places for calls, which children share: the concurrency of a run is that of all its calls."""
         return self._path.places
 
-    def adopt(self, child: "Drive") -> None:
+    @property
+    def stopping(self) -> bool:
+        """Return whether it was told to stop, rather than has ended."""
+        return self._stop is not None
+
+    def adopt(self, child: ChildDrive) -> None:
         """Take over a child; one that was claimed while this run was told to stop is told so too."""
         self.children.add(child)
         if self._stop is not None:

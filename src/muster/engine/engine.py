@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping, Set
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Leave, Listener
 from muster.engine.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
+from muster.engine.queue.sharing import ChildSharing, SharedChild
 from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, RunRelease
@@ -56,12 +57,14 @@ class Engine:
         driver: Driver,
         caps: BudgetCaps,
         limits: Mapping[str, int] | None = None,
+        sharing: ChildSharing | None = None,
     ) -> None:
         self._with = services
         self._workloads = workloads
         self._driver = driver
         self._caps = caps
         self._limits = limits or {}  # that workloads hold, by name
+        self._sharing = sharing  # None: children are driven in the process of their parent
         self._drives: dict[RunId, Drive] = {}
         self._canceling: set[asyncio.Task[None]] = set()
         self._beginning: set[_Beginning] = set()
@@ -206,6 +209,14 @@ class Engine:
         present = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
         return [worker for worker in present if not self._with.is_gone(worker)]
 
+    async def others(self) -> int:
+        """Return how many workers are alive besides this process."""
+        return sum(worker != self._driver for worker in await self.workers())
+
+    def divide_limits(self, workers: int) -> None:
+        """Keep to the share of one of so many workers of what providers allow."""
+        self._with.limiters.divide(max(1, workers))
+
     def knows(self, workload: str) -> bool:
         """Return whether this process can drive such a workload."""
         return workload in self._workloads
@@ -298,8 +309,12 @@ class Engine:
     ) -> Drive:
         """Put together the call path, the context and the drive of a run; its children are driven under that drive."""
 
-        async def drive_child(child: Run) -> Run:
+        async def drive_here(child: Run) -> Run:
             return await self._drive(child, None, drive, _Beginning())
+
+        async def drive_child(child: Run) -> Run:
+            shared = self._shared(child, drive, drive_here)
+            return await (drive_here(child) if shared is None else self._await_shared(shared, drive))
 
         store, clock = self._with.store, self._with.clock
         children = partial(Children, driven, store=store, clock=clock, new_id=self.new_id, drive=drive_child)
@@ -317,6 +332,30 @@ class Engine:
         )
         drive = Drive(self._with, driven, workload=workload, context=context, path=path, receiver=receiver, leave=leave)
         return drive
+
+    def _shared(self, child: Run, parent: Drive, drive_here: Callable[[Run], Awaitable[Run]]) -> SharedChild | None:
+        """Return the child as one that another worker may drive, or drives since before; None for all others."""
+        sharing = self._sharing
+        offered = sharing is not None and sharing.covers(parent.run, child)
+        if not offered and (child.lease.driver is None or self.is_abandoned(child)):
+            return None
+        return SharedChild(
+            child,
+            parent,
+            store=self._with.store,
+            clock=self._with.clock,
+            announce=sharing.announce if sharing is not None and offered else None,
+            others=self.others,
+            is_abandoned=self.is_abandoned,
+            drive_here=drive_here,
+        )
+
+    async def _await_shared(self, shared: SharedChild, parent: Drive) -> Run:
+        parent.adopt(shared)
+        try:
+            return await shared.to_end()
+        finally:
+            parent.children.discard(shared)
 
     async def _to_end(self, drive: Drive, epoch: int, parent: Drive | None) -> Run:
         if self._with.observe is not None:

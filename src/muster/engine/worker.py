@@ -1,52 +1,25 @@
-"""A worker: takes queued runs out of the store and drives them, a few at a time."""
+"""A worker: drives submitted runs, a few at a time, as they are found in the store or offered to it."""
 
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
-from typing import Protocol
 
-from muster.domain.errors import AwaitsSignal, Conflict, MusterError, StoreFailed
+from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, MusterError, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.clock import Clock
+from muster.engine.context import Context
 from muster.engine.drive import Leave
 from muster.engine.engine import Engine
-from muster.store.base import QueueTurn, Store
+from muster.engine.queue.base import QUEUES, OfferedRun, RunDelivery, StoreDelivery, is_due, queue_of
+from muster.engine.queue.turns import DriveCaps, NoCaps, StoredTurns, client_of
+from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
+REST_SECONDS = 0.05  # between two looks, however much is written
 REGISTER_SECONDS = 5.0
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldBack:
-    """Whose runs, and runs of which workloads, have to wait because enough of them are driven."""
-
-    clients: frozenset[str] = frozenset()
-    workloads: frozenset[str] = frozenset()
-
-
-class DriveCaps(Protocol):
-    """How many runs may be driven beside each other. Asked by the worker whenever it has a place; decides purely."""
-
-    def held(self, driven: Collection[Run], awaited: Run | None) -> HeldBack:
-        """Return what has to wait; whatever competes with an `awaited` run, which was first, waits for it."""
-
-    def fits(self, run: Run, driven: Collection[Run]) -> bool:
-        """Return whether there is room for a run that does not have to wait."""
-
-
-class NoCaps:
-    """Any runs beside each other."""
-
-    def held(self, driven: Collection[Run], awaited: Run | None) -> HeldBack:
-        """Hold nothing back."""
-        return HeldBack()
-
-    def fits(self, run: Run, driven: Collection[Run]) -> bool:
-        """Take every run."""
-        return True
+CROWDED_SECONDS = 1.0  # after which a run is taken up again whose client had as many as it may
 
 
 class Worker:
@@ -60,30 +33,35 @@ class Worker:
         *,
         most: int,
         leaves_out: frozenset[str] = frozenset(),
+        queues: Collection[str] = QUEUES,
         caps: DriveCaps | None = None,
+        delivery: RunDelivery | None = None,
         on_end: Callable[[Run], Awaitable[None]],
         on_error: Callable[[RunId, MusterError], None],
     ) -> None:
         self._store, self._engine, self._clock = store, engine, clock
         self._most, self._on_end, self._on_error = most, on_end, on_error
-        self._leaves_out = leaves_out  # workloads that others drive
+        self._leaves_out, self._queues = leaves_out, frozenset(queues)  # workloads that others drive, and our queues
         self._caps: DriveCaps = caps or NoCaps()
+        self._among_others = delivery is not None  # whose runs count under the caps too
+        self._delivery: RunDelivery = delivery or StoreDelivery(queues)
+        self._turns = StoredTurns(store, self._caps, self._knows)
         self._driven: dict[RunId, Run] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
-        self._served = ""  # the client whose run was taken last
-        self._awaited: Run | None = None  # whose turn it was, and for which there was not enough room
         self._closing = False
         self._registered_at = 0.0
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
         try:
+            await self._delivery.listen(self.offer)
             while not self._closing:
-                await self._register()
                 await self._engine.sweep()
-                await self._take()
-                if until_idle and not self._tasks and not self._engine.canceling_batches:
+                look = await self._delivery.look(self._driven)
+                await self._register(look.present)
+                await self._take(look.take)
+                if until_idle and await self._is_idle():
                     break
                 await self._wait()
             await self._over()
@@ -92,6 +70,8 @@ class Worker:
             if self._tasks:
                 await self._engine.let_go("the worker was told to stop", set(self._tasks.values()))
             raise
+        finally:
+            await self._delivery.close()
         await self._store.workers.dismiss(self._engine.driver)
 
     def close(self) -> None:
@@ -103,12 +83,43 @@ class Worker:
         """The runs that were taken and are not over yet, or not concluded."""
         return self._driven.keys()
 
-    async def _register(self) -> None:
+    async def offer(self, run_id: RunId) -> OfferedRun:
+        """Drive a run if it is due, as soon as there is a place; return at once when somebody else has it."""
+        while True:
+            run = await self._store.runs.get(run_id)
+            if run is None or not await self._is_wanted(run):
+                return OfferedRun(run=run, taken=False)
+            if len(self._tasks) < self._most:
+                break
+            await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({self._begin(run)})  # whoever gives up waiting leaves the run to this worker
+        return OfferedRun(run=await self._store.runs.get(run_id), taken=True)
+
+    async def _is_wanted(self, run: Run) -> bool:
+        """Return whether this worker may drive a run now, apart from its own places."""
+        if self._closing or run.id in self._tasks or not self._knows(run.workload) or self._is_left_alone(run.id):
+            return False
+        if not is_due(run) and not (run.is_driven and self._engine.is_abandoned(run)):
+            return False
+        if run.parent is not None:
+            parent = await self._store.runs.get(run.parent)
+            return parent is not None and parent.state not in TERMINAL and not parent.cancel_requested
+        return client_of(run) not in self._caps.held(await self._driven_anywhere(), None).clients
+
+    async def _driven_anywhere(self) -> Collection[Run]:
+        """Return the runs that any worker drives, without children."""
+        return [run for run in await self._store.runs.driven() if run.parent is None]
+
+    async def _register(self, present: bool) -> None:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
         now = self._clock.now()
-        if now - self._registered_at >= REGISTER_SECONDS:
+        if not present and self._registered_at:
+            self._registered_at = 0.0
+            await self._store.workers.dismiss(self._engine.driver)
+        elif present and now - self._registered_at >= REGISTER_SECONDS:
             self._registered_at = now
             await self._store.workers.register(self._engine.driver, now)
+            self._engine.divide_limits(len(await self._engine.workers()))
 
     async def _over(self) -> None:
         """Wait until everything that was taken is over."""
@@ -116,60 +127,65 @@ class Worker:
             await asyncio.wait(set(self._tasks.values()))
 
     async def _wait(self) -> None:
-        change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
+        change = asyncio.ensure_future(self._changed())
         await asyncio.wait({change, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
 
-    async def _take(self) -> None:
-        while len(self._tasks) < self._most and not self._closing:
-            run = await self._next()
+    async def _changed(self) -> None:
+        await self._store.changes.wait(LOOK_SECONDS)
+        if self._tasks:  # whose calls write all the time; what else was written is looked at together
+            await asyncio.sleep(REST_SECONDS)
+
+    async def _is_idle(self) -> bool:
+        """Return whether nothing is driven here, and nothing is due that could be."""
+        if self._tasks or self._engine.canceling_batches:
+            return False
+        return await self._turns.next((), self._passed(), self._queues) is None
+
+    async def _take(self, queues: Collection[str]) -> None:
+        """Take runs of these queues out of the store."""
+        while queues and len(self._tasks) < self._most and not self._closing:
+            run = await self._turns.next(self._driven.values(), self._passed(), queues)
             if run is None:
                 return
-            self._served = _client_of(run)
-            self._driven[run.id] = run
-            self._tasks[run.id] = asyncio.get_running_loop().create_task(self._drive(run.id))
+            self._turns.take(run)
+            self._begin(run)
 
-    async def _next(self) -> Run | None:
-        """Return the run that is to be driven next; one that needs more room than there is has the next turn."""
-        driven = self._driven.values()
-        await self._look_after_awaited()
-        if self._awaited is not None and self._caps.fits(self._awaited, driven):
-            run, self._awaited = self._awaited, None
-            return run
-        found = await self._due()
-        if found is None or self._caps.fits(found, driven):
-            return found
-        self._awaited = found
-        return await self._due()
+    def _begin(self, run: Run) -> "asyncio.Task[None]":
+        self._driven[run.id] = run
+        task = asyncio.get_running_loop().create_task(self._drive(run))
+        self._tasks[run.id] = task
+        return task
 
-    async def _look_after_awaited(self) -> None:
-        """Forget the run that was awaited when it is over, driven elsewhere, or its client has enough others."""
-        if self._awaited is None:
-            return
-        run = await self._store.runs.get(self._awaited.id)
-        gone = run is None or run.state in TERMINAL or run.lease.driver is not None
-        full = self._caps.held(self._driven.values(), None).clients
-        self._awaited = None if gone or run is None or _client_of(run) in full else run
+    def _passed(self) -> frozenset[RunId]:
+        return frozenset({run for run in self._left_alone if self._is_left_alone(run)} | self._tasks.keys())
 
-    async def _due(self) -> Run | None:
-        held = self._caps.held(self._driven.values(), self._awaited)
-        workloads = [one for one in await self._store.queue.workloads() if self._knows(one)]
-        allowed = tuple(one for one in workloads if one not in held.workloads)
-        if not allowed:
-            return None
-        now = self._clock.monotonic()
-        left = {run for run, until in self._left_alone.items() if until > now}
-        turn = QueueTurn(
-            workloads=allowed, after=self._served, full=held.clients, passed=frozenset(left | self._tasks.keys())
-        )
-        return await self._store.queue.next(turn)
+    def _is_left_alone(self, run: RunId) -> bool:
+        return self._left_alone.get(run, -math.inf) > self._clock.monotonic()
 
     def _knows(self, workload: str) -> bool:
-        return workload not in self._leaves_out and self._engine.knows(workload)
+        if workload in self._leaves_out or queue_of(workload) not in self._queues:
+            return False
+        return self._engine.knows(workload)
 
-    async def _drive(self, run_id: RunId) -> None:
+    async def _drive(self, taken: Run) -> None:
+        run_id = taken.id
+        crowded = False
+
+        async def require_room(ctx: Context) -> None:
+            """Let go of a run again when another worker took one of the same client at the same moment."""
+            nonlocal crowded
+            others = [run for run in await self._driven_anywhere() if run.id != run_id]
+            if client_of(taken) in self._caps.held(others, None).clients:
+                crowded = True
+                raise Interrupted(f"as many runs of {client_of(taken)} are driven as may be")
+
         try:
-            run = await self._engine.drive(run_id, leave=Leave.FOR_SIGNALS)
+            before = require_room if self._among_others and client_of(taken) else None
+            run = await self._engine.drive(run_id, leave=Leave.FOR_SIGNALS, before=before)
+            if crowded:
+                self._left_alone[run_id] = self._clock.monotonic() + CROWDED_SECONDS
+                return
             if run.state is RunState.WAITING and run.ended_reason != AwaitsSignal.code:
                 self._left_alone[run_id] = self._clock.monotonic() + AGAIN_SECONDS
             await self._on_end(run)
@@ -182,7 +198,3 @@ class Worker:
             self._on_error(run_id, error)
         finally:
             del self._tasks[run_id], self._driven[run_id]
-
-
-def _client_of(run: Run) -> str:
-    return run.request.client if run.request is not None else ""

@@ -43,12 +43,14 @@ CONFIG_FILE = "muster.toml"
 HOME = ".muster"
 DATABASE = "muster.db"
 REQUEST_TIMEOUT_MS = "600000"
+REGION = "local"
 GIT = ".git"  # a folder, or in worktrees and submodules a file
 
 SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 
 # A variable that is passed on and is called so is a secret; HOME or MODE is none, and must stay readable.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_REGION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")  # in an address
 
 
@@ -87,13 +89,30 @@ class Settings:
         named |= {token.secret_env for token in self.tokens}
         keys = {value for name in {*SECRET_VARIABLES, *named} if (value := self.variables.get(name, ""))}
         given = (pair for section in self.agents.values() for pair in self._given(section))
-        found = keys.union(proxy_secrets(self.variables), *(secrets_in(name, value) for name, value in given))
+        queue = secrets_in("REDIS_URL", self.redis_url or "")
+        found = keys.union(proxy_secrets(self.variables), queue, *(secrets_in(name, value) for name, value in given))
         return tuple(sorted(found))
 
     @property
     def workload_limits(self) -> Mapping[str, int]:
         """The limits of the operator that workloads hold, by the names that they know them by."""
         return {"battles.runs": self.battles.runs, "battles.concurrency": self.battles.concurrency}
+
+    @property
+    def redis_url(self) -> str | None:
+        """The address of the Redis server through which several machines share work (REDIS_URL); None: one machine."""
+        return self.variables.get("REDIS_URL", "").strip() or None
+
+    @property
+    def region(self) -> str:
+        """The name under which workers of one place say that they are there (MUSTER_REGION)."""
+        region = self.variables.get("MUSTER_REGION", "").strip() or REGION
+        if not _REGION.fullmatch(region):
+            raise BadConfiguration(
+                f"MUSTER_REGION={region!r} is not the name of a region",
+                suggestions=("use letters, digits, dots, dashes and underscores, such as eu-west-1", "or unset it"),
+            )
+        return region
 
     @property
     def network(self) -> Network:

@@ -15,9 +15,13 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 @router.get("/healthz")
 async def healthz(muster: Server) -> dict[str, Any]:
-    """Return that the server is up and its store can be written to; 503 when it cannot."""
+    """Return that the server is up and its store can be written to; 503 when it cannot.
+
+    With REDIS_URL `driven_here` are the queues whose runs this server drives itself, since no worker takes them.
+    """
     await muster.store.require_writable()
-    return {"status": "ok"}
+    driven = muster.driven_here
+    return {"status": "ok"} if driven is None else {"status": "ok", "driven_here": driven}
 
 
 @router.get("/metrics", dependencies=[needs("read")], response_class=PlainTextResponse)

@@ -1,6 +1,7 @@
 """Runs: found, started, resumed, forked, replayed, followed, canceled, deleted and moved. `Muster.runs`."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,7 @@ from muster.domain.errors import (
     Interrupted,
     MusterError,
     NotFound,
+    QueueFailed,
     RunFailed,
     StopRun,
     state_verb,
@@ -68,7 +70,7 @@ class Runs:
         self._admit = admit
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
         self._clock, self._directory, self._workloads = backend.clock, backend.directory, backend.workloads
-        self._feeds = backend.feeds
+        self._feeds, self._queue = backend.feeds, backend.queue
         self._driving: set[asyncio.Task[Run]] = set()
         self._stopped: StopRun | None = None
         self._user = backend.user
@@ -298,7 +300,9 @@ class Runs:
         chosen = options or self.options()
         self._workloads.check(workload, spec)
         self._admit(workload, spec, chosen, False)
-        return self.watch(await self._create(workload, spec, chosen, submitted=True, origin=origin))
+        run = await self._create(workload, spec, chosen, submitted=True, origin=origin)
+        await self._announce(run)
+        return self.watch(run)
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
@@ -345,7 +349,15 @@ class Runs:
 
     async def queue(self, run: RunId) -> Run:
         """Hand a run that stands still to the workers."""
-        return await self._store.commands.requeue(run, self._clock.now())
+        queued = await self._store.commands.requeue(run, self._clock.now())
+        await self._announce(queued)
+        return queued
+
+    async def _announce(self, run: Run) -> None:
+        """Tell workers on other machines of a run; without the queue they find it in the store a little later."""
+        if self._queue is not None:
+            with contextlib.suppress(QueueFailed):
+                await self._queue.get().announce(run)
 
     async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
         """Make a run that takes over everything before a key and asks anew from there on."""

@@ -8,7 +8,7 @@ from muster.battles.scale_spec import known_scale
 from muster.domain.errors import BadArgument, LimitReached
 from muster.domain.run import Run
 from muster.engine.clock import Clock
-from muster.engine.worker import HeldBack
+from muster.engine.queue.turns import HeldBack
 
 BATTLE, SCALE = "battle", "scale"
 BATTLES = frozenset({BATTLE, SCALE})  # workloads that play battles
@@ -19,16 +19,17 @@ WINDOW = 60.0  # seconds
 class QueueCaps:
     """How many runs may be driven at the same time: of one client address, and battles; the others stay queued.
 
-    A scale test counts as the battles that it plays at the same time, at most as all that there may be.
+    A scale test counts as the battles that it plays at the same time, at most as all that there may be. Without a
+    number of battles there may be any.
     """
 
     per_client: int
-    battles: int
+    battles: int | None = None
 
     def held(self, driven: Collection[Run], awaited: Run | None) -> HeldBack:
         """Return what has to wait; battles that come after an awaited run wait for it, so that it gets its turn."""
         clients = Counter(run.request.client for run in driven if run.request is not None)
-        waits = awaited is not None or self._played(driven) >= self.battles
+        waits = awaited is not None or (self.battles is not None and self._played(driven) >= self.battles)
         return HeldBack(
             clients=frozenset(client for client, number in clients.items() if number >= self.per_client),
             workloads=BATTLES if waits else frozenset(),
@@ -36,13 +37,13 @@ class QueueCaps:
 
     def fits(self, run: Run, driven: Collection[Run]) -> bool:
         """Return whether the battles of a run may be played beside those of others."""
-        return self._places(run) == 0 or self._played(driven) + self._places(run) <= self.battles
+        return self._places(run) == 0 or self._played(driven) + self._places(run) <= (self.battles or 0)
 
     def _played(self, driven: Collection[Run]) -> int:
         return sum(self._places(run) for run in driven)
 
     def _places(self, run: Run) -> int:
-        if run.workload not in BATTLES:
+        if self.battles is None or run.workload not in BATTLES:
             return 0
         return 1 if run.workload == BATTLE else min(_at_a_time(run), self.battles)
 

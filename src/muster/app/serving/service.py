@@ -29,7 +29,7 @@ class Service:
         self._muster, self._on_note, self._on_error = muster, on_note, on_error
         serve = muster.settings.serve
         caps = QueueCaps(per_client=serve.jobs_per_client, battles=serve.battles)
-        self._worker = muster.worker(most=serve.runs, on_error=on_error, caps=caps)
+        self._worker = muster.worker(most=serve.runs, on_error=on_error, caps=caps, serving=True, on_note=self._note)
         self._pool: PoolDriver | None = None
         self._closing = asyncio.Event()
 
@@ -116,6 +116,10 @@ class Service:
         except MusterError as error:
             self._on_note(f"hooks could not be told: {error.message}")
             return 0
+
+    def _note(self, text: str) -> None:
+        self._muster.log("serve.runs", note=text)
+        self._on_note(text)
 
     def close(self) -> None:
         """Take nothing new."""

@@ -27,6 +27,12 @@ class Window:
     def __post_init__(self) -> None:
         self.limit = float(self.most)
 
+    def resize(self, most: int) -> None:
+        """Set how many places there may be; a window that had all of them has all of them again."""
+        whole = self.limit >= self.most
+        self.most = most
+        self.limit = float(most) if whole else min(self.limit, float(most))
+
     def succeed(self) -> None:
         """Grow by one place a round, more slowly where it was refused before."""
         near = self.ceiling is not None and abs(self.limit - self.ceiling) <= 1
@@ -47,9 +53,13 @@ class Window:
 class Bucket:
     """An allowance a minute; gives the time at which the next amount may go."""
 
-    def __init__(self, per_minute: int | None) -> None:
+    def __init__(self, per_minute: float | None) -> None:
         self._second = None if per_minute is None else per_minute / 60
         self._ready = 0.0
+
+    def resize(self, per_minute: float | None) -> None:
+        """Set the allowance; what was taken before is not given back."""
+        self._second = None if per_minute is None else per_minute / 60
 
     def wait(self, now: float) -> float:
         """Return the seconds until something may go."""
@@ -82,17 +92,42 @@ class LimiterStatus(NamedTuple):
     limit: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaceShare:
+    """The part of a pace that one of several workers has."""
+
+    concurrency: int
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
+
+
+def share_of(pace: Pace, workers: int) -> PaceShare:
+    """Return the share of one worker: together they stay within the pace, but each has at least one place.
+
+    Processes that a worker starts itself are limited by its own machine, so each worker has all of them.
+    """
+    by = workers if pace.gets_ahead else 1
+    requests, tokens = pace.requests_per_minute, pace.tokens_per_minute
+    return PaceShare(
+        concurrency=max(1, pace.concurrency // by),
+        requests_per_minute=None if requests is None else requests / by,
+        tokens_per_minute=None if tokens is None else tokens / by,
+    )
+
+
 class Limiter:
     """Places, rates and pauses, first come first served.
 
     A call first enters (it may get ready: rates and pauses count here), then acquires the wire, then leaves.
     """
 
-    def __init__(self, pace: Pace, clock: Clock) -> None:
-        self.window = Window(pace.concurrency)
+    def __init__(self, pace: Pace, clock: Clock, workers: int = 1) -> None:
+        self._pace = pace
+        share = share_of(pace, workers)
+        self.window = Window(share.concurrency)
         self.gets_ahead = pace.gets_ahead
-        self._requests = Bucket(pace.requests_per_minute)
-        self._tokens = Bucket(pace.tokens_per_minute)
+        self._requests = Bucket(share.requests_per_minute)
+        self._tokens = Bucket(share.tokens_per_minute)
         self._clock = clock
         self._pause_until = 0.0
         self._entry_waiters: deque[tuple[asyncio.Future[None], int]] = deque()
@@ -138,6 +173,14 @@ class Limiter:
         self._inside -= 1
         if place.generation is not None:
             self.in_flight -= 1
+        self._admit_waiters()
+
+    def divide(self, workers: int) -> None:
+        """Keep to the share of one of so many workers from now on; calls on the wire stay there."""
+        share = share_of(self._pace, workers)
+        self.window.resize(share.concurrency)
+        self._requests.resize(share.requests_per_minute)
+        self._tokens.resize(share.tokens_per_minute)
         self._admit_waiters()
 
     @property
@@ -209,12 +252,20 @@ class Limiters:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._limiters: dict[str, Limiter] = {}
+        self._workers = 1  # that divide every pace among them
 
     def get(self, name: str, pace: Pace) -> Limiter:
         """Return the limiter of this name; whoever asks first sets its pace."""
         if name not in self._limiters:
-            self._limiters[name] = Limiter(pace, self._clock)
+            self._limiters[name] = Limiter(pace, self._clock, self._workers)
         return self._limiters[name]
+
+    def divide(self, workers: int) -> None:
+        """Divide every pace among so many workers, of which this process is one."""
+        if workers != self._workers:
+            self._workers = workers
+            for limiter in self._limiters.values():
+                limiter.divide(workers)
 
     def status(self) -> Mapping[str, LimiterStatus]:
         """Return how all of them stand, by name."""

@@ -1,0 +1,99 @@
+"""A child process that lets several workers share runs through Redis, and prints what their calls cost."""
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bench.fleet as work
+import muster
+from muster.settings import Settings, load_settings
+
+ROOT = Path(__file__).parent.parent
+SETTINGS = '[workloads]\nimport = ["bench.fleet"]\n'
+CONCURRENCY = 100
+
+
+@contextmanager
+def redis_at(folder: Path) -> Iterator[str]:
+    """Start a Redis on a free port and give its address."""
+    found = shutil.which("redis-server")
+    if found is None:
+        raise RuntimeError("redis-server is missing: scripts/prepare redis installs it")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [found, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def submit(settings: Settings, runs: int, calls: int) -> None:
+    """Store runs for the workers."""
+    async with muster.open(settings=settings) as m:
+        for _ in range(runs):
+            await m.submit("bench", {"calls": calls}, concurrency=CONCURRENCY // runs, budget_usd=1000)
+
+
+async def seconds_of(settings: Settings) -> float:
+    """Return how long it took from the first start of a run to the last end; raises when one is not completed."""
+    async with muster.open(settings=settings) as m:
+        runs = await m.runs.list()
+    assert all(run.state == "completed" for run in runs), [run.state for run in runs]
+    started = [run.started_at for run in runs if run.started_at is not None]
+    ended = [run.ended_at for run in runs if run.ended_at is not None]
+    return max(ended) - min(started)
+
+
+def work_off(folder: Path, environment: dict[str, str], workers: int, most: int) -> float:
+    """Let so many workers work until nothing is left; return the seconds of CPU that they took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "muster", "worker", "--quiet", "--until-idle", "--concurrency", str(most)]
+    started = [
+        subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL) for _ in range(workers)
+    ]
+    for process in started:
+        assert process.wait() == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Run so many workers and print their figures as JSON; what it takes to start them is not counted."""
+    url, workers, runs, calls = sys.argv[1], *map(int, sys.argv[2:5])
+    assert work.AGENT.startswith("anthropic/")
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as data, redis_at(Path(data)) as redis:
+        folder = Path(place)
+        (folder / "muster.toml").write_text(SETTINGS, encoding="utf-8")
+        keys = {"ANTHROPIC_API_KEY": "sk-bench-0123456789", "ANTHROPIC_BASE_URL": url, "REDIS_URL": redis}
+        environment = {"PATH": os.environ["PATH"], "HOME": place, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", **keys}
+        settings = load_settings(folder=folder, environment=environment)
+        most = max(1, runs // workers)
+        idle = work_off(folder, environment, 1, most)
+        asyncio.run(submit(settings, runs, calls))
+        cpu = work_off(folder, environment, workers, most) - workers * idle
+        seconds = asyncio.run(seconds_of(settings))
+    print(json.dumps({"seconds": seconds, "cpu": cpu}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""BullMQ on Redis: jobs that announce runs, and the keys beside them. The only module that knows either package.
+
+Keys and names are those that Node programs with the `bullmq` package see: queues under the prefix `bull`, and the keys
+`worker:background:heartbeat:{region}` and `cancel:conversation:{id}`.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bullmq import Job, Queue, UnrecoverableError, Worker
+from bullmq.custom_errors import DelayedError
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ConstantBackoff
+from redis.exceptions import RedisError
+
+from muster.domain.errors import BadConfiguration, QueueFailed
+from muster.domain.ids import RunId
+from muster.domain.run import Run
+from muster.engine.queue.base import HandleJob, QueuedJob, queue_of
+
+RETENTION: Mapping[str, Any] = {
+    "removeOnComplete": {"age": 86_400, "count": 1_000},
+    "removeOnFail": {"age": 604_800, "count": 1_000},
+}
+NUMBER_SECONDS = 700_000  # for which the number of a run's last job is kept: longer than any job
+LOCK_MS = 10_000  # after which a job whose worker died comes again
+STALLED_MS = 5_000  # between two looks for such jobs
+MOST_STALLED = 1_000  # a run is durable: that its workers die again and again is no reason to give it up
+RECONNECT_MS = 1_000
+CONNECT_SECONDS = 3.0
+ANSWER_SECONDS = 5.0
+BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
+HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
+WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states of a job that nobody has taken
+
+_FAILURES = (RedisError, OSError, asyncio.TimeoutError)
+
+
+def open_bull_queue(url: str, region: str, on_error: Callable[[str], None] = lambda text: None) -> "BullQueue":
+    """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use."""
+    try:
+        return BullQueue(lambda seconds: _client(url, seconds), region, on_error)
+    except ValueError:
+        raise BadConfiguration(
+            "REDIS_URL is not the address of a Redis server",
+            suggestions=("write it like redis://HOST:6379/0, or rediss://NAME:PASSWORD@HOST:6379/0 with TLS",),
+        ) from None
+
+
+def _client(url: str, seconds: float) -> "Redis":
+    return Redis.from_url(
+        url,
+        decode_responses=True,
+        retry=Retry(ConstantBackoff(0.1), 1),
+        socket_connect_timeout=CONNECT_SECONDS,
+        socket_timeout=seconds,
+        socket_keepalive=True,
+    )
+
+
+class BullQueue:
+    """The queues of a fleet, and the keys that it shares. Implements `FleetQueue`."""
+
+    def __init__(self, client: Callable[[float], "Redis"], region: str, on_error: Callable[[str], None]) -> None:
+        self._make_client, self._region, self._on_error = client, region, on_error
+        self._redis = client(ANSWER_SECONDS)
+        self._queues: dict[str, Queue] = {}
+        self._workers: list[tuple[Worker, asyncio.Task[None]]] = []
+
+    async def announce(self, run: Run) -> None:
+        """Add a job for a run, unless one waits already.
+
+        An id that is still kept, of a finished job too, is silently ignored when it is added again: the number grows.
+        """
+        queue, key = self._queue(queue_of(run.workload)), f"muster:rings:{run.id}"
+        async with _reached():
+            last = await self._redis.get(key)
+            if last is not None and await queue.getJobState(_job_id(run.id, int(last))) in WAITING:
+                return
+            number = int(await self._redis.incr(key))
+            await self._redis.expire(key, NUMBER_SECONDS)
+            await queue.add("run", {"run": run.id}, {"jobId": _job_id(run.id, number), **RETENTION})
+
+    async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
+        """Begin to take jobs, at most so many of a queue at a time."""
+        options = {
+            "autorun": False,
+            "concurrency": most,
+            "lockDuration": LOCK_MS,
+            "stalledInterval": STALLED_MS,
+            "maxStalledCount": MOST_STALLED,
+            "runRetryDelay": RECONNECT_MS,
+            **RETENTION,
+        }
+        for name in queues:
+            worker = Worker(name, _processor(name, handle), {**options, "connection": self._make_client(BLOCK_SECONDS)})
+            worker.on("error", self._tell)
+            running = asyncio.get_running_loop().create_task(self._run(worker))
+            self._workers.append((worker, running))
+
+    async def stop(self) -> None:
+        """Take no more jobs, and wait until those that were taken are answered."""
+        workers, self._workers = self._workers, []
+        for worker, running in workers:
+            async with _ignored():
+                await worker.close()
+            running.cancel()
+        await asyncio.gather(*(running for _, running in workers), return_exceptions=True)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.stop()
+        async with _ignored():
+            await self._redis.aclose()
+
+    async def beat(self, queues: Iterable[str]) -> None:
+        """Write that a worker takes runs of these queues, for the next minute."""
+        names = tuple(queues)
+        value = json.dumps({"at": int(time.time() * 1000), "queues": names})
+        async with _reached(), self._redis.pipeline(transaction=False) as pipe:
+            for key in (self._heartbeat(), *map(self._heartbeat, names)):
+                pipe.set(key, value, ex=HEARTBEAT_SECONDS)
+            await pipe.execute()
+
+    async def withdraw(self, queues: Iterable[str]) -> None:
+        """Write that no worker takes runs of these queues any more."""
+        async with _reached():
+            await self._redis.delete(self._heartbeat(), *map(self._heartbeat, queues))
+
+    async def served(self, queues: Iterable[str]) -> frozenset[str]:
+        """Return the queues that some worker takes runs of."""
+        names = tuple(queues)
+        async with _reached():
+            found = await self._redis.mget([self._heartbeat(name) for name in names])
+        return frozenset(name for name, value in zip(names, found, strict=True) if value is not None)
+
+    async def canceled(self, runs: Collection[RunId]) -> Collection[RunId]:
+        """Return those of some runs that another program wants to be canceled."""
+        if not runs:
+            return ()
+        async with _reached():
+            found = await self._redis.mget([f"cancel:conversation:{run}" for run in runs])
+        return [run for run, value in zip(runs, found, strict=True) if value is not None]
+
+    def _heartbeat(self, queue: str = "") -> str:
+        key = f"worker:background:heartbeat:{self._region}"
+        return f"{key}:{queue}" if queue else key
+
+    def _queue(self, name: str) -> Queue:
+        if name not in self._queues:
+            self._queues[name] = Queue(name, {"connection": self._redis})
+        return self._queues[name]
+
+    async def _run(self, worker: Worker) -> None:
+        """Keep a worker running: its loop ends when its first connection is refused."""
+        while not worker.closing:
+            try:
+                await worker.run()
+            except _FAILURES as error:
+                self._tell(error)
+                await asyncio.sleep(RECONNECT_MS / 1000)
+
+    def _tell(self, error: object, *_: object) -> None:
+        self._on_error(f"Redis: {error}")
+
+
+def _job_id(run: RunId, number: int) -> str:
+    return f"run-{run}-{number}"
+
+
+def _processor(queue: str, handle: HandleJob) -> Callable[[Job, str], Any]:
+    async def process(job: Job, token: str) -> Any:
+        answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data))
+        if answer.again_in is not None:
+            await job.moveToDelayed(round((time.time() + answer.again_in) * 1000), token)
+            raise DelayedError
+        if answer.failure:
+            raise UnrecoverableError(answer.failure)
+        return answer.value
+
+    return process
+
+
+@asynccontextmanager
+async def _reached() -> AsyncIterator[None]:
+    """Raise QueueFailed for what the server or the way to it does not do."""
+    try:
+        yield
+    except _FAILURES as error:
+        raise QueueFailed(
+            f"the Redis server of REDIS_URL cannot be used: {type(error).__name__}: {error}",
+            suggestions=("check REDIS_URL and that the server runs; runs stay in the store meanwhile",),
+        ) from error
+
+
+@asynccontextmanager
+async def _ignored() -> AsyncIterator[None]:
+    """Let a connection that is closed anyway be broken."""
+    try:
+        yield
+    except _FAILURES:
+        return

@@ -1,0 +1,211 @@
+"""Runs delivered through a queue that several machines share: announced, offered, and announced again while due.
+
+The queue may lose everything at any time. A sweep over the store announces whatever is due, and while the queue cannot
+be reached workers take runs out of the store, as they do without one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from muster.domain.errors import Conflict, MusterError, QueueFailed, StoreFailed
+from muster.domain.ids import RunId
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.engine.clock import Clock
+from muster.engine.queue.base import (
+    QUEUES,
+    AcceptJob,
+    DeliveryLook,
+    FleetQueue,
+    JobAnswer,
+    OfferedRun,
+    OfferRun,
+    QueuedJob,
+)
+from muster.store.base import Store
+
+BEAT_SECONDS = 30.0
+SWEEP_SECONDS = 1.0  # between two looks for what is due, and for what is to be canceled
+AGAIN_SECONDS = 5.0  # after which a run that is still due is announced again
+LATER_SECONDS = 2.0  # after which a job of another program asks again how its run stands
+MOST_ANNOUNCED = 200  # in one sweep
+AT_ONCE = 20  # of them at the same time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Announced:
+    """When a run was announced, and as what."""
+
+    at: float
+    epoch: int
+    state: RunState
+
+
+def answer_of(offered: OfferedRun, *, wanted: bool) -> JobAnswer:
+    """Return what becomes of the job of a run; `wanted` by another program, it stays until the run is over."""
+    run = offered.run
+    if run is None:
+        return JobAnswer(value={"state": "unknown"})
+    if run.state not in TERMINAL:
+        if offered.taken and run.state is RunState.INTERRUPTED:
+            return JobAnswer(again_in=0.0)  # this worker stops: the next one goes on at once
+        return JobAnswer(again_in=LATER_SECONDS) if wanted else JobAnswer(value=_stands(run))
+    if run.state in (RunState.FAILED, RunState.TIMEOUT) and (offered.taken or wanted):
+        message = (run.error or {}).get("message", "")
+        return JobAnswer(failure=f"run {run.id} {run.state}: {message or run.ended_reason}")
+    return JobAnswer(value={**_stands(run), "result": run.result} if wanted else _stands(run))
+
+
+def _stands(run: Run) -> dict[str, str | None]:
+    return {"run": run.id, "state": str(run.state), "endedReason": run.ended_reason}
+
+
+class FleetDelivery:
+    """Brings runs to a worker through a queue. Implements `RunDelivery`."""
+
+    def __init__(
+        self,
+        queue: FleetQueue,
+        store: Store,
+        clock: Clock,
+        *,
+        queues: Iterable[str],
+        most: int,
+        accept: AcceptJob,
+        others: Callable[[], Awaitable[int]],
+        on_note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._queue, self._store, self._clock = queue, store, clock
+        self._queues, self._most = frozenset(queues), most
+        self._accept, self._others, self._on_note = accept, others, on_note
+        self._beat_at = self._swept_at = float("-inf")
+        self._announced: dict[RunId, _Announced] = {}
+        self._reached = True
+
+    async def listen(self, offer: OfferRun) -> None:
+        """Begin to take jobs of the queues."""
+        await self._queue.listen(sorted(self._queues), self._most, partial(self._handle, offer))
+
+    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
+        """Announce what is due, and cancel what other programs want to be canceled."""
+        try:
+            await self._beat()
+            if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
+                self._swept_at = self._clock.monotonic()
+                await self._cancel(driven)
+                await self._announce(driven)
+        except QueueFailed as error:
+            self._tell(False, f"{error.message}; runs are taken out of the store until it can")
+            self._beat_at = float("-inf")
+            return DeliveryLook(take=self._queues)
+        self._tell(True, "the Redis server of REDIS_URL can be used again")
+        return DeliveryLook(take=frozenset())
+
+    async def close(self) -> None:
+        """Take no more jobs; the last worker says that it goes."""
+        await self._queue.stop()
+        try:
+            if not await self._others():
+                await self._queue.withdraw(self._queues)
+        except (QueueFailed, StoreFailed):
+            return  # the heartbeat ends by itself
+
+    async def _handle(self, offer: OfferRun, job: QueuedJob) -> JobAnswer:
+        """Offer the run of a job to the worker; another program's job becomes a run first."""
+        run = job.run
+        try:
+            found = run if run is not None else (await self._accept(job)).id
+            await self._cancel([found])
+            return answer_of(await offer(found), wanted=run is None)
+        except (StoreFailed, QueueFailed):
+            return JobAnswer(again_in=LATER_SECONDS)
+        except MusterError as error:
+            return JobAnswer(failure=f"{error.code}: {error.message}")
+
+    async def _beat(self) -> None:
+        if self._clock.monotonic() - self._beat_at >= BEAT_SECONDS:
+            await self._queue.beat(self._queues)
+            self._beat_at = self._clock.monotonic()
+
+    async def _cancel(self, runs: Collection[RunId]) -> None:
+        for run in await self._queue.canceled(list(runs)):
+            try:
+                await self._store.commands.cancel(run, self._clock.now())
+            except MusterError as error:
+                if not isinstance(error, Conflict):  # it is over
+                    raise
+
+    async def _announce(self, driven: Collection[RunId]) -> None:
+        """Announce every run that is due and that nobody was told of for a while."""
+        found = await self._store.runs.submitted(MOST_ANNOUNCED)
+        due = {run.id: run for run in found if run.id not in driven}
+        self._announced = {run: told for run, told in self._announced.items() if run in due}
+        now = self._clock.monotonic()
+        waiting = [run for run in due.values() if self._is_news(run, now)]
+        for start in range(0, len(waiting), AT_ONCE):
+            part = waiting[start : start + AT_ONCE]
+            await asyncio.gather(*(self._queue.announce(run) for run in part))
+            self._announced |= {run.id: _Announced(at=now, epoch=run.lease.epoch, state=run.state) for run in part}
+
+    def _is_news(self, run: Run, now: float) -> bool:
+        told = self._announced.get(run.id)
+        if told is None or (told.epoch, told.state) != (run.lease.epoch, run.state):
+            return True
+        return now - told.at >= AGAIN_SECONDS
+
+    def _tell(self, reached: bool, words: str) -> None:
+        if reached is not self._reached:
+            self._reached = reached
+            self._on_note(words)
+
+
+class FallbackDelivery:
+    """Lets a server drive only what no worker takes. Implements `RunDelivery`.
+
+    A queue counts as served while its heartbeat is there and the store knows a living worker: a heartbeat outlives a
+    worker that was killed by up to a minute, and the store notices after some seconds.
+    """
+
+    def __init__(
+        self,
+        queue: FleetQueue,
+        *,
+        queues: Iterable[str] = QUEUES,
+        others: Callable[[], Awaitable[int]],
+    ) -> None:
+        self._queue, self._queues, self._others = queue, frozenset(queues), others
+        self.on_note: Callable[[str], None] = lambda text: None
+        self._taken: frozenset[str] | None = None
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The queues whose runs this process drives itself."""
+        return self._taken or frozenset()
+
+    async def listen(self, offer: OfferRun) -> None:
+        """Offer nothing: jobs are for workers."""
+
+    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
+        """Return the queues that no worker serves."""
+        why = "no worker is alive"
+        try:
+            served = await self._queue.served(sorted(self._queues)) if await self._others() else frozenset()
+        except QueueFailed as error:
+            served, why = frozenset(), error.message
+        take = self._queues - served
+        if take != self._taken:
+            self._taken = take
+            self._tell(why)
+        return DeliveryLook(take=take, present=bool(take) or bool(driven))
+
+    def _tell(self, why: str) -> None:
+        if not self.taken:
+            self.on_note("runs are driven by workers")
+        elif self.taken == self._queues:
+            self.on_note(f"runs are driven in this process, within its limits: {why}")
+        else:
+            self.on_note(f"runs of {', '.join(sorted(self.taken))} are driven in this process: no worker takes them")
+
+    async def close(self) -> None:
+        """Hold nothing that would have to be closed."""

@@ -1,0 +1,339 @@
+"""Servers and workers as processes of their own, with a real Redis between them."""
+
+import asyncio
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bullmq import Job, Queue
+from redis.asyncio import Redis
+
+from tests.forkserver import Forked
+from tests.redis_server import RedisServer, running_redis
+
+from .server import SETTINGS, Project, Server
+
+PATIENCE = 40.0
+BATTLE = {"agentId": "sim/slow", "counterpart": "sim/echo", "userMessage": "hello", "messageLimit": 3}
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    with running_redis(tmp_path / "redis") as server:
+        yield server
+
+
+@pytest.fixture
+def fleet(project: Project, redis: RedisServer) -> Project:
+    project.variables["REDIS_URL"] = redis.url
+    return project
+
+
+@contextmanager
+def working(project: Project, *options: str) -> Iterator[Forked]:
+    """Start a worker, which does not outlive the block."""
+    with project.command("worker", *options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(what: Callable[[], Any], words: str) -> Any:
+    """Wait until something is so, and return it."""
+    end = time.monotonic() + PATIENCE
+    while not (found := what()):
+        assert time.monotonic() < end, words
+        time.sleep(0.05)
+    return found
+
+
+def workers(server: Server, number: int) -> None:
+    """Wait until a server sees that runs are left to workers, or not."""
+    wanted = [] if number else ["battles", "runs", "scale-tests"]
+    until(lambda: server.get("/healthz").json["driven_here"] == wanted, f"the server does not see {number} workers")
+
+
+def test_a_battle_is_played_by_a_worker_and_followed_at_another_server(fleet: Project) -> None:
+    with fleet.serve() as one, fleet.serve() as other, working(fleet) as worker:
+        workers(one, 1)
+        run = one.post("/api/battles/start", BATTLE).json["id"]
+        stream = other.get(f"/api/stream/{run}")
+        assert stream.status == 200
+        names = [line.split(": ")[1] for line in stream.body.decode().splitlines() if line.startswith("event: ")]
+        assert names.count("message") == 6
+        assert names[-1] == "end"
+        assert other.get(f"/api/battles/{run}/status").json["state"] == "completed"
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(PATIENCE) == 0
+        assert f"run {run} completed" in worker.stdout.read()
+
+
+def test_without_a_worker_the_server_drives_runs_itself_and_says_so(fleet: Project) -> None:
+    with fleet.serve() as server:
+        workers(server, 0)
+        run = server.ask()
+        assert server.until(run, "completed")
+        assert server.stop() == 0
+        assert "runs are driven in this process, within its limits: no worker is alive" in server.process.stderr.read()
+
+
+class Witness:
+    """Reads the store beside everybody: who drives what, and when drivers changed."""
+
+    def __init__(self, project: Project) -> None:
+        self._database = sqlite3.connect(f"file:{project.folder}/.muster/muster.db?mode=ro", uri=True)
+
+    def drivers(self) -> dict[str, int]:
+        """Return the processes that drive runs now, by the ids of the runs."""
+        return dict(self._database.execute("SELECT id, driver_pid FROM runs WHERE driver_pid IS NOT NULL"))
+
+    def children(self, run: str) -> list[str]:
+        return [found for (found,) in self._database.execute("SELECT id FROM runs WHERE parent_id = ?", (run,))]
+
+    def times(self, run: str, kind: str) -> list[float]:
+        """Return when events of a kind were written."""
+        rows = self._database.execute("SELECT at FROM events WHERE run_id = ? AND kind = ? ORDER BY seq", (run, kind))
+        return [at for (at,) in rows]
+
+    def close(self) -> None:
+        self._database.close()
+
+
+@pytest.fixture
+def witness(fleet: Project) -> Iterator[Callable[[], Witness]]:
+    """Give a witness as soon as there is a store."""
+    opened: list[Witness] = []
+
+    def look() -> Witness:
+        if not opened:
+            opened.append(Witness(fleet))
+        return opened[0]
+
+    yield look
+    for one in opened:
+        one.close()
+
+
+def ended(process: Forked) -> str:
+    """Stop a worker and return what it wrote."""
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+    return process.stdout.read()
+
+
+def test_the_run_of_a_killed_worker_goes_on_elsewhere_within_15_seconds(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 8}).json["id"]
+        driver = until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        victim, heir = (one, other) if driver == one.pid else (other, one)
+        assert driver in (one.pid, other.pid)
+        until(lambda: server.get(f"/api/battles/{run}/messages").json["messages"], "nobody said anything")
+        killed_at = time.time()
+        victim.kill()
+        assert until(lambda: witness().times(run, "run.resumed"), "nobody goes on")[0] - killed_at < 15
+        assert server.until(run, "completed")
+        assert len(server.get(f"/api/battles/{run}/messages").json["messages"]) == 16
+        assert f"run {run} completed" in ended(heir)
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_run_over(fleet: Project, witness: Callable[[], Witness]) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 8}).json["id"]
+        driver = until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        goes, stays = (one, other) if driver == one.pid else (other, one)
+        assert "interrupted" in ended(goes)
+        assert server.until(run, "completed")
+        assert f"run {run} completed" in ended(stays)
+
+
+def test_workers_share_the_battles_of_a_scale_test(fleet: Project, witness: Callable[[], Witness]) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        body = {**BATTLE, "messageLimit": 2, "runCount": 9, "concurrency": 3, "revision": False}
+        run = server.post("/api/scale/start", body).json["id"]
+        seen: dict[str, int] = {}
+
+        def over() -> bool:
+            seen.update(witness().drivers())
+            return bool(server.get(f"/api/scale/{run}/status").json["state"] == "completed")
+
+        until(over, "the scale test does not end")
+        battles = witness().children(run)
+        assert len(battles) == 9
+        assert {seen[battle] for battle in battles if battle in seen} == {one.pid, other.pid}
+        assert server.get(f"/api/scale/{run}/status").json["counts"]["limit"] == 9
+        for worker in (one, other):
+            ended(worker)
+
+
+SCALE = {**BATTLE, "messageLimit": 4, "runCount": 6, "concurrency": 3, "revision": False}
+
+
+def spread(witness: Witness, run: str) -> bool:
+    """Return whether battles of a scale test are played by another process than the one that drives it."""
+    found = witness.drivers()
+    return (
+        any(found.get(battle, found[run]) != found[run] for battle in witness.children(run)) if run in found else False
+    )
+
+
+def test_a_scale_test_that_is_canceled_takes_its_battles_at_other_workers_along(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet), working(fleet):
+        workers(server, 2)
+        run = server.post("/api/scale/start", SCALE).json["id"]
+        until(lambda: spread(witness(), run), "no battle is played elsewhere")
+        assert server.post(f"/api/scale/{run}/cancel").status == 200
+        assert server.until(run, "canceled")
+        until(lambda: not witness().drivers(), "battles go on without their scale test")
+        assert {server.get(f"/api/runs/{battle}").json["state"] for battle in witness().children(run)} <= {
+            "canceled",
+            "completed",
+        }
+
+
+def test_battles_go_on_while_the_worker_of_their_scale_test_is_killed(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        run = server.post("/api/scale/start", SCALE).json["id"]
+        until(lambda: spread(witness(), run), "no battle is played elsewhere")
+        (one if witness().drivers()[run] == one.pid else other).kill()
+        assert server.until(run, "completed")
+        assert len(witness().children(run)) == 6
+        assert server.get(f"/api/scale/{run}/status").json["counts"]["limit"] == 6
+
+
+def test_a_redis_that_loses_its_data_loses_no_run(fleet: Project, redis: RedisServer) -> None:
+    with fleet.serve() as server, working(fleet, "--concurrency", "2") as worker:
+        workers(server, 1)
+        runs = [server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"] for _ in range(8)]
+        until(lambda: server.get(f"/api/runs/{runs[0]}").json["state"] == "completed", "the first does not end")
+        redis.restart(data=False)
+        late = server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"]
+        for run in (*runs, late):
+            assert server.until(run, "completed")
+        ended(worker)
+
+
+def test_while_redis_is_down_runs_are_driven_all_the_same(fleet: Project, redis: RedisServer) -> None:
+    with fleet.serve() as server, working(fleet) as worker:
+        workers(server, 1)
+        redis.kill()
+        assert server.until(server.ask(), "completed")
+        redis.start()
+        workers(server, 1)
+        assert server.until(server.ask(), "completed")
+        ended(worker)
+
+
+def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
+    fleet: Project, witness: Callable[[], Witness]
+) -> None:
+    fleet.declare("", SETTINGS.replace("jobs_per_client = 100", "jobs_per_client = 2"))
+    with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
+        workers(server, 2)
+        runs = [server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"] for _ in range(6)]
+        most = 0
+
+        def over() -> bool:
+            nonlocal most
+            most = max(most, len(witness().drivers()))
+            return all(server.get(f"/api/runs/{run}").json["state"] == "completed" for run in runs)
+
+        until(over, "not all end")
+        assert 0 < most <= 3  # two at work, and for a moment one that is let go of again
+        for worker in (one, other):
+            ended(worker)
+
+
+async def enqueued(redis: RedisServer, queue: str, job: str, data: dict[str, Any]) -> Job:
+    """Add a job as another program does, and wait until it is finished."""
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        added = Queue(queue, {"connection": client})
+        await added.add("battle", data, {"jobId": job, "removeOnComplete": False, "removeOnFail": False})
+        end = time.monotonic() + PATIENCE
+        while await added.getJobState(job) not in ("completed", "failed"):
+            assert time.monotonic() < end, f"job {job} is {await added.getJobState(job)}"
+            await asyncio.sleep(0.05)
+        return await Job.fromId(added, job)
+    finally:
+        await client.aclose()
+
+
+async def test_another_program_enqueues_a_battle_and_gets_its_result(fleet: Project, redis: RedisServer) -> None:
+    with working(fleet):
+        job = await enqueued(redis, "battles", "battle-1", {**BATTLE, "messageLimit": 1})
+        value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
+        assert (value["run"], value["state"], value["result"]["ending"]) == ("battle-1", "completed", "limit")
+        scale = {**BATTLE, "messageLimit": 1, "runCount": 2, "concurrency": 2, "revision": False}
+        job = await enqueued(redis, "scale-tests", "scale-1", scale)
+        value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
+        assert [one["ending"] for one in value["result"]["battles"]] == ["limit", "limit"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "data", "why"),
+    [
+        ("battles", {"agent": "sim/echo"}, "unknown field `agent`"),
+        ("battles", {"agentId": "nobody"}, "nobody"),
+        ("runs", {"workload": "ask"}, "must name a run"),
+    ],
+)
+async def test_a_job_that_asks_for_nothing_known_fails_with_the_reason(
+    fleet: Project, redis: RedisServer, queue: str, data: dict[str, Any], why: str
+) -> None:
+    with working(fleet):
+        assert why in (await enqueued(redis, queue, "job-1", data)).failedReason
+
+
+def test_a_cancel_key_ends_a_battle(fleet: Project, redis: RedisServer, witness: Callable[[], Witness]) -> None:
+    with fleet.serve() as server, working(fleet):
+        workers(server, 1)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        redis.set(f"cancel:conversation:{run}", "1")
+        assert server.until(run, "canceled")
+
+
+NODE = Path(__file__).parent.parent.parent / "examples" / "node-enqueue"
+
+
+@pytest.mark.skipif(
+    not (NODE / "node_modules").is_dir(), reason="`make test-node` installs the packages of the example"
+)
+def test_a_node_program_enqueues_a_battle_and_gets_its_result(fleet: Project, redis: RedisServer) -> None:
+    with working(fleet):
+        command = ["node", str(NODE / "enqueue.mjs"), "battle-1", json.dumps({**BATTLE, "messageLimit": 1})]
+        environment = {**fleet.environment, "REDIS_URL": redis.url}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        value = json.loads(done.stdout)
+        assert (value["run"], value["state"], value["result"]["ending"]) == ("battle-1", "completed", "limit")
+
+
+def test_without_the_extra_a_worker_says_what_to_install(fleet: Project) -> None:
+    program = "import sys; sys.modules['bullmq'] = None; from muster.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "worker", "--until-idle"]
+    done = subprocess.run(
+        command, cwd=fleet.folder, env=fleet.environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 3
+    assert "the extra `redis` is not installed" in done.stderr
+    assert "pip install 'muster-ai[redis]'" in done.stderr

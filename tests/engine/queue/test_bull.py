@@ -1,0 +1,162 @@
+"""Jobs on a real Redis: a run is announced once, comes again when its worker is gone, and is never lost silently."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from bullmq import Queue
+from redis.asyncio import Redis
+
+from muster.domain.errors import BadConfiguration, QueueFailed
+from muster.domain.ids import RunId
+from muster.domain.run import Lease, Run, RunState
+from muster.engine.queue.base import JobAnswer, QueuedJob
+from muster.engine.queue.bull import BullQueue, open_bull_queue
+from tests.redis_server import RedisServer, running_redis
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running_redis(tmp_path_factory.mktemp("redis")) as started:
+        yield started
+
+
+@pytest.fixture
+async def redis(server: RedisServer) -> AsyncIterator["Redis"]:
+    """Give a client of an empty Redis."""
+    client = Redis.from_url(server.url, decode_responses=True)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@asynccontextmanager
+async def queue_at(url: str, region: str = "local") -> AsyncIterator[BullQueue]:
+    queue = open_bull_queue(url, region)
+    try:
+        yield queue
+    finally:
+        await queue.close()
+
+
+def run_of(name: str, workload: str = "ask") -> Run:
+    return Run(
+        id=RunId(name),
+        workload=workload,
+        spec={},
+        state=RunState.QUEUED,
+        created_at=0.0,
+        lease=Lease(epoch=0, driver=None, until=0.0),
+        submitted=True,
+    )
+
+
+class Handler:
+    """Answers jobs as its test says, and lets it wait for them."""
+
+    def __init__(self, *answers: JobAnswer) -> None:
+        self._answers = list(answers)
+        self.jobs: asyncio.Queue[QueuedJob] = asyncio.Queue()
+
+    async def __call__(self, job: QueuedJob) -> JobAnswer:
+        self.jobs.put_nowait(job)
+        return self._answers.pop(0) if self._answers else JobAnswer(value={"state": "completed"})
+
+    async def next(self) -> QueuedJob:
+        return await asyncio.wait_for(self.jobs.get(), 30)
+
+
+async def job_ids(redis: "Redis", queue: str) -> list[str]:
+    return sorted([key.rpartition(":")[2] async for key in redis.scan_iter(f"bull:{queue}:run-*")])
+
+
+async def state_of(redis: "Redis", queue: str, job: str, wanted: str) -> None:
+    """Wait until a job is in a state."""
+    for _ in range(600):
+        if await Queue(queue, {"connection": redis}).getJobState(job) == wanted:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{job} is not {wanted}")
+
+
+@pytest.mark.parametrize(("workload", "name"), [("battle", "battles"), ("scale", "scale-tests"), ("suite", "runs")])
+async def test_a_run_is_announced_in_the_queue_of_its_workload(
+    server: RedisServer, redis: "Redis", workload: str, name: str
+) -> None:
+    async with queue_at(server.url) as queue:
+        await queue.announce(run_of("r1", workload))
+    assert await job_ids(redis, name) == ["run-r1-1"]
+    options = json.loads(await redis.hget(f"bull:{name}:run-r1-1", "opts") or "")
+    assert options["removeOnComplete"] == {"age": 86_400, "count": 1_000}
+    assert options["removeOnFail"] == {"age": 604_800, "count": 1_000}
+
+
+async def test_a_run_whose_job_still_waits_is_not_announced_again(server: RedisServer, redis: "Redis") -> None:
+    async with queue_at(server.url) as queue:
+        for _ in range(3):
+            await queue.announce(run_of("r1"))
+    assert await job_ids(redis, "runs") == ["run-r1-1"]
+
+
+async def test_a_run_is_announced_again_though_its_finished_job_is_kept(server: RedisServer, redis: "Redis") -> None:
+    handler = Handler()
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        for number in (1, 2, 3):
+            await queue.announce(run_of("r1"))
+            assert (await handler.next()).id == f"run-r1-{number}"
+            await state_of(redis, "runs", f"run-r1-{number}", "completed")
+
+
+async def test_a_job_that_is_put_off_comes_again(server: RedisServer, redis: "Redis") -> None:
+    handler = Handler(JobAnswer(again_in=0.0), JobAnswer(again_in=0.2))
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        await queue.announce(run_of("r1"))
+        assert [(await handler.next()).run for _ in range(3)] == ["r1", "r1", "r1"]
+        await state_of(redis, "runs", "run-r1-1", "completed")
+
+
+async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, redis: "Redis") -> None:
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, Handler(JobAnswer(failure="run r1 failed: no")))
+        await queue.announce(run_of("r1"))
+        await state_of(redis, "runs", "run-r1-1", "failed")
+    assert await redis.hget("bull:runs:run-r1-1", "failedReason") == "run r1 failed: no"
+
+
+async def test_a_heartbeat_says_which_queues_are_served_in_a_region_and_ends(
+    server: RedisServer, redis: "Redis"
+) -> None:
+    names = ("battles", "runs")
+    async with queue_at(server.url, "eu") as eu, queue_at(server.url, "us") as us:
+        await eu.beat(["battles"])
+        assert await eu.served(names) == {"battles"}
+        assert await us.served(names) == frozenset()
+        assert 0 < await redis.ttl("worker:background:heartbeat:eu") <= 60
+        await eu.withdraw(["battles"])
+        assert await eu.served(names) == frozenset()
+
+
+async def test_a_cancel_key_names_a_run(server: RedisServer, redis: "Redis") -> None:
+    await redis.set("cancel:conversation:r2", "1")
+    async with queue_at(server.url) as queue:
+        assert list(await queue.canceled([RunId("r1"), RunId("r2")])) == ["r2"]
+        assert list(await queue.canceled([])) == []
+
+
+async def test_a_server_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    nobody = RedisServer(tmp_path)
+    async with queue_at(nobody.url) as queue:
+        with pytest.raises(QueueFailed, match="cannot be used") as raised:
+            await queue.announce(run_of("r1"))
+    assert "REDIS_URL" in raised.value.suggestions[0]
+
+
+def test_an_address_of_something_else_is_refused_without_being_repeated() -> None:
+    with pytest.raises(BadConfiguration, match="REDIS_URL is not the address") as raised:
+        open_bull_queue("https://me:secret@example.org", "local")
+    assert "secret" not in str(raised.value)

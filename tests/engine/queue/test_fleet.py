@@ -1,0 +1,137 @@
+"""What becomes of a job, decided from values; and when a server drives runs itself."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from muster.domain.errors import AwaitsSignal, QueueFailed
+from muster.domain.ids import RunId
+from muster.domain.run import Lease, Run, RunState
+from muster.engine.queue.base import HandleJob, JobAnswer, OfferedRun, QueuedJob, is_due, queue_of
+from muster.engine.queue.fleet import LATER_SECONDS, FallbackDelivery, answer_of
+
+RUN = Run(
+    id=RunId("r1"),
+    workload="ask",
+    spec={},
+    state=RunState.QUEUED,
+    created_at=0.0,
+    lease=Lease(epoch=0, driver=None, until=0.0),
+    submitted=True,
+)
+STANDS = {"run": "r1", "endedReason": None}
+FAILED: dict[str, Any] = {"error": {"message": "no"}}
+
+
+@pytest.mark.parametrize(
+    ("state", "taken", "wanted", "answer"),
+    [
+        (RunState.COMPLETED, True, False, JobAnswer(value={**STANDS, "state": "completed"})),
+        (RunState.COMPLETED, False, True, JobAnswer(value={**STANDS, "state": "completed", "result": 7})),
+        (RunState.CANCELED, True, True, JobAnswer(value={**STANDS, "state": "canceled", "result": 7})),
+        (RunState.FAILED, True, False, JobAnswer(failure="run r1 failed: no")),
+        (RunState.FAILED, False, False, JobAnswer(value={**STANDS, "state": "failed"})),
+        (RunState.INTERRUPTED, True, False, JobAnswer(again_in=0.0)),
+        (RunState.INTERRUPTED, False, False, JobAnswer(value={**STANDS, "state": "interrupted"})),
+        (RunState.RUNNING, False, False, JobAnswer(value={**STANDS, "state": "running"})),
+        (RunState.RUNNING, False, True, JobAnswer(again_in=LATER_SECONDS)),
+        (RunState.WAITING, True, True, JobAnswer(again_in=LATER_SECONDS)),
+    ],
+)
+def test_a_job_is_answered_by_how_its_run_stands(state: RunState, taken: bool, wanted: bool, answer: JobAnswer) -> None:
+    run = replace(RUN, state=state, result=7, error=FAILED["error"])
+    assert answer_of(OfferedRun(run=run, taken=taken), wanted=wanted) == answer
+
+
+def test_a_job_of_a_run_that_is_not_here_is_done() -> None:
+    assert answer_of(OfferedRun(run=None, taken=False), wanted=False) == JobAnswer(value={"state": "unknown"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "due"),
+    [
+        ({}, True),
+        ({"state": RunState.INTERRUPTED}, True),
+        ({"state": RunState.WAITING, "ended_reason": "left_waiting"}, True),
+        ({"state": RunState.WAITING, "ended_reason": AwaitsSignal.code}, False),
+        ({"state": RunState.COMPLETED}, False),
+        ({"submitted": False}, False),
+        ({"submitted": False, "parent": RunId("r0")}, True),
+    ],
+)
+def test_a_run_is_due_when_it_was_submitted_and_nobody_has_it(changes: dict[str, Any], due: bool) -> None:
+    assert is_due(replace(RUN, **changes)) is due
+
+
+def test_a_job_names_a_run_or_is_the_work_of_another_program() -> None:
+    assert QueuedJob(id="1", queue="runs", data={"run": "r1"}).run == "r1"
+    assert QueuedJob(id="1", queue="battles", data={"agentId": "a"}).run is None
+    assert QueuedJob(id="1", queue="battles", data=["run"]).run is None
+    assert [queue_of(name) for name in ("battle", "scale", "mine")] == ["battles", "scale-tests", "runs"]
+
+
+@dataclass
+class ScriptedQueue:
+    """A queue that says which of its queues are served; it delivers nothing."""
+
+    alive: frozenset[str] = frozenset()
+    down: bool = False
+    announced: list[RunId] = field(default_factory=list)
+
+    async def announce(self, run: Run) -> None:
+        self.announced.append(run.id)
+
+    async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
+        return None
+
+    async def stop(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+    async def beat(self, queues: Iterable[str]) -> None:
+        return None
+
+    async def withdraw(self, queues: Iterable[str]) -> None:
+        return None
+
+    async def served(self, queues: Iterable[str]) -> frozenset[str]:
+        if self.down:
+            raise QueueFailed("it is down")
+        return self.alive
+
+    async def canceled(self, runs: Collection[RunId]) -> Collection[RunId]:
+        return ()
+
+
+async def test_a_server_drives_what_no_worker_takes_and_says_so_once() -> None:
+    queue, alive, notes = ScriptedQueue(), 0, list[str]()
+
+    async def others() -> int:
+        return alive
+
+    delivery = FallbackDelivery(queue, others=others)
+    delivery.on_note = notes.append
+    everything = frozenset({"battles", "scale-tests", "runs"})
+    for _ in range(2):
+        look = await delivery.look(())
+        assert (look.take, look.present) == (everything, True)
+    queue.alive = everything
+    assert (await delivery.look(())).take == everything  # a heartbeat that outlived its worker
+    alive = 1
+    look = await delivery.look(())
+    assert (look.take, look.present) == (frozenset(), False)
+    assert (await delivery.look([RunId("r1")])).present  # while it still drives a run of before
+    queue.alive = frozenset({"battles"})
+    assert (await delivery.look(())).take == {"scale-tests", "runs"}
+    queue.down = True
+    assert (await delivery.look(())).take == everything
+    assert notes == [
+        "runs are driven in this process, within its limits: no worker is alive",
+        "runs are driven by workers",
+        "runs of runs, scale-tests are driven in this process: no worker takes them",
+        "runs are driven in this process, within its limits: it is down",
+    ]
