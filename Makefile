@@ -14,7 +14,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven; SER
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql redis chromium zsh fish
-	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude"
+	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not node"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
@@ -23,7 +23,7 @@ test-claude:   ## the real Claude Code against the rehearsal server; installs th
 test-node:     ## a Node program that puts a battle into the queue; installs the packages of the example
 	@scripts/prepare redis node
 	npm install --prefix examples/node-enqueue --no-audit --no-fund --no-package-lock
-	$(BIN)/pytest tests/api/test_fleet.py -k node
+	$(BIN)/pytest tests/api/test_fleet.py -m node
 
 check:         ## style and types, and that every test can be collected
 	@scripts/prepare

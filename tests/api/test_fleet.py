@@ -315,9 +315,7 @@ def test_a_cancel_key_ends_a_battle(fleet: Project, redis: RedisServer, witness:
 NODE = Path(__file__).parent.parent.parent / "examples" / "node-enqueue"
 
 
-@pytest.mark.skipif(
-    not (NODE / "node_modules").is_dir(), reason="`make test-node` installs the packages of the example"
-)
+@pytest.mark.node
 def test_a_node_program_enqueues_a_battle_and_gets_its_result(fleet: Project, redis: RedisServer) -> None:
     with working(fleet):
         command = ["node", str(NODE / "enqueue.mjs"), "battle-1", json.dumps({**BATTLE, "messageLimit": 1})]
