@@ -3,14 +3,14 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
-from muster.store.queries import Locked, NamedRow, Parameters, Row, queries, rows_of
+from muster.store.queries import Locked, Locks, NamedRow, Parameters, Row, queries, rows_of
 
 BUSY_SECONDS = 30.0
 MOST_ROWS = 32
@@ -154,6 +154,9 @@ class SqliteConnection:
                 self._raw.execute("RELEASE item")
             raise
         self._raw.execute("RELEASE item")
+
+    def lock(self, locks: Callable[[], Locks]) -> None:
+        """Take nothing: whoever writes has locked the whole file."""
 
     def pragma(self, text: str) -> Any:
         """Run a pragma and return its first value."""
