@@ -6,9 +6,12 @@ import pwd
 import shutil
 import signal
 import subprocess
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -66,6 +69,37 @@ def postgres() -> Iterator[str]:
     finally:
         _run(user, [where / "pg_ctl", "-D", data, "-w", "-t", "180", "-m", "immediate", "stop"])
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres: str) -> str:
+    """Make a database with empty tables, which copies are made of: much quicker than to make the tables again."""
+    from muster.store.postgres.connection import PostgresConnection
+    from muster.store.postgres.failures import parse_address
+    from muster.store.postgres.store import migrate
+
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("CREATE DATABASE template_of_tests")
+    connection = PostgresConnection(parse_address(_url_of(postgres, "template_of_tests")))
+    migrate(connection)
+    connection.close()
+    return "template_of_tests"
+
+
+@pytest.fixture
+def database_url(postgres: str, postgres_template: str) -> Iterator[str]:
+    """Make a database of its own for a test, with empty tables, and return its address."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} TEMPLATE {postgres_template} STRATEGY file_copy".encode())
+    yield _url_of(postgres, name)
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def _url_of(server: str, name: str) -> str:
+    folder = psycopg.conninfo.conninfo_to_dict(server)["host"]
+    return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user=muster"
 
 
 def _owner(folder: Path) -> str | None:

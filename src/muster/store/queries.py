@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from muster.domain.errors import StoreFailed
@@ -27,20 +28,25 @@ SQLITE, POSTGRES = "sqlite", "postgres"
 def queries(database: str = SQLITE) -> Mapping[str, str]:
     """Load every named query, spelled for a database."""
     spell = for_postgres if database == POSTGRES else for_sqlite
-    return {name: spell(text) for name, text in _written().items()}
+    return {name: spell(text) for name, text in _written(database).items()}
 
 
 @cache
-def _written() -> Mapping[str, str]:
-    """Load every named query as it is written."""
+def _written(database: str) -> Mapping[str, str]:
+    """Load every named query as it is written: those of all databases, and those of one alone."""
+    folder = resources.files("muster.store").joinpath("sql")
     found: dict[str, str] = {}
-    for file in sorted(resources.files("muster.store").joinpath("sql").iterdir(), key=lambda file: file.name):
+    for file in sorted(_files_in(folder) + _files_in(folder.joinpath(database)), key=lambda file: file.name):
         parts = _NAME.split(file.read_text(encoding="utf-8"))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
             if name in found:
                 raise ValueError(f"{file.name} names the query {name} a second time")
             found[name] = text.strip()
     return found
+
+
+def _files_in(folder: Traversable) -> list[Traversable]:
+    return [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,8 @@ class Rows:
 @cache
 def rows_of(name: str, database: str = SQLITE) -> Rows:
     """Take a named query apart at its row of VALUES, which must hold all its parameters."""
-    text = _written()[name].replace("%", "%%") if database == POSTGRES else for_sqlite(_written()[name])
+    written = _written(database)[name]
+    text = written.replace("%", "%%") if database == POSTGRES else for_sqlite(written)
     start = text.index("(", text.index("VALUES"))
     end = _closing(text, start) + 1
     before, row, after = text[:start], text[start:end], text[end:]
