@@ -46,6 +46,7 @@ def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("MUSTER_HOME", raising=False)
+    monkeypatch.delenv("MUSTER_DATABASE_URL", raising=False)
     monkeypatch.delenv("MUSTER_CRASH_AT", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
 

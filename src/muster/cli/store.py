@@ -52,4 +52,4 @@ def vacuum(common: CommonOptions) -> None:
 
 
 def _size(info: Mapping[str, Any]) -> int:
-    return int(info["bytes"]) + int(info["wal_bytes"])
+    return int(info["bytes"]) + int(info.get("wal_bytes", 0))

@@ -11,7 +11,7 @@ from muster.settings import Settings
 
 def served_view(url: str, settings: Settings) -> dict[str, Any]:
     """Return where a server listens and which store it serves as JSON."""
-    return {"url": url, "store": str(settings.database), "tokens": [token.name for token in settings.tokens]}
+    return {"url": url, "store": settings.store_place, "tokens": [token.name for token in settings.tokens]}
 
 
 def library_view(items: Sequence[LibraryItem]) -> dict[str, Any]:
