@@ -25,7 +25,7 @@ def test_every_query_is_understood_by_sqlite() -> None:
 def test_every_query_is_understood_by_postgres(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as database:
         for _, _, text in migrations("postgres"):
-            database.execute(text)
+            database.execute(text.encode())
         database.execute("CREATE TABLE muster_schema (version BIGINT NOT NULL)")
         for name, text in queries("postgres").items():
             if text.startswith("CREATE"):

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
-from muster.settings.database import database_secrets, read_database_url, show_database
+from muster.settings.database import database_secrets, is_database_url, read_database_url, show_database
 from muster.settings.file import VerifySection, load_configuration
 from muster.settings.sections import (
     AgentSection,
@@ -35,9 +35,11 @@ __all__ = [
     "SECRET_VARIABLES",
     "Settings",
     "find_project",
+    "is_database_url",
     "load_settings",
     "parse_budget",
     "secrets_in",
+    "show_database",
 ]
 
 CONFIG_FILE = "muster.toml"

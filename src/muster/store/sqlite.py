@@ -223,6 +223,18 @@ def open_sqlite(
     return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait)
 
 
+def open_file(path: Path) -> SqliteConnection:
+    """Open a connection to a file that is made, or brought up to date, first."""
+    _prepare_file(path)
+    connection = SqliteConnection(path)
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _who_is_waited_for(path: Path) -> str:
     holder = lock_holder(path)
     who = "another process" if holder is None else f"process {holder}"

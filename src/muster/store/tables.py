@@ -29,3 +29,4 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "traits": ("name",),
     "workers": ("host", "pid", "started"),
 }
+LARGE = frozenset({"batch_bodies", "batch_lines"})  # whose rows are about a megabyte each

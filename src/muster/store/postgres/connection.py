@@ -100,6 +100,8 @@ class PostgresConnection:
     Outside of transactions every query sees what is committed when it begins.
     """
 
+    sign = "%s"  # of a parameter
+
     def __init__(self, address: PostgresAddress, mark: WriterMark | None = None) -> None:
         self.address, self._mark = address, mark
         self._queries = queries(POSTGRES)
@@ -173,6 +175,35 @@ class PostgresConnection:
             return 0
         self._changes += self._cursor.rowcount
         return self._cursor.rowcount
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read everything as it is at one moment."""
+        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            with suppress(psycopg.Error):
+                self._raw.rollback()
+
+    def statement(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """Run a statement of a copy and return its rows."""
+        with explained(self.address, self._raw), self._raw.cursor(row_factory=tuple_row) as cursor:
+            cursor.execute(text.encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """Return the columns of a table."""
+        return tuple(row["name"] for row in self.rows("select_columns", {"name": table}))
+
+    def insert(self, table: str, columns: Sequence[str]) -> str:
+        """Spell the beginning of an insertion, up to its rows."""
+        return f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE"
+
+    def finish_copy(self) -> None:
+        """Let the numbers of entries and of the audit log go on after those that were copied."""
+        self.rows("continue_positions", {})
+        self.rows("continue_audit", {})
 
     def script(self, text: str) -> None:
         """Run the statements of a migration inside the transaction that is open."""

@@ -191,14 +191,23 @@ def open_postgres(
     on_wait: Callable[[str], None] = _unheard,
 ) -> PostgresStore:
     """Open the store, making its tables or bringing them up to date; call inside a running event loop."""
-    address = parse_address(url)
-    connection = PostgresConnection(address)
+    connection = open_database(url)
     try:
-        migrate(connection)
         _forget_old_marks(connection)
     finally:
         connection.close()
-    return PostgresStore(address, secrets=secrets, reach=reach, on_wait=on_wait)
+    return PostgresStore(connection.address, secrets=secrets, reach=reach, on_wait=on_wait)
+
+
+def open_database(url: str) -> PostgresConnection:
+    """Open a connection to a database whose tables are made, or brought up to date, first."""
+    connection = PostgresConnection(parse_address(url))
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def migrate(connection: PostgresConnection) -> None:

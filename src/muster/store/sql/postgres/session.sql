@@ -37,3 +37,13 @@ SELECT MAX(version) AS version FROM muster_schema
 
 -- name: put_version
 INSERT INTO muster_schema (version) VALUES (:version)
+
+-- name: select_columns
+SELECT attname AS name FROM pg_attribute
+WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+
+-- name: continue_positions
+SELECT setval(pg_get_serial_sequence('journal', 'position'), (SELECT COALESCE(MAX(position), 0) + 1 FROM journal), false)
+
+-- name: continue_audit
+SELECT setval(pg_get_serial_sequence('audit', 'seq'), (SELECT COALESCE(MAX(seq), 0) + 1 FROM audit), false)
