@@ -2,10 +2,7 @@
 
 import gc
 import os
-import pwd
-import shutil
 import signal
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +11,8 @@ from urllib.parse import quote
 import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import postgres_server
 
 # How long an example takes says something about the machine, not about what is tested.
 settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -54,22 +53,8 @@ def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Start a real PostgreSQL on a socket in a folder of its own and give its address."""
-    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    found = shutil.which("postgres")
-    where = binaries[-1] if binaries else Path(found).parent if found else None
-    assert where is not None, "PostgreSQL is missing; `make test` installs it (Debian package postgresql)"
-    # Not in tmp_path: the path of a socket must be short, and another user has to reach it.
-    folder = Path(subprocess.check_output(["mktemp", "-d", "/tmp/muster-pg-XXXXXX"], text=True).strip())
-    user = _owner(folder)
-    data = folder / "data"
-    _run(user, [where / "initdb", "-D", data, "-U", "muster", "-A", "trust", "--no-sync"])
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
-    _run(user, [where / "pg_ctl", "-D", data, "-w", "-t", "180", "-l", folder / "log", "-o", options, "start"])
-    try:
-        yield f"host={folder} user=muster dbname=postgres"
-    finally:
-        _run(user, [where / "pg_ctl", "-D", data, "-w", "-t", "180", "-m", "immediate", "stop"])
-        shutil.rmtree(folder)
+    with postgres_server() as server:
+        yield server.conninfo
 
 
 @pytest.fixture(scope="session")
@@ -101,24 +86,3 @@ def database_url(postgres: str, postgres_template: str) -> Iterator[str]:
 def _url_of(server: str, name: str) -> str:
     folder = psycopg.conninfo.conninfo_to_dict(server)["host"]
     return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user=muster"
-
-
-def _owner(folder: Path) -> str | None:
-    """PostgreSQL refuses to run as root: give the folder to its own user."""
-    if os.geteuid() != 0:
-        return None
-    account = pwd.getpwnam("postgres")
-    os.chown(folder, account.pw_uid, account.pw_gid)
-    return "postgres"
-
-
-def _run(user: str | None, command: list[Path | str]) -> None:
-    subprocess.run(
-        [str(part) for part in command],
-        user=user,
-        cwd="/tmp",
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-        timeout=200,
-    )
