@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-page test-claude check chaos bench docs
+.PHONY: demo test test-page test-postgres test-claude check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -20,6 +20,10 @@ test-page:     ## the views of the page that `make test` leaves out, in a browse
 	@scripts/prepare postgresql chromium
 	scripts/in-memory $(BIN)/pytest -n 3 --dist loadfile -m page tests/dashboard
 
+test-postgres: ## the tests of the engine with the store on a real PostgreSQL
+	@scripts/prepare postgresql
+	MUSTER_TEST_DATABASE=postgres scripts/in-memory $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude" tests/engine
+
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
 	$(BIN)/pytest -m claude tests/claude --timeout 300
@@ -32,8 +36,8 @@ check:         ## style and types, and that every test can be collected
 	$(BIN)/pytest --collect-only -qq -n 0 >/dev/null & collected=$$!; $(BIN)/mypy; typed=$$?; wait $$collected && exit $$typed
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
-	@scripts/prepare strace
-	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api --timeout 900
+	@scripts/prepare strace postgresql
+	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api tests/store --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare

@@ -23,6 +23,7 @@ PARTS: dict[str, tuple[type, type | None]] = {  # the heading, its section, and 
     "[serve]": (service.ServeSection, None),
     "[hooks]": (service.HooksSection, None),
     "[library]": (service.LibrarySection, None),
+    "[store]": (service.StoreSection, None),
     "[battles]": (sections.BattlesSection, None),
     "[observability]": (sections.ObservabilitySection, None),
     'Every kind but "human"': (sections._Agent, None),

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import queue
+import shutil
 import subprocess
 import sys
 import threading
@@ -281,6 +282,34 @@ async def test_sessions_that_the_server_ends_are_opened_again(database_url: str)
             )
             assert await store.journal.record(record) == number
             assert await store.journal.find(run, f"s{number}") is not None
+
+
+async def test_a_backup_is_restored_into_another_database(database_url: str, postgres: str, tmp_path: Path) -> None:
+    async with opened(database_url) as store:
+        run, claim = await driven(store)
+        one = opening(run, claim.epoch, "k")
+        await store.journal.open(one)
+        await store.journal.settle(settling(one, replied(40)))
+        file = tmp_path / "muster.dump"
+        await _tool("pg_dump", "--format=custom", f"--file={file}", database_url)
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("DROP DATABASE IF EXISTS restored")
+        server.execute("CREATE DATABASE restored")
+    url = psycopg.conninfo.make_conninfo(postgres, dbname="restored")
+    await _tool("pg_restore", "--no-owner", f"--dbname={url}", str(file))
+    async with opened(url) as restored:
+        entry = await restored.journal.find(run, "k")
+        assert entry is not None
+        assert entry.reply == replied(40).reply
+        again = opening(run, claim.epoch, "another")  # positions go on where they were
+        assert await restored.journal.open(again) == Granted()
+
+
+async def _tool(name: str, *arguments: str) -> None:
+    found = shutil.which(name) or str(sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))[-1])
+    process = await asyncio.create_subprocess_exec(found, *arguments, stderr=asyncio.subprocess.PIPE)
+    _, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
 
 
 async def test_space_is_given_back_while_nobody_works(database_url: str) -> None:

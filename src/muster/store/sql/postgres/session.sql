@@ -8,9 +8,6 @@ SELECT set_config('lock_timeout', :lock_timeout, false),
 SELECT current_setting('server_version') AS server, current_setting('server_version_num') AS number,
        current_setting('server_encoding') AS encoding, pg_database_size(current_database()) AS bytes
 
--- name: is_standby
-SELECT pg_is_in_recovery() AS standby
-
 -- name: lock_name
 SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
 
