@@ -89,6 +89,7 @@ def test_no_section_and_no_kind_is_left_out() -> None:
         "[serve]",
         "[hooks]",
         "[library]",
+        "[store]",
         "[battles]",
         "[observability]",
         "[agents]",

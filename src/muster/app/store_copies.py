@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.app.stores import missing_driver
+from muster.app.stores import load_postgres
 from muster.domain.errors import NotFound
 from muster.settings import DATABASE, is_database_url, show_database
 from muster.store.copying import CopyConnection, TableCopy, copy_tables
@@ -57,11 +57,7 @@ async def copy_store(
 
 def _connected(place: str | Path, *, create: bool) -> "AbstractContextManager[CopyConnection]":
     if is_database_url(str(place)):
-        try:
-            from muster.store.postgres.store import open_database
-        except ImportError as error:
-            raise missing_driver() from error
-        return closing(open_database(str(place)))
+        return closing(load_postgres().open_database(str(place)))
     file = _file(place)
     if not create and not file.exists():
         raise NotFound(f"there is no store at {file}", suggestions=("name the folder of the store, such as .muster",))

@@ -1,7 +1,9 @@
 """Which store the settings choose: a file, or a database that several machines share."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from muster.domain.errors import BadConfiguration
 from muster.settings import Settings
@@ -43,16 +45,16 @@ def open_store_at(
     """Open the store of a file, or of a database."""
     if isinstance(place, Path):
         return open_sqlite(place, secrets=secrets, reach=reach, on_wait=on_wait, create=create)
+    store: Store = load_postgres().open_postgres(place, secrets=secrets, reach=reach, on_wait=on_wait)
+    return store
+
+
+def load_postgres() -> Any:
+    """Load what opens databases, which takes longer than a short command; raises BadConfiguration without psycopg."""
     try:
-        from muster.store.postgres.store import open_postgres
+        return importlib.import_module("muster.store.postgres.store")
     except ImportError as error:
-        raise missing_driver() from error
-    return open_postgres(place, secrets=secrets, reach=reach, on_wait=on_wait)
-
-
-def missing_driver() -> BadConfiguration:
-    """Make the error for a database that cannot be spoken to."""
-    return BadConfiguration(
-        "the store is a PostgreSQL database, and the package psycopg is not installed",
-        suggestions=("pip install 'muster-ai[postgres]'", "or unset MUSTER_DATABASE_URL to use a file"),
-    )
+        raise BadConfiguration(
+            "the store is a PostgreSQL database, and the package psycopg is not installed",
+            suggestions=("pip install 'muster-ai[postgres]'", "or unset MUSTER_DATABASE_URL to use a file"),
+        ) from error
