@@ -174,6 +174,7 @@ class CuttingProxy:
         self._loop: asyncio.AbstractEventLoop
         self.cut: str | None = None
         self.cuts = 0
+        self.refuses = False  # sessions after the next cut
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[int]:
@@ -194,6 +195,9 @@ class CuttingProxy:
         server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refuses and self.cuts:
+            writer.transport.abort()
+            return
         far_reader, far_writer = await asyncio.open_unix_connection(str(self._server))
         silent = asyncio.Event()
         back = asyncio.ensure_future(_pass_back(far_reader, writer, silent))
@@ -241,6 +245,22 @@ async def test_a_write_whose_commit_was_not_answered_is_there_once(database_url:
     assert found is not None
     assert (found.calls.total, found.spent.reserved) == (5, 500)
     assert [event.data["number"] for event in events if event.kind == "told"] == [0, 1, 2, 3, 4]
+
+
+async def test_whoever_gives_up_a_commit_that_was_not_answered_is_told_that_nobody_knows(database_url: str) -> None:
+    place = psycopg.conninfo.conninfo_to_dict(database_url)
+    proxy, told = CuttingProxy(Path(str(place["host"])) / ".s.PGSQL.5432"), asyncio.Queue[str]()
+    with proxy.listening() as port:
+        url = f"postgresql://muster@127.0.0.1:{port}/{place['dbname']}"
+        store = open_postgres(url, on_wait=told.put_nowait)
+        run, claim = await driven(store)
+        proxy.cut, proxy.refuses = "after", True
+        one = asyncio.ensure_future(store.journal.open(opening(run, claim.epoch, "k")))
+        await told.get()
+        store.maintenance.give_up()
+        with pytest.raises(StoreFailed, match="it is not known whether the last writes are stored"):
+            await one
+        await store.maintenance.close()
 
 
 async def test_writes_and_reads_wait_for_a_server_that_is_started_again() -> None:

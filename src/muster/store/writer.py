@@ -192,7 +192,17 @@ class Writer:
                 self._patiently(partial(self._transact_items, database, items))
                 done = True
             except CommitUnknown as unknown:
-                done = self._patiently(unknown.confirm)
+                done = self._confirm(unknown)
+
+    def _confirm(self, unknown: CommitUnknown) -> bool:
+        """Return whether a transaction is there whose commit was not answered."""
+        try:
+            return self._patiently(unknown.confirm)
+        except Locked as error:
+            raise StoreFailed(
+                f"it is not known whether the last writes are stored: {error.message}",
+                suggestions=("resume when the server is back; what is stored is not done again",),
+            ) from error
 
     def _transact_items(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
         try:
