@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-claude test-node check chaos bench docs
+.PHONY: demo test test-postgres test-claude test-node check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -15,6 +15,10 @@ demo:          ## a real piece of work with no key: killed, resumed, proven; SER
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql redis chromium zsh fish
 	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not node"
+
+test-postgres: ## the tests of the engine with the store on a real PostgreSQL
+	@scripts/prepare postgresql
+	MUSTER_TEST_DATABASE=postgres scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude" tests/engine
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
@@ -33,8 +37,8 @@ check:         ## style and types, and that every test can be collected
 	$(BIN)/pytest --collect-only -qq >/dev/null & collected=$$!; $(BIN)/mypy; typed=$$?; wait $$collected && exit $$typed
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
-	@scripts/prepare strace redis
-	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api --timeout 900
+	@scripts/prepare strace redis postgresql
+	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api tests/store --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare redis

@@ -64,6 +64,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sim": ("--port", "--latency-ms", "--script", "--faults", "--capacity", "--batch-ms", "--live-counts"),
     "store info": (),
     "store vacuum": (),
+    "store copy": (),
     "doctor": (),
 }
 

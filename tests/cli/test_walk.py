@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-MOST_FILES = 60
+MOST_FILES = 64
 
 # The second of two calls in one process counts, in all its threads: what only loads modules is past by then.
 TRACED = """
@@ -57,7 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return list(walk["files"])
 
 
-def test_one_ask_passes_through_at_most_60_files(files: list[str]) -> None:
+def test_one_ask_passes_through_few_files(files: list[str]) -> None:
     assert len(files) <= MOST_FILES, "\n".join([f"{len(files)} files:", *files])
 
 

@@ -33,8 +33,9 @@ from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import KillPoints
 from muster.engine.workload import Workloads
-from muster.store.sqlite import SqliteStore, open_sqlite
+from muster.store.base import Store
 from muster.testing.batches import MemoryBatches
+from tests.engine.stores import open_store
 
 PUPPET = Profile(name="puppet", limiter="puppet")
 
@@ -133,7 +134,7 @@ class Agents:
 class House:
     """An engine over one store."""
 
-    def __init__(self, store: SqliteStore, engine: Engine, workloads: Workloads, clock: Clock) -> None:
+    def __init__(self, store: Store, engine: Engine, workloads: Workloads, clock: Clock) -> None:
         self.store, self.engine, self.workloads, self.clock = store, engine, workloads, clock
 
     async def create(self, work: Callable[[Context, Any], Awaitable[Json]], **rest: Any) -> Run:
@@ -181,7 +182,7 @@ async def house(
 ) -> AsyncIterator[House]:
     clock = clock or SystemClock()
     kill = kill or KillPoints()
-    store = open_sqlite(folder / "muster.db")
+    store = open_store(folder)
     engine: Engine
 
     async def sweep() -> None:
@@ -234,7 +235,7 @@ async def house(
         await store.maintenance.close()
 
 
-async def check_books(store: SqliteStore, run: RunId) -> None:
+async def check_books(store: Store, run: RunId) -> None:
     """No reservation without attempt, no attempt without settlement, and the sums are right."""
     found = await store.runs.get(run)
     assert found is not None

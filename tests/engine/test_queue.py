@@ -116,6 +116,7 @@ async def test_a_scale_test_waits_for_as_many_places_as_it_plays_battles_and_lat
         await served.end(serving)
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("name", ["next_due_workload", "first_due_client", "next_due_client", "select_due"])
 async def test_a_look_at_the_queue_is_a_seek_however_many_runs_wait(tmp_path: Path, name: str) -> None:
     async with house(tmp_path):

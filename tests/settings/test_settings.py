@@ -248,3 +248,24 @@ def test_the_variable_decides_about_content_before_the_file_does(tmp_path: Path,
     environment = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": said}
     folder = write(tmp_path, "[observability]\notel_content = true\n")
     assert load_settings(folder=folder, environment=environment).trace_content is content
+
+
+def test_the_address_of_a_database_comes_from_the_variable_then_the_file_and_hides_its_password(tmp_path: Path) -> None:
+    write(tmp_path, '[store]\nurl = "postgresql://file@db/shop"\n')
+    url = "postgresql://me:hunter%402secret@db:5433/shop?sslmode=require"
+    given = load_settings(folder=tmp_path, environment={"MUSTER_DATABASE_URL": url})
+    written = load_settings(folder=tmp_path, environment={})
+    assert (given.database_url, written.database_url) == (url, "postgresql://file@db/shop")
+    assert given.store_place == "postgresql://me@db:5433/shop"
+    assert {url, "hunter%402secret", "hunter@2secret"} <= set(given.secrets)
+    assert "hunter" not in repr(given)
+    assert given.has_store
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me:hunter2secret@db/x", "host=db password=hunter2secret", "postgresql://a:1:b"]
+)
+def test_an_address_that_is_not_one_of_postgres_is_refused_without_being_shown(tmp_path: Path, url: str) -> None:
+    with pytest.raises(BadConfiguration, match="MUSTER_DATABASE_URL is not the address") as refused:
+        load_settings(folder=tmp_path, environment={"MUSTER_DATABASE_URL": url})
+    assert "hunter2secret" not in refused.value.message

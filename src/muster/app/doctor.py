@@ -87,7 +87,7 @@ async def _findings(settings: Settings) -> list[Diagnosis]:
     found.append(_ok("settings", f"{file} is valid" if file.exists() else f"no {CONFIG_FILE}; it is optional"))
     writable = _home(settings)
     found += [writable, *_keys(settings), *_workloads(settings)]
-    if writable.state == "ok" or settings.database.exists():
+    if writable.state == "ok" or settings.has_store:
         found += await _with_store(settings)
     return found
 

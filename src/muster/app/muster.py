@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.directory import Agents
@@ -17,6 +18,7 @@ from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
 from muster.app.spending import Costs, costs_since
+from muster.app.store_copies import StoreCopy, copy_store
 from muster.app.views.errors import not_passed
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Reply
@@ -62,6 +64,7 @@ class StoreFile:
 
     def __init__(self, backend: Backend) -> None:
         self._store, self._engine, self._clock = backend.store, backend.engine, backend.clock
+        self._place = backend.settings.database_url or backend.settings.database
         self._probe: asyncio.Future[None] | None = None
         self._probed_at = 0.0
 
@@ -99,6 +102,10 @@ class StoreFile:
             )
         if probe.exception() is not None:
             raise StoreFailed("the store cannot be written to")
+
+    async def copy_to(self, target: str | Path) -> StoreCopy:
+        """Copy the whole store into an empty one: a folder, or the address of a PostgreSQL database."""
+        return await copy_store(self._place, target)
 
     def stop_waiting(self) -> None:
         """Wait no longer for a lock that another process holds."""

@@ -16,6 +16,7 @@ from muster.app.muster import Muster
 from muster.app.project_workloads import project_workloads
 from muster.app.runs.handle import RunFeeds
 from muster.app.schemas import JsonSchemas
+from muster.app.stores import open_store
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import from_usd
@@ -37,7 +38,6 @@ from muster.engine.queue.base import FleetQueue, LazyQueue
 from muster.engine.queue.sharing import ChildSharing
 from muster.settings import Settings, load_settings
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
 
 if TYPE_CHECKING:
     from muster.app.telemetry import Telemetry
@@ -148,7 +148,7 @@ def _open_shared(
     kill, driver = _kill_points(settings), this_process()
     heard = {} if on_wait is None else {"on_wait": on_wait}
     return _OpenedParts(
-        store=open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, create=create, **heard),
+        store=open_store(settings, reach=kill.reach, create=create, **heard),
         clock=clock,
         random=random.Random(),  # noqa: S311  # jitter and ids, no secrets
         kill=kill,

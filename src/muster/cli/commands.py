@@ -172,6 +172,9 @@ POOL = {
 STORE = {
     "info": CommandEntry("Show the path and size of the store, and check it for damage.", "store:info"),
     "vacuum": CommandEntry("Return free space to the disk; refused while runs are in progress.", "store:vacuum"),
+    "copy": CommandEntry(
+        "Copy a whole store into an empty one, and verify the copy by counts and digests.", "store:copy"
+    ),
 }
 
 CHAIN = {

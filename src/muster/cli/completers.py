@@ -1,7 +1,6 @@
 """What completion offers from the project: runs, batches, agents. Quick, bounded, and silent when something fails."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def _stored(ctx: click.Context, read: Callable[[Settings], Awaitable[Iterable[St
 
     try:
         settings = _settings(ctx)
-        found = asyncio.run(inside(settings)) if os.path.lexists(settings.database) else ()
+        found = asyncio.run(inside(settings)) if settings.has_store else ()
     except (MusterError, OSError, TimeoutError):
         return
     yield from found

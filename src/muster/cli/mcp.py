@@ -120,7 +120,7 @@ async def _serve_http(muster: Muster, common: CommonOptions, host: str, port: in
         if common.json:
             print_json(served_view(url, muster.settings))
         else:
-            say(f"serving MCP for {muster.settings.database} at {url}")
+            say(f"serving MCP for {muster.settings.store_place} at {url}")
             note(common, "stop it with Ctrl-C; runs go on when it is started again")
 
     def on_first() -> None:

@@ -116,7 +116,7 @@ async def serve_until_stopped(
         if common.json:
             print_json(served_view(url_of(listener), muster.settings))
         else:
-            say(f"serving {muster.settings.database} at {url_of(listener)}")
+            say(f"serving {muster.settings.store_place} at {url_of(listener)}")
             note(common, "stop it with Ctrl-C; runs go on when it is started again")
         # In a thread: some browsers keep whoever starts them until they are closed.
         asyncio.get_running_loop().run_in_executor(None, opened, url_of(listener))

@@ -1,7 +1,6 @@
 """The store opened for one command: a `Muster` to work with, closed when the work is done."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,7 +29,7 @@ def with_muster(
 ) -> T:
     """Open the store, end the runs of dead drivers, and do some work with it; only with `create` is one made."""
     settings = load_settings(common.home)
-    sweep = sweep and (create or os.path.lexists(settings.database))
+    sweep = sweep and (create or settings.has_store)
     opened: list[Muster] = []
 
     async def inside() -> T:
@@ -64,9 +63,9 @@ def with_muster(
 
 def require_store(common: CommonOptions) -> None:
     """Refuse a command about the store itself where there is none; it is not made."""
-    database = load_settings(common.home).database
-    if not os.path.lexists(database):
-        raise NotFound(f"there is no store at {database}", suggestions=("name its folder with --home DIR",))
+    settings = load_settings(common.home)
+    if not settings.has_store:
+        raise NotFound(f"there is no store at {settings.database}", suggestions=("name its folder with --home DIR",))
 
 
 async def _sweep(muster: Muster) -> None:

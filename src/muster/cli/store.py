@@ -1,14 +1,18 @@
-"""`muster store info | vacuum`: the store itself."""
+"""`muster store info | vacuum | copy`: the store itself."""
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from muster.app import Muster
+from muster.app.store_copies import copy_store
+from muster.app.views.service import store_copy_view
+from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster
-from muster.cli.terminal.output import CommonOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.errors import StoreFailed
 
 
@@ -51,5 +55,35 @@ def vacuum(common: CommonOptions) -> None:
     answer(common, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))
 
 
+SourceArgument = Annotated[
+    str, Argument(metavar="SOURCE", help="The folder of a store, its file, or postgresql://USER@HOST:PORT/DATABASE.")
+]
+TargetArgument = Annotated[str, Argument(metavar="TARGET", help="The same, of a store that is empty or not there.")]
+
+
+def copy(common: CommonOptions, source: SourceArgument, target: TargetArgument) -> None:
+    """Copy a whole store into an empty one, and verify the copy by counts and digests.
+
+    From a file to PostgreSQL or back. Stop servers and workers first: it is refused while runs are in progress. Set
+    PGPASSWORD for the password of the database, so that it does not stand in the list of processes.
+
+    Example: muster store copy .muster postgresql://muster@db.example.org/muster
+    """
+
+    def told(table: str, done: int, total: int) -> None:
+        if done >= total or done % 10_000 == 0:
+            note(common, f"{table}: {done:,} of {total:,} rows")
+
+    copied = asyncio.run(copy_store(source, target, on_progress=told))
+
+    def tell(console: Console) -> None:
+        for table in copied.tables:
+            if table.rows:
+                console.print(f"{table.table:<16} {table.rows:>12,}  sha256 {table.digest[:16]}")
+        console.print(f"copied {copied.rows:,} rows from {copied.source} to {copied.target}; counts and digests agree")
+
+    answer(common, store_copy_view(copied), tell)
+
+
 def _size(info: Mapping[str, Any]) -> int:
-    return int(info["bytes"]) + int(info["wal_bytes"])
+    return int(info["bytes"]) + int(info.get("wal_bytes", 0))

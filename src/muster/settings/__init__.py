@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
+from muster.settings.database import database_secrets, is_database_url, read_database_url, show_database
 from muster.settings.file import VerifySection, load_configuration
 from muster.settings.sections import (
     AgentSection,
@@ -34,9 +35,11 @@ __all__ = [
     "SECRET_VARIABLES",
     "Settings",
     "find_project",
+    "is_database_url",
     "load_settings",
     "parse_budget",
     "secrets_in",
+    "show_database",
 ]
 
 CONFIG_FILE = "muster.toml"
@@ -74,13 +77,24 @@ class Settings:
     library: LibrarySection = field(default_factory=LibrarySection)
     battles: BattlesSection = field(default_factory=BattlesSection)
     observability: ObservabilitySection = field(default_factory=ObservabilitySection)
+    database_url: str | None = field(default=None, repr=False)  # of a server; None: the store is a file
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # holds secrets
     crash_at: tuple[str, int] | None = None
 
     @property
     def database(self) -> Path:
-        """The file of the store."""
+        """The file of the store, where it is one."""
         return self.home / DATABASE
+
+    @property
+    def store_place(self) -> str:
+        """Where the store is, for people: a file, or the address of a database without its password."""
+        return str(self.database) if self.database_url is None else show_database(self.database_url)
+
+    @property
+    def has_store(self) -> bool:
+        """Return whether there is a store: a database that is named counts as one."""
+        return self.database_url is not None or os.path.lexists(self.database)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -89,8 +103,12 @@ class Settings:
         named |= {token.secret_env for token in self.tokens}
         keys = {value for name in {*SECRET_VARIABLES, *named} if (value := self.variables.get(name, ""))}
         given = (pair for section in self.agents.values() for pair in self._given(section))
-        queue = secrets_in("REDIS_URL", self.redis_url or "")
-        found = keys.union(proxy_secrets(self.variables), queue, *(secrets_in(name, value) for name, value in given))
+        found = keys.union(
+            proxy_secrets(self.variables),
+            database_secrets(self.database_url),
+            secrets_in("REDIS_URL", self.redis_url or ""),
+            *(secrets_in(name, value) for name, value in given),
+        )
         return tuple(sorted(found))
 
     @property
@@ -197,6 +215,7 @@ def load_settings(
         library=configuration.library,
         battles=configuration.battles,
         observability=configuration.observability,
+        database_url=read_database_url(environment, configuration.store.url),
         variables=dict(environment),
         crash_at=_crash_at(environment.get("MUSTER_CRASH_AT")),
     )

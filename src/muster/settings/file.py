@@ -21,7 +21,7 @@ from muster.settings.sections import (
     SlotSection,
     Strict,
 )
-from muster.settings.service import HooksSection, LibrarySection, ServeSection, TokenSection
+from muster.settings.service import HooksSection, LibrarySection, ServeSection, StoreSection, TokenSection
 from muster.text.words import choice_error, conversion_words
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -156,6 +156,7 @@ class Configuration(Strict, frozen=True, kw_only=True):
     serve: ServeSection = ServeSection()
     hooks: HooksSection = HooksSection()
     library: LibrarySection = LibrarySection()
+    store: StoreSection = StoreSection()
     battles: BattlesSection = BattlesSection()
     observability: ObservabilitySection = ObservabilitySection()
 
@@ -215,6 +216,7 @@ def read_configuration(found: Mapping[str, Any]) -> Configuration:
         serve=fit(found.get("serve", {}), ServeSection, ("serve",)),
         hooks=fit(found.get("hooks", {}), HooksSection, ("hooks",)),
         library=fit(found.get("library", {}), LibrarySection, ("library",)),
+        store=fit(found.get("store", {}), StoreSection, ("store",)),
         battles=fit(found.get("battles", {}), BattlesSection, ("battles",)),
         observability=fit(found.get("observability", {}), ObservabilitySection, ("observability",)),
     )
@@ -347,6 +349,7 @@ PARTS = {
     "serve": ServeSection,
     "hooks": HooksSection,
     "library": LibrarySection,
+    "store": StoreSection,
     "battles": BattlesSection,
     "observability": ObservabilitySection,
 }

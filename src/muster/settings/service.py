@@ -46,6 +46,12 @@ class HooksSection(Strict, frozen=True, kw_only=True):
     on_review: tuple[str, ...] | str = ()
 
 
+class StoreSection(Strict, frozen=True, kw_only=True):
+    """`[store]`: the database of several machines; without one the store is a file in the folder of this machine."""
+
+    url: str | None = None  # postgresql://USER@HOST:PORT/DATABASE; MUSTER_DATABASE_URL goes first
+
+
 class LibrarySection(Strict, frozen=True, kw_only=True):
     """`[library]`: the files and folders of suites, chains and councils that requests may name."""
 

@@ -1,8 +1,13 @@
-"""A store over any database: the shared parts that implement the seam, reads on one connection, writes on another."""
+"""A store over any database: the shared parts that implement the seam.
+
+Whoever checks something of a run before it writes says so with its locks: on a database with many writers nobody else
+may change it in between.
+"""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Balance, Decision
@@ -17,7 +22,8 @@ from muster.store.batches.changes import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.events import NewEvent, write_event
 from muster.store.ledger import balance_of
-from muster.store.queries import DatabaseConnection, Parameters, Row, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
+from muster.store.signals import address_lock
 from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
@@ -29,7 +35,7 @@ class DatabaseJournal:
 
     def __init__(
         self,
-        reader: DatabaseConnection,
+        reader: DatabaseReader,
         writer: Writer,
         codec: Codec,
         opens: WriteGroup[Opening, Decision],
@@ -40,7 +46,7 @@ class DatabaseJournal:
 
     async def find(self, run: RunId, key: str) -> Entry | None:
         """Return what is remembered under this key."""
-        return journal.find(self._reader, run, key)
+        return await self._reader.read(lambda db: journal.find(db, run, key))
 
     def open(self, opening: Opening) -> Awaitable[Decision]:
         """Reserve the money and write that the attempt starts."""
@@ -52,100 +58,102 @@ class DatabaseJournal:
 
     def record(self, record: Record) -> Awaitable[Json]:
         """Remember a value under a key, once."""
-        return self._writer.run(lambda db: journal.record(db, self._codec, record))
+        return self._writer.run(lambda db: journal.record(db, self._codec, record), Locks(runs=(record.run,)))
 
     def reuse(self, run: RunId, epoch: int, entry: Entry, at: float) -> Awaitable[None]:
         """Copy another run's entry into this run."""
-        return self._writer.run(lambda db: journal.reuse(db, self._codec, run, epoch, entry, at))
+        work = partial(journal.reuse, codec=self._codec, run=run, epoch=epoch, entry=entry, at=at)
+        return self._writer.run(work, Locks(runs=(run,)))
 
     async def position(self, run: RunId, key: str) -> int | None:
         """Return where in the order of its journal a key stands."""
-        row = first(self._reader.rows("select_entry", {"run_id": run, "key": key}))
+        row = first(await self._reader.rows("select_entry", {"run_id": run, "key": key}))
         return row["position"] if row else None
 
     async def newest_child(self, run: RunId, key: str) -> Run | None:
         """Return the last child run that was started under this key."""
         # Later tries stand under the key, a separator and the run before; a space comes right after the separator.
         parameters = {"parent_id": run, "key": key, "low": key + "\x1f", "high": key + "\x20"}
-        row = first(self._reader.rows("newest_child", parameters))
-        return runs.get(self._reader, RunId(row["id"])) if row else None
+        return await self._reader.read(lambda db: runs.named_by(db, "newest_child", parameters))
 
     async def find_before(self, run: RunId, key: str, position: int) -> Entry | None:
         """Return what is remembered under this key if it is older than the position."""
-        row = first(self._reader.rows("select_entry", {"run_id": run, "key": key}))
+        row = first(await self._reader.rows("select_entry", {"run_id": run, "key": key}))
         return entry_of(row) if row and row["position"] < position else None
 
 
 class DatabaseRuns:
     """The runs, and what a person does to them."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def create(self, new: NewRun) -> Awaitable[Run]:
         """Store a run as queued."""
-        return self._writer.run(lambda db: runs.create(db, self._codec, new))
+        related = (new.parent, new.origin.run if new.origin else None)
+        locks = Locks(runs=tuple(run for run in related if run is not None))
+        return self._writer.run(lambda db: runs.create(db, self._codec, new), locks)
 
     async def get(self, run: RunId) -> Run | None:
         """Return a run as it stands."""
-        row = first(self._reader.rows("select_run", {"id": run}))
+        row = first(await self._reader.rows("select_run", {"id": run}))
         return run_of(row) if row else None
 
     async def balances(self, levels: Iterable[str]) -> Mapping[str, Balance]:
         """Return what budgets hold, with their caps."""
-        rows = self._reader.rows_of_many("select_budgets", [{"id": level} for level in sorted(set(levels))])
+        rows = await self._reader.rows_of_many("select_budgets", [{"id": level} for level in sorted(set(levels))])
         return {row["id"]: balance_of(row) for row in rows}
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs."""
-        return runs.select(self._reader, tuple(states), limit)
+        wanted = tuple(states)
+        return await self._reader.read(lambda db: runs.select(db, wanted, limit))
 
     async def driven(self) -> Sequence[Run]:
         """Return the runs that have a driver, dead or alive."""
-        return [run_of(row) for row in self._reader.rows("select_runs_with_driver", {})]
+        return [run_of(row) for row in await self._reader.rows("select_runs_with_driver", {})]
 
     async def roots(self, limit: int = 100) -> Sequence[Run]:
         """Return the newest runs that are nobody's children."""
-        return [run_of(row) for row in self._reader.rows("select_roots", {"limit": limit})]
+        return [run_of(row) for row in await self._reader.rows("select_roots", {"limit": limit})]
 
     async def newest_of_lineage(self, lineage: str) -> Run | None:
         """Return the newest run of a lineage."""
-        row = first(self._reader.rows("newest_of_lineage", {"lineage": lineage}))
-        return runs.get(self._reader, RunId(row["id"])) if row else None
+        return await self._reader.read(lambda db: runs.named_by(db, "newest_of_lineage", {"lineage": lineage}))
 
     async def submitted(self, limit: int) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""
-        return [run_of(row) for row in self._reader.rows("select_submitted", {"limit": limit})]
+        return [run_of(row) for row in await self._reader.rows("select_submitted", {"limit": limit})]
 
     async def match(self, reference: str, owner: str | None = None) -> Sequence[Run]:
         """Return the runs that an id, the beginning of an id, or a name stands for."""
         # Ids are lower case letters and digits, so "{" is the first character after all of them.
         parameters = {"reference": reference, "after": reference + "{", "owner": owner}
-        return [run_of(row) for row in self._reader.rows("match_runs", parameters)]
+        return [run_of(row) for row in await self._reader.rows("match_runs", parameters)]
 
     async def requested(self, owner: str | None, request: StartRequest) -> Run | None:
         """Return the run that a request of a user started before."""
-        return runs.requested(self._reader, owner, request)
+        return await self._reader.read(lambda db: runs.requested(db, owner, request))
 
     async def page(self, wanted: RunPage) -> Sequence[Run]:
         """Return a page of runs, the newest first."""
-        return runs.page(self._reader, wanted)
+        return await self._reader.read(lambda db: runs.page(db, wanted))
 
     async def ended(self, before: float, limit: int) -> Sequence[RunId]:
         """Return runs that are nobody's children and ended before a time."""
-        return [RunId(row["id"]) for row in self._reader.rows("select_ended", {"before": before, "limit": limit})]
+        return [RunId(row["id"]) for row in await self._reader.rows("select_ended", {"before": before, "limit": limit})]
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
         """Ask the driver to stop; a run that nobody drives is canceled at once."""
-        return self._writer.run(lambda db: runs.cancel(db, self._codec, run, at))
+        return self._writer.run(lambda db: runs.cancel(db, self._codec, run, at), Locks(runs=(run,)))
 
     def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
         """Hand a run that stands still to the workers."""
-        return self._writer.run(lambda db: runs.requeue(db, self._codec, run, at))
+        return self._writer.run(lambda db: runs.requeue(db, self._codec, run, at), Locks(runs=(run,)))
 
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
         """Change the budget of a run that is not over."""
-        return self._writer.run(lambda db: runs.set_cap(db, run, cap))
+        return self._writer.run(lambda db: runs.set_cap(db, run, cap), Locks(runs=(run,)))
 
     def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of a budget that is not that of a run."""
@@ -153,18 +161,18 @@ class DatabaseRuns:
 
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""
-        return self._writer.run(lambda db: runs.amend(db, self._codec, run, spec))
+        return self._writer.run(lambda db: runs.amend(db, self._codec, run, spec), Locks(runs=(run,)))
 
     async def delete(self, run: RunId, at: float) -> None:
         """Forget a run that nobody drives, and what is left of others whose deletion was interrupted."""
-        await self._writer.run(lambda db: deletions.begin_deletion(db, self._codec, run, at))
+        await self._writer.run(lambda db: deletions.begin_deletion(db, self._codec, run, at), Locks(runs=(run,)))
         await self.finish_deletions()
 
     async def finish_deletions(self) -> None:
         """Delete what is left of deleted runs, piece by piece."""
         while True:
             began = time.monotonic()
-            if not await self._writer.run(deletions.delete_some):
+            if not await self._writer.run(deletions.delete_some, Locks(names=("deletions",))):
                 return
             # As long a pause as it took: else no other process would get the lock in between.
             await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
@@ -190,25 +198,28 @@ class DatabaseLeases:
                 waited = time.monotonic() - began
 
     def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
-        return self._writer.run(lambda db: runs.claim(db, self._codec, run, driver, epoch, at, until))
+        work = partial(runs.claim, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until)
+        return self._writer.run(work, Locks(runs=(run,)))
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease; return whether somebody asked to cancel."""
-        return self._writer.run(lambda db: runs.beat(db, run, epoch, until, active, state))
+        return self._writer.run(lambda db: runs.beat(db, run, epoch, until, active, state), Locks(runs=(run,)))
 
     def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state."""
-        return self._writer.run(lambda db: runs.release(db, self._codec, run, epoch, ending))
+        locks = Locks(names=tuple(address_lock(one.address) for one in ending.awaited), runs=(run,))
+        return self._writer.run(lambda db: runs.release(db, self._codec, run, epoch, ending), locks)
 
     def expire(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
-        return self._writer.run(lambda db: runs.expire(db, self._codec, run, expected_epoch, at, message))
+        work = partial(runs.expire, codec=self._codec, run=run, expected_epoch=expected_epoch, at=at, message=message)
+        return self._writer.run(work, Locks(runs=(run,)))
 
 
 class DatabaseWorkers:
     """Which workers are there."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
     def register(self, driver: Driver, at: float) -> Awaitable[None]:
@@ -221,7 +232,7 @@ class DatabaseWorkers:
 
     async def present(self, since: float) -> Sequence[Driver]:
         """Return the workers that said so since then."""
-        rows = self._reader.rows("select_workers", {"since": since})
+        rows = await self._reader.rows("select_workers", {"since": since})
         return [Driver(host=row["host"], pid=row["pid"], started=row["started"]) for row in rows]
 
 
@@ -232,7 +243,7 @@ def _driver_parameters(driver: Driver) -> Parameters:
 class DatabaseProcesses:
     """Which processes drivers have started."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
     def note(self, process: OwnedProcess) -> Awaitable[None]:
@@ -259,7 +270,7 @@ class DatabaseProcesses:
 
     async def all(self, host: str) -> Sequence[OwnedProcess]:
         """Return the processes of a host that nobody has seen dead."""
-        return [_process_of(row) for row in self._reader.rows("select_processes", {"host": host})]
+        return [_process_of(row) for row in await self._reader.rows("select_processes", {"host": host})]
 
 
 def _process_of(row: Row) -> OwnedProcess:
@@ -285,7 +296,7 @@ def _write(writer: Writer, query: str, parameters: Parameters) -> Awaitable[None
 class DatabaseEvents:
     """Facts about runs, and the half-written text of open calls."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
@@ -296,17 +307,18 @@ class DatabaseEvents:
             seq = write_event(database, self._codec, NewEvent(run=run, kind=kind, data=data, at=at))
             return Event(run=run, seq=seq, kind=kind, at=at, data=data)
 
-        return self._writer.run(work)
+        return self._writer.run(work, Locks(runs=(run,)))
 
     async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
         """Return the events after a number, in order."""
         return [
-            event_of(row) for row in self._reader.rows("select_events", {"run_id": run, "after": after, "limit": limit})
+            event_of(row)
+            for row in await self._reader.rows("select_events", {"run_id": run, "after": after, "limit": limit})
         ]
 
     async def first(self, run: RunId, kind: str) -> Event | None:
         """Return the first event of a kind."""
-        row = first(self._reader.rows("select_first_event", {"run_id": run, "kind": kind}))
+        row = first(await self._reader.rows("select_first_event", {"run_id": run, "kind": kind}))
         return event_of(row) if row else None
 
     def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
@@ -316,19 +328,19 @@ class DatabaseEvents:
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
         """Return the half-written text of every open call."""
-        return {row["key"]: read(row["text"]) for row in self._reader.rows("select_partials", {"run_id": run})}
+        return {row["key"]: read(row["text"]) for row in await self._reader.rows("select_partials", {"run_id": run})}
 
 
 class DatabaseArchive:
     """Everything of one run."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     async def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
         """Return the entries in the order they were opened, page by page."""
         while True:
-            rows = self._reader.rows("select_entries", {"run_id": run, "after": after, "limit": page})
+            rows = await self._reader.rows("select_entries", {"run_id": run, "after": after, "limit": page})
             for row in rows:
                 yield entry_of(row)
             if len(rows) < page:
@@ -339,16 +351,16 @@ class DatabaseArchive:
         """Return the attempts, of these states if any are named."""
         wanted = tuple(states)
         if not wanted:
-            return [attempt_of(row) for row in self._reader.rows("select_attempts", {"run_id": run})]
+            return [attempt_of(row) for row in await self._reader.rows("select_attempts", {"run_id": run})]
         return [
             attempt_of(row)
             for state in wanted
-            for row in self._reader.rows("select_attempts_in_state", {"run_id": run, "state": str(state)})
+            for row in await self._reader.rows("select_attempts_in_state", {"run_id": run, "state": str(state)})
         ]
 
     async def attempts_of(self, run: RunId, key: str) -> Sequence[Attempt]:
         """Return the attempts of one call, in order."""
-        rows = self._reader.rows("select_attempts_of_call", {"run_id": run, "key": key})
+        rows = await self._reader.rows("select_attempts_of_call", {"run_id": run, "key": key})
         return [attempt_of(row) for row in rows]
 
     def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[BatchMember]]] = ()) -> Awaitable[None]:
@@ -359,11 +371,11 @@ class DatabaseArchive:
             for batch, members in parked:
                 restore_batch(database, self._codec, batch, members, runs.levels_of(run))
 
-        return self._writer.run(work)
+        return self._writer.run(work, Locks(names=(f"run:{run.id}",), levels=runs.levels_of(run)))
 
     async def children(self, run: RunId) -> Sequence[Run]:
         """Return the child runs."""
-        return [run_of(row) for row in self._reader.rows("select_children", {"parent_id": run})]
+        return [run_of(row) for row in await self._reader.rows("select_children", {"parent_id": run})]
 
     def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
         """Store a page of entries of a run that is being restored."""

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from muster.domain.budget import Balance, Decision, Granted, Level, decide
-from muster.domain.errors import StoreFailed
 from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
-from muster.store.queries import DatabaseConnection, Row
+from muster.store.queries import DatabaseConnection, Locked, Locks, Row
 
 MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
 
@@ -32,29 +31,37 @@ class Reservations:
         return decision
 
     def write(self) -> None:
-        """Write what was granted; the condition in the update is the last guard of the cap."""
+        """Write what was granted; the condition in the update is the last guard of the cap.
+
+        Where it fails another writer was faster: all is decided again, and what does not fit any more waits.
+        """
         rows = [{"id": level, "amount": self._amounts[level]} for level in sorted(self._amounts)]
         if self._database.execute_many("reserve", rows) != len(rows):
-            raise StoreFailed(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
+            raise Locked(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
 
 
 def read_balances(database: DatabaseConnection, levels: Iterable[Level]) -> dict[str, Balance]:
     """Read budgets, making those that are not there and changing caps to what levels say that bring their own."""
     wanted = _wanted(levels)
-    rows = {
-        row["id"]: row for row in database.rows_of_many("select_budgets", [{"id": name} for name in sorted(wanted)])
-    }
+    rows = _read_rows(database, wanted)
+    missing = [name for name in sorted(wanted) if name not in rows]
+    for name in missing:
+        database.execute("insert_budget", {"id": name, "cap": wanted[name].cap})
+    if missing:
+        database.lock(lambda: Locks(levels=tuple(missing)))
+        rows |= _read_rows(database, missing)  # another writer may have made them, and spent of them, just before
     balances = {}
     for name, level in wanted.items():
-        row = rows.get(name)
-        if row is None:
-            database.execute("insert_budget", {"id": name, "cap": level.cap})
-            balances[name] = Balance(cap=level.cap)
-            continue
+        row = rows[name]
         if not level.in_ledger and row["cap"] != level.cap:
             database.execute("cap_budget", {"id": name, "cap": level.cap})
         balances[name] = balance_of(row)
     return balances
+
+
+def _read_rows(database: DatabaseConnection, levels: Iterable[str]) -> dict[str, Row]:
+    found = database.rows_of_many("select_budgets", [{"id": name} for name in sorted(levels)])
+    return {row["id"]: row for row in found}
 
 
 def balance_of(row: Row) -> Balance:
@@ -93,6 +100,7 @@ def book(database: DatabaseConnection, bookings: Iterable[Booking]) -> None:
             amounts = sums[level]
             amounts["reserved"] += booking.reserved
             amounts[booking.lane.value] += booking.cost
+    database.lock(lambda: Locks(levels=tuple(sums)))
     rows = [{name: min(amount, MOST_SUM) for name, amount in sums[level].items()} for level in sorted(sums)]
     database.execute_many("book", [{"id": level, **row} for level, row in zip(sorted(sums), rows, strict=True)])
 

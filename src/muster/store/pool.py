@@ -9,19 +9,19 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Driver, Run, RunState
 from muster.store.base.pool import POOL, POOL_LEVEL, PoolRecord, SlotOutcome, SlotRecord, SlotStanding
 from muster.store.codec import Codec, run_of
-from muster.store.queries import DatabaseConnection, Parameters, Row, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import Writer
 
 
 class DatabasePool:
     """The pool of this store."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     async def slots(self) -> Sequence[SlotRecord]:
         """Return all slots in their order."""
-        return [_slot_of(row) for row in self._reader.rows("select_slots", {})]
+        return [_slot_of(row) for row in await self._reader.rows("select_slots", {})]
 
     def add_slot(self, slot: SlotRecord) -> Awaitable[None]:
         """Store a slot; one with this name stays as it is."""
@@ -50,7 +50,7 @@ class DatabasePool:
             given = {"name": slot, "run_id": run}
             return database.execute("assign_slot", given) > 0 and database.execute("put_slot_task", given) > 0
 
-        return self._writer.run(work)
+        return self._writer.run(work, Locks(names=("slots",)))  # no two slots may be given one task
 
     def free(self, slot: str, run: RunId) -> Awaitable[None]:
         """Take a task from a slot."""
@@ -72,7 +72,7 @@ class DatabasePool:
         found = [
             run_of(row)
             for state in states
-            for row in self._reader.rows("select_task_runs", {"state": str(state), "limit": limit})
+            for row in await self._reader.rows("select_task_runs", {"state": str(state), "limit": limit})
         ]
         return sorted(found, key=lambda run: (run.created_at, run.id))[:limit]
 
@@ -80,24 +80,24 @@ class DatabasePool:
         """Return the newest tasks that were created before another one, the newest first."""
         created_at, id_ = (inf, "") if before is None else (before.created_at, before.id)
         scope = {"created_at": created_at, "id": id_, "limit": limit}
-        return [run_of(row) for row in self._reader.rows("select_newest_task_runs", scope)]
+        return [run_of(row) for row in await self._reader.rows("select_newest_task_runs", scope)]
 
     async def count_tasks(self) -> Mapping[RunState, int]:
         """Return how many tasks are in each state."""
-        return {RunState(row["state"]): row["number"] for row in self._reader.rows("count_task_runs", {})}
+        return {RunState(row["state"]): row["number"] for row in await self._reader.rows("count_task_runs", {})}
 
     async def tasks_of_slot(self, slot: str, limit: int = 10) -> Sequence[RunId]:
         """Return the newest runs of tasks that a slot was the last to have, the newest first."""
-        rows = self._reader.rows("select_slot_tasks", {"slot": slot, "limit": limit})
+        rows = await self._reader.rows("select_slot_tasks", {"slot": slot, "limit": limit})
         return [RunId(row["run_id"]) for row in rows]
 
     async def slot_costs(self) -> Mapping[str, Microdollars]:
         """Return what the tasks of each slot have cost, by its name."""
-        return {row["slot"]: Microdollars(int(row["cost"])) for row in self._reader.rows("sum_slot_costs", {})}
+        return {row["slot"]: Microdollars(int(row["cost"])) for row in await self._reader.rows("sum_slot_costs", {})}
 
     async def pool(self) -> PoolRecord | None:
         """Return the pool; None when no task was ever submitted."""
-        row = first(self._reader.rows("select_pool", {"name": POOL}))
+        row = first(await self._reader.rows("select_pool", {"name": POOL}))
         return None if row is None else _pool_of(row)
 
     def create_pool(self, at: float) -> Awaitable[None]:
@@ -129,7 +129,7 @@ class DatabasePool:
 
     async def context(self) -> Mapping[str, str]:
         """Return all texts, in the order of their names."""
-        return {row["name"]: row["value"] for row in self._reader.rows("select_contexts", {})}
+        return {row["name"]: row["value"] for row in await self._reader.rows("select_contexts", {})}
 
     def set_context(self, name: str, value: str, at: float) -> Awaitable[None]:
         """Set a text."""

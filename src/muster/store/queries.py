@@ -1,28 +1,42 @@
-"""The named queries of the `.sql` files, spelled for one database.
+"""The named queries of the `.sql` files, spelled for one database, and the connections that run them.
 
 A query for many rows names the columns of its row of VALUES in a common table expression: SQLite takes no column names
-behind `AS v`, and the names that it makes up are not those of PostgreSQL.
+behind `AS v`, and the names that it makes up are not those of PostgreSQL. `FOR UPDATE` at the end of a query is left
+out for SQLite, where whoever writes has the whole file for itself.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from muster.domain.errors import StoreFailed
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+_FOR_UPDATE = re.compile(r"\s+FOR UPDATE$")
+
+SQLITE, POSTGRES = "sqlite", "postgres"
 
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Load every named query, parameters written as `:name`, the way SQLite takes them."""
+def queries(database: str = SQLITE) -> Mapping[str, str]:
+    """Load every named query, spelled for a database."""
+    spell = for_postgres if database == POSTGRES else for_sqlite
+    return {name: spell(text) for name, text in _written(database).items()}
+
+
+@cache
+def _written(database: str) -> Mapping[str, str]:
+    """Load every named query as it is written: those of all databases, and those of one alone."""
+    folder = resources.files("muster.store").joinpath("sql")
     found: dict[str, str] = {}
-    for file in sorted(resources.files("muster.store").joinpath("sql").iterdir(), key=lambda file: file.name):
+    for file in sorted(_files_in(folder) + _files_in(folder.joinpath(database)), key=lambda file: file.name):
         parts = _NAME.split(file.read_text(encoding="utf-8"))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
             if name in found:
@@ -31,14 +45,18 @@ def queries() -> Mapping[str, str]:
     return found
 
 
+def _files_in(folder: Traversable) -> list[Traversable]:
+    return [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """A query whose one row of VALUES can be repeated, so that many rows take one statement."""
 
     before: str
-    row: str  # parameters as "?"
+    row: str  # parameters as "?", or "%s" for PostgreSQL
     after: str
-    names: tuple[str, ...]  # in the order of the question marks
+    names: tuple[str, ...]  # in the order of the parameters
 
     def text(self, count: int) -> str:
         """Spell the query for so many rows."""
@@ -46,15 +64,17 @@ class Rows:
 
 
 @cache
-def rows_of(name: str) -> Rows:
+def rows_of(name: str, database: str = SQLITE) -> Rows:
     """Take a named query apart at its row of VALUES, which must hold all its parameters."""
-    text = queries()[name]
+    written = _written(database)[name]
+    text = written.replace("%", "%%") if database == POSTGRES else for_sqlite(written)
     start = text.index("(", text.index("VALUES"))
     end = _closing(text, start) + 1
     before, row, after = text[:start], text[start:end], text[end:]
     if _PARAMETER.search(before) or _PARAMETER.search(after):
         raise ValueError(f"the query {name} has parameters outside of its row of VALUES")
-    return Rows(before, _PARAMETER.sub("?", row), after, tuple(_PARAMETER.findall(row)))
+    sign = "%s" if database == POSTGRES else "?"
+    return Rows(before, _PARAMETER.sub(sign, row), after, tuple(_PARAMETER.findall(row)))
 
 
 def _closing(text: str, start: int) -> int:
@@ -64,6 +84,11 @@ def _closing(text: str, start: int) -> int:
         if depth == 0:
             return place
     raise ValueError("a bracket is not closed")
+
+
+def for_sqlite(query: str) -> str:
+    """Spell a query the way SQLite takes it: `:name` as it is, and no locks on rows."""
+    return _FOR_UPDATE.sub("", query)
 
 
 def for_postgres(query: str) -> str:
@@ -81,10 +106,48 @@ def migrations(database: str) -> list[tuple[int, str, str]]:
 Row = Mapping[str, Any]
 Parameters = Mapping[str, Any]
 NamedRow = TypeVar("NamedRow", bound=NamedTuple)
+T = TypeVar("T")
 
 
 class Locked(StoreFailed):
-    """Another process holds the lock that a write needs; nothing was written."""
+    """Another process holds the lock that a write needs, or the server is out of reach; nothing was written."""
+
+
+class CommitUnknown(Exception):
+    """The connection was lost while a transaction was committed.
+
+    `confirm` returns whether it is there; it raises Locked while nobody can tell.
+    """
+
+    def __init__(self, confirm: Callable[[], bool]) -> None:
+        super().__init__("the outcome of a commit is unknown")
+        self.confirm = confirm
+
+
+class Locks(NamedTuple):
+    """What a write keeps other writers from until its transaction ends.
+
+    They are taken in this order, and each kind in the order of its ids, so that no two writers wait for each other.
+    """
+
+    names: tuple[str, ...] = ()  # of what has no row of its own, such as the address of signals
+    runs: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()  # budgets
+
+
+NO_LOCKS = Locks()
+
+
+def merge_locks(all_locks: Iterable[Locks]) -> Locks:
+    """Return several locks as one, without repetitions and in the order in which they are taken."""
+    names: set[str] = set()
+    runs: set[str] = set()
+    levels: set[str] = set()
+    for locks in all_locks:
+        names.update(locks.names)
+        runs.update(locks.runs)
+        levels.update(locks.levels)
+    return Locks(tuple(sorted(names)), tuple(sorted(runs)), tuple(sorted(levels)))
 
 
 class DatabaseConnection(Protocol):
@@ -115,8 +178,34 @@ class DatabaseConnection(Protocol):
     def savepoint(self) -> AbstractContextManager[None]:
         """Undo only what happens inside when it fails."""
 
+    def lock(self, locks: Callable[[], Locks]) -> None:
+        """Take locks until the transaction ends; a database that lets one writer in at a time needs none."""
+
     def close(self) -> None:
         """Let go of the database."""
+
+
+class DatabaseReader(ABC):
+    """Reads for the event loop, which stays free meanwhile: how is the database's business.
+
+    Called by the parts of a store. A read that is canceled has changed nothing.
+    """
+
+    @abstractmethod
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Run some queries that belong together."""
+
+    async def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
+        """Run a query and return its rows."""
+        return await self.read(lambda database: database.rows(query, parameters))
+
+    async def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
+        """Run a query whose columns are the fields of `row`."""
+        return await self.read(lambda database: database.named_rows(query, parameters, row))
+
+    async def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
+        """Run a query for all sets of parameters at once and return its rows, in any order."""
+        return await self.read(lambda database: database.rows_of_many(query, parameters))
 
 
 def first(rows: Sequence[Row]) -> Row | None:

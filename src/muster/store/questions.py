@@ -22,32 +22,33 @@ from muster.store.base.questions import AnswerTaking, QuestionOpening
 from muster.store.codec import Codec, entry_of, entry_parameters, read, run_of
 from muster.store.events import EventBuffer, NewEvent
 from muster.store.journal import Fences, find, write_entry
-from muster.store.queries import DatabaseConnection, Row, first
-from muster.store.signals import send, signal_of
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
+from muster.store.signals import address_lock, send, signal_of
 from muster.store.writer import Writer
 
 
 class DatabaseQuestions:
     """The questions of this store."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def ask(self, opening: QuestionOpening) -> Awaitable[float]:
         """Open a call and tell it, or one that failed again; return since when it is open."""
-        return self._writer.run(lambda db: ask(db, self._codec, opening))
+        return self._writer.run(lambda db: ask(db, self._codec, opening), Locks(runs=(opening.run,)))
 
     def settle(self, taking: AnswerTaking) -> Awaitable[Reply | None]:
         """Take the answer and make it the reply, both or neither; None when there is no answer."""
-        return self._writer.run(lambda db: settle(db, self._codec, taking))
+        locks = Locks(names=(address_lock(taking.address),), runs=(taking.run,))
+        return self._writer.run(lambda db: settle(db, self._codec, taking), locks)
 
     async def unanswered(self, run: RunId) -> Sequence[Entry]:
         """Return the open questions of a run and of those below it that nobody has answered, in order."""
-        return [entry_of(row) for row in self._reader.rows("select_unanswered_questions", {"run_id": run})]
+        return [entry_of(row) for row in await self._reader.rows("select_unanswered_questions", {"run_id": run})]
 
     async def sent(self, run: RunId, client_id: str) -> SentAnswer | None:
         """Return the answer with a client id to a question of a run, its lineage or those below them, taken or not."""
-        row = first(self._reader.rows("select_answer_of_client", {"run_id": run, "client_id": client_id}))
+        row = first(await self._reader.rows("select_answer_of_client", {"run_id": run, "client_id": client_id}))
         if row is None:
             return None
         signal = signal_of(row)
@@ -55,7 +56,8 @@ class DatabaseQuestions:
 
     def answer(self, run: RunId, key: str, answer: NewSignal) -> Awaitable[Signal]:
         """Store the answer to an open question; raises Conflict for one that is not open, or is answered."""
-        return self._writer.run(lambda db: answer_question(db, self._codec, run, key, answer))
+        locks = Locks(names=(address_lock(answer.address),), runs=(run,))
+        return self._writer.run(lambda db: answer_question(db, self._codec, run, key, answer), locks)
 
 
 def ask(database: DatabaseConnection, codec: Codec, opening: QuestionOpening) -> float:

@@ -9,7 +9,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import Run
 from muster.store import runs
 from muster.store.base import Announcement, QueueTurn
-from muster.store.queries import DatabaseConnection, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, first
 from muster.store.writer import Writer
 
 WANTED = "hooks"  # the trait that says that endings are noted
@@ -18,30 +18,40 @@ WANTED = "hooks"  # the trait that says that endings are noted
 class DatabaseQueue:
     """The runs that wait for a worker."""
 
-    def __init__(self, reader: DatabaseConnection) -> None:
+    def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
 
     async def workloads(self) -> Sequence[str]:
         """Return the workloads of runs that wait for a worker."""
-        found: list[str] = []
-        while row := first(self._reader.rows("next_due_workload", {"after": found[-1] if found else ""})):
-            found.append(row["workload"])
-        return found
+        return await self._reader.read(_due_workloads)
 
     async def next(self, turn: QueueTurn) -> Run | None:
         """Return the oldest run of the client whose turn it is."""
-        clients = [_client(self._reader, turn, workload) for workload in turn.workloads]
-        found = [client for client in clients if client is not None]
-        if not found:
-            return None
-        chosen = min(found, key=lambda client: (client <= turn.after, client))
-        heads = [_head(self._reader, turn, workload, chosen) for workload in turn.workloads]
-        _, oldest = min(head for head in heads if head is not None)
-        return runs.get(self._reader, oldest)
+        return await self._reader.read(lambda database: _next(database, turn))
 
     async def starts(self, since: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs after a time, and when."""
-        return [(row["client"], row["created_at"]) for row in self._reader.rows("select_starts", {"since": since})]
+        return [
+            (row["client"], row["created_at"]) for row in await self._reader.rows("select_starts", {"since": since})
+        ]
+
+
+def _due_workloads(database: DatabaseConnection) -> Sequence[str]:
+    found: list[str] = []
+    while row := first(database.rows("next_due_workload", {"after": found[-1] if found else ""})):
+        found.append(row["workload"])
+    return found
+
+
+def _next(database: DatabaseConnection, turn: QueueTurn) -> Run | None:
+    clients = [_client(database, turn, workload) for workload in turn.workloads]
+    found = [client for client in clients if client is not None]
+    if not found:
+        return None
+    chosen = min(found, key=lambda client: (client <= turn.after, client))
+    heads = [head for workload in turn.workloads if (head := _head(database, turn, workload, chosen)) is not None]
+    # Another process may have taken it since.
+    return runs.get(database, min(heads)[1]) if heads else None
 
 
 def _client(database: DatabaseConnection, turn: QueueTurn, workload: str) -> str | None:
@@ -74,12 +84,12 @@ def _head(database: DatabaseConnection, turn: QueueTurn, workload: str, client: 
 class DatabaseAnnouncements:
     """Runs of which hooks are still to be told."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
     async def want(self, wanted: bool) -> None:
         """Begin or end to note runs."""
-        known = bool(self._reader.rows("select_trait", {"name": WANTED}))
+        known = bool(await self._reader.rows("select_trait", {"name": WANTED}))
         if known == wanted:
             return
 
@@ -94,7 +104,7 @@ class DatabaseAnnouncements:
 
     async def due(self, at: float, limit: int) -> Sequence[Announcement]:
         """Return what is to be told now."""
-        rows = self._reader.rows("select_announcements", {"at": at, "limit": limit})
+        rows = await self._reader.rows("select_announcements", {"at": at, "limit": limit})
         return [Announcement(run=RunId(row["run_id"]), seq=row["seq"], tries=row["tries"]) for row in rows]
 
     def take(self, one: Announcement, at: float, until: float) -> Awaitable[bool]:

@@ -9,14 +9,14 @@ from muster.domain.review import Opinion, Review
 from muster.store import runs
 from muster.store.base import AuditRecord, Baseline
 from muster.store.codec import Codec
-from muster.store.queries import DatabaseConnection, Parameters, Row, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import Writer
 
 
 class DatabaseBaselines:
     """The baselines of this store."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
@@ -28,16 +28,16 @@ class DatabaseBaselines:
             runs.get(database, run)
             database.execute("put_baseline", {"name": name, "run_id": run, "set_at": at})
 
-        return self._writer.run(work)
+        return self._writer.run(work, Locks(runs=(run,)))
 
     async def find(self, name: str) -> Baseline | None:
         """Return the baseline of this name."""
-        row = first(self._reader.rows("select_baseline", {"name": name}))
+        row = first(await self._reader.rows("select_baseline", {"name": name}))
         return _baseline_of(row) if row else None
 
     async def all(self) -> Sequence[Baseline]:
         """Return all baselines, by name."""
-        return [_baseline_of(row) for row in self._reader.rows("select_baselines", {})]
+        return [_baseline_of(row) for row in await self._reader.rows("select_baselines", {})]
 
     def remove(self, name: str) -> Awaitable[None]:
         """Forget a name; the run stays."""
@@ -56,7 +56,7 @@ def _baseline_of(row: Row) -> Baseline:
 class DatabaseReviews:
     """The reviews of all runs."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def add(self, review: Review) -> Awaitable[None]:
@@ -67,11 +67,11 @@ class DatabaseReviews:
             runs.get(database, review.run)
             database.execute("put_review", parameters)
 
-        return self._writer.run(work)
+        return self._writer.run(work, Locks(runs=(review.run,)))
 
     async def of_run(self, run: RunId) -> Sequence[Review]:
         """Return the reviews of a run, by case."""
-        return [_review_of(row) for row in self._reader.rows("select_reviews", {"run_id": run})]
+        return [_review_of(row) for row in await self._reader.rows("select_reviews", {"run_id": run})]
 
 
 def _parameters(review: Review) -> Parameters:
@@ -103,7 +103,7 @@ def _review_of(row: Row) -> Review:
 class DatabaseAudit:
     """What users did through servers."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def begin(self, record: AuditRecord) -> Awaitable[int]:
@@ -134,7 +134,7 @@ class DatabaseAudit:
 
     async def newest(self, before: int | None = None, limit: int = 100) -> Sequence[AuditRecord]:
         """Return records, the newest first."""
-        return [_audit_of(row) for row in self._reader.rows("select_audit", {"before": before, "limit": limit})]
+        return [_audit_of(row) for row in await self._reader.rows("select_audit", {"before": before, "limit": limit})]
 
 
 def _audit_of(row: Row) -> AuditRecord:

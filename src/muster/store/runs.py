@@ -18,7 +18,7 @@ from muster.store.base import Claim, RunPage, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.deletions import require_deleted
 from muster.store.events import NewEvent, write_event
-from muster.store.queries import DatabaseConnection, first
+from muster.store.queries import DatabaseConnection, Parameters, first
 from muster.store.settlements import settle_open_attempts
 from muster.store.signals import begin_awaiting, queue_answered
 
@@ -32,6 +32,12 @@ def get(database: DatabaseConnection, run: RunId) -> Run:
     if row is None:
         raise NotFound(f"run {run} not found")
     return run_of(row)
+
+
+def named_by(database: DatabaseConnection, query: str, parameters: Parameters) -> Run | None:
+    """Read the run whose id a query finds."""
+    row = first(database.rows(query, parameters))
+    return get(database, RunId(row["id"])) if row else None
 
 
 def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:

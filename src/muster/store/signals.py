@@ -10,21 +10,29 @@ from muster.store.base.signals import SignalTaking
 from muster.store.codec import Codec, entry_parameters, read
 from muster.store.events import NewEvent, write_event
 from muster.store.journal import Fences, find, write_entry
-from muster.store.queries import DatabaseConnection, Row, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
 from muster.store.writer import Writer
 
 OUTSIDE = "outside"  # taken by nobody's run
 
 
+def address_lock(address: str) -> str:
+    """Return the lock of an address: whoever sends to it, waits at it or takes from it has it for itself.
+
+    Else a signal could come just when a run begins to wait for it, and neither would see the other.
+    """
+    return f"address:{address}"
+
+
 class DatabaseSignals:
     """The signals of this store."""
 
-    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def send(self, signal: NewSignal) -> Awaitable[Signal]:
         """Store a signal and queue the runs that wait for it."""
-        return self._writer.run(lambda db: send(db, self._codec, signal))
+        return self._writer.run(lambda db: send(db, self._codec, signal), _at(signal.address))
 
     def wake(self, at: float) -> Awaitable[int]:
         """Queue the runs that have waited for a signal until the end of their time."""
@@ -37,26 +45,31 @@ class DatabaseSignals:
 
     def take(self, taking: SignalTaking) -> Awaitable[Sequence[Signal] | None]:
         """Take what is there and remember it under the key."""
-        return self._writer.run(lambda db: take(db, self._codec, taking))
+        locks = Locks(names=(address_lock(taking.address),), runs=(taking.run,))
+        return self._writer.run(lambda db: take(db, self._codec, taking), locks)
 
     def mark_read(self, address: str, channel: str, limit: int) -> Awaitable[Sequence[Signal]]:
         """Return what is there to a reader outside of any run."""
         scope = {"address": address, "channel": channel}
-        return self._writer.run(lambda db: _take_rows(db, scope, limit, OUTSIDE))
+        return self._writer.run(lambda db: _take_rows(db, scope, limit, OUTSIDE), _at(address))
 
     async def untaken(self, address: str, channel: str, limit: int = 1) -> Sequence[Signal]:
         """Return the signals of a channel that nobody has taken, in order."""
         scope = {"address": address, "channel": channel, "limit": limit}
-        return [signal_of(row) for row in self._reader.rows("select_untaken_signals", scope)]
+        return [signal_of(row) for row in await self._reader.rows("select_untaken_signals", scope)]
 
     async def read(self, address: str, channel: str, after: int = 0, limit: int = 100) -> Sequence[Signal]:
         """Return the signals of a channel after a number, taken or not, in order."""
         scope = {"address": address, "channel": channel, "after": after, "limit": limit}
-        return [signal_of(row) for row in self._reader.rows("select_signals", scope)]
+        return [signal_of(row) for row in await self._reader.rows("select_signals", scope)]
 
     async def due(self, at: float) -> bool:
         """Return whether the time of a run that waits for a signal is over."""
-        return bool(self._reader.rows("select_due_roots", {"at": at}))
+        return bool(await self._reader.rows("select_due_roots", {"at": at}))
+
+
+def _at(address: str) -> Locks:
+    return Locks(names=(address_lock(address),))
 
 
 def send(database: DatabaseConnection, codec: Codec, new: NewSignal) -> Signal:

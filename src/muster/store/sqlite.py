@@ -6,80 +6,23 @@ import sqlite3
 import stat
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
 from muster.domain.run import Driver
-from muster.store import deletions, journal, runs, settlements
-from muster.store.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
+from muster.store import deletions, runs
 from muster.store.codec import Codec
-from muster.store.database import (
-    DatabaseArchive,
-    DatabaseEvents,
-    DatabaseJournal,
-    DatabaseLeases,
-    DatabaseProcesses,
-    DatabaseRuns,
-    DatabaseWorkers,
-)
-from muster.store.pool import DatabasePool
-from muster.store.queries import DatabaseConnection, Locked, migrations
-from muster.store.questions import DatabaseQuestions
-from muster.store.queue import DatabaseAnnouncements, DatabaseQueue
-from muster.store.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
-from muster.store.signals import DatabaseSignals
+from muster.store.commits import CommitSignal
+from muster.store.parts import CallWrites, DatabaseStore
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
-from muster.store.totals import DatabaseSpending, DatabaseTotals
-from muster.store.writer import WriteGroup, Writer
+from muster.store.writer import Writer
 
-
-class CommitSignal:
-    """Wakes waiters after each commit of this process; other processes are seen by looking."""
-
-    def __init__(self, look: Callable[[], object], every: float) -> None:
-        self._look, self._every = look, every
-        self._seen = look()
-        self._waiters: set[asyncio.Future[None]] = set()
-
-    def beat(self) -> None:
-        """Wake everybody who waits."""
-        waiters, self._waiters = self._waiters, set()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def wait(self, seconds: float) -> bool:
-        """Wait for the next commit of any process, at most so long."""
-        left = seconds
-        while left > 0:
-            step = min(left, self._every)
-            if await self._wait_here(step) or self._changed():
-                return True
-            left -= step
-        return False
-
-    async def _wait_here(self, seconds: float) -> bool:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            done, _ = await asyncio.wait({waiter}, timeout=seconds)
-            return bool(done)
-        finally:
-            self._waiters.discard(waiter)
-
-    def _changed(self) -> bool:
-        now = self._look()
-        if now == self._seen:
-            return False
-        self._seen = now
-        self.beat()  # whoever looks first tells all the others
-        return True
-
-
+T = TypeVar("T")
 LOOK_SECONDS = 0.1
 VACUUM_PATIENCE = 10.0  # seconds; shorter than its claim
 TURN_SECONDS = 1.0  # for which the writer waits for a lock before it looks whether it still should
@@ -160,7 +103,36 @@ class SqliteMaintenance:
         await self._close()
 
 
-class SqliteStore:
+class SqliteReader(DatabaseReader):
+    """Reads at once, on one connection: a read of a file is over before a thread would have begun with it."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Run some queries that belong together."""
+        return work(self._connection)
+
+
+class SqliteThreadReader(DatabaseReader):
+    """Reads in a thread, each time on a connection of its own: for what takes a while."""
+
+    def __init__(self, connect: Callable[[], SqliteConnection]) -> None:
+        self._connect = connect
+
+    async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Run some queries that belong together."""
+        return await asyncio.to_thread(self._read, work)
+
+    def _read(self, work: Callable[[DatabaseConnection], T]) -> T:
+        connection = self._connect()
+        try:
+            return work(connection)
+        finally:
+            connection.close()
+
+
+class SqliteStore(DatabaseStore):
     """All parts of the store on one file; with a `refusal` it can only be read, with the `access` that is left.
 
     A copy `stands_for` the file that the user knows.
@@ -178,90 +150,30 @@ class SqliteStore:
         release: Callable[[], None] = _nothing,
         stands_for: Path | None = None,
     ) -> None:
-        self._codec = codec = Codec(secrets)
+        codec = Codec(secrets)
+        writes = CallWrites(codec)
         self._release = release
-        self._reader = reader = SqliteConnection(path, access=access)
-        self._connect = None if access is Access.ALONE else partial(SqliteConnection, path, access=access)
-        self.changes = CommitSignal(lambda: reader.pragma("data_version"), LOOK_SECONDS)
-        opens = WriteGroup(partial(_with_codec, journal.open_attempts, codec))
-        settles = WriteGroup(partial(_with_codec, settlements.settle_attempts, codec))
-        self._writer = writer = Writer(
+        self._connection = connection = SqliteConnection(path, access=access)
+        self.changes = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
+        writer = Writer(
             partial(SqliteConnection, path, patience=TURN_SECONDS),
-            groups=(opens, settles),
+            groups=writes.groups,
             on_commit=self.changes.beat,
             reach=reach,
             on_wait=lambda: on_wait(_who_is_waited_for(path)),
             refusal=refusal,
         )
-        self.journal = self.reuser = DatabaseJournal(reader, writer, codec, opens, settles)
-        self.runs = self.commands = DatabaseRuns(reader, writer, codec)
-        self.leases = DatabaseLeases(writer, codec, on_wait)
-        self.workers = DatabaseWorkers(reader, writer)
-        self.processes = DatabaseProcesses(reader, writer)
-        self.events = DatabaseEvents(reader, writer, codec)
-        self.batches = DatabaseBatchReader(reader)
-        self.batch_writer = DatabaseBatchWriter(writer, codec)
-        self.archive = DatabaseArchive(reader, writer, codec)
-        self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, codec, self._shut, refusal)
-
-    @cached_property
-    def queue(self) -> DatabaseQueue:
-        """What waits for workers."""
-        return DatabaseQueue(self._reader)
-
-    @cached_property
-    def announcements(self) -> DatabaseAnnouncements:
-        """What hooks are to be told."""
-        return DatabaseAnnouncements(self._reader, self._writer)
-
-    @cached_property
-    def signals(self) -> DatabaseSignals:
-        """What comes from outside."""
-        return DatabaseSignals(self._reader, self._writer, self._codec)
-
-    @cached_property
-    def questions(self) -> DatabaseQuestions:
-        """What people are asked."""
-        return DatabaseQuestions(self._reader, self._writer, self._codec)
-
-    @cached_property
-    def pool(self) -> DatabasePool:
-        """The slots, and their tasks."""
-        return DatabasePool(self._reader, self._writer, self._codec)
-
-    @cached_property
-    def reviews(self) -> DatabaseReviews:
-        """What people say about verdicts."""
-        return DatabaseReviews(self._reader, self._writer, self._codec)
-
-    @cached_property
-    def baselines(self) -> DatabaseBaselines:
-        """What others are compared with."""
-        return DatabaseBaselines(self._reader, self._writer, self._codec)
-
-    @cached_property
-    def audit(self) -> DatabaseAudit:
-        """What users did."""
-        return DatabaseAudit(self._reader, self._writer, self._codec)
-
-    @property
-    def totals(self) -> DatabaseTotals:
-        """Sums over all of it."""
-        return DatabaseTotals(self._reader, self._connect)
-
-    @property
-    def spending(self) -> DatabaseSpending:
-        """What was spent, and by whom."""
-        return DatabaseSpending(self._reader, self._connect)
+        reader = SqliteReader(connection)
+        # A file that is opened alone has room for no other connection.
+        connect = partial(SqliteConnection, path, access=access)
+        slow_reader = reader if access is Access.ALONE else SqliteThreadReader(connect)
+        super().__init__(reader, slow_reader, writer, codec, writes, on_wait)
+        self.maintenance = SqliteMaintenance(stands_for or path, connection, writer, codec, self._shut, refusal)
 
     async def _shut(self) -> None:
         await self._writer.close()
-        self._reader.close()
+        self._connection.close()
         self._release()
-
-
-def _with_codec(apply: Any, codec: Codec, database: DatabaseConnection, items: Sequence[Any]) -> Any:
-    return apply(database, codec, items)
 
 
 def _nowhere(point: str) -> None:
@@ -309,6 +221,18 @@ def open_sqlite(
             raise
         return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait, refusal=error, access=Access.ALONE)
     return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait)
+
+
+def open_file(path: Path) -> SqliteConnection:
+    """Open a connection to a file that is made, or brought up to date, first."""
+    _prepare_file(path)
+    connection = SqliteConnection(path)
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _who_is_waited_for(path: Path) -> str:

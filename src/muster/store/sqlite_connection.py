@@ -3,14 +3,14 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
-from muster.store.queries import Locked, NamedRow, Parameters, Row, queries, rows_of
+from muster.store.queries import Locked, Locks, NamedRow, Parameters, Row, queries, rows_of
 
 BUSY_SECONDS = 30.0
 MOST_ROWS = 32
@@ -36,6 +36,8 @@ class SqliteConnection:
 
     `patience` is how long it waits for a lock.
     """
+
+    sign = "?"  # of a parameter
 
     def __init__(self, path: Path, *, patience: float | None = None, access: Access = Access.SHARED) -> None:
         self.path = path
@@ -155,11 +157,42 @@ class SqliteConnection:
             raise
         self._raw.execute("RELEASE item")
 
+    def lock(self, locks: Callable[[], Locks]) -> None:
+        """Take nothing: whoever writes has locked the whole file."""
+
     def pragma(self, text: str) -> Any:
         """Run a pragma and return its first value."""
         with explained(self.path):
             row = self._raw.execute(f"PRAGMA {text}").fetchone()
             return row[0] if row else None
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read everything as it is at one moment."""
+        with explained(self.path):
+            self._raw.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._raw.execute("ROLLBACK")
+
+    def statement(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """Run a statement of a copy and return its rows."""
+        with explained(self.path):
+            cursor = self._raw.cursor()
+            cursor.row_factory = None
+            return cursor.execute(text, values).fetchall()
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """Return the columns of a table."""
+        return tuple(row[1] for row in self.statement(f"PRAGMA table_info({table})"))
+
+    def insert(self, table: str, columns: Sequence[str]) -> str:
+        """Spell the beginning of an insertion, up to its rows."""
+        return f"INSERT INTO {table} ({', '.join(columns)})"
+
+    def finish_copy(self) -> None:
+        """Do nothing: numbers go on after the highest by themselves."""
 
     def script(self, text: str) -> None:
         """Run the statements of a migration inside the transaction that is open."""

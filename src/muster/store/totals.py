@@ -1,10 +1,8 @@
 """Totals of the database: for metrics, and of the money that was spent."""
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from muster.domain.batch import BatchState
 from muster.domain.money import Microdollars
@@ -21,50 +19,31 @@ from muster.store.base.totals import (
 )
 from muster.store.codec import run_of, spent_of
 from muster.store.ledger import total
-from muster.store.queries import DatabaseConnection, Row
+from muster.store.queries import DatabaseConnection, DatabaseReader, Row
 
-T = TypeVar("T")
-Connect = Callable[[], DatabaseConnection]
 LANES = ("reserved", "billed", "imputed", "uncertain")
 
 
-async def _read_aside(
-    reader: DatabaseConnection, connect: Connect | None, read: Callable[[DatabaseConnection], T]
-) -> T:
-    """Read in a thread, beside the event loop, where another connection can be opened; it may take a while."""
-    if connect is None:
-        return read(reader)
-
-    def work() -> T:
-        connection = connect()
-        try:
-            return read(connection)
-        finally:
-            connection.close()
-
-    return await asyncio.to_thread(work)
-
-
 class DatabaseTotals:
-    """What this store holds in all."""
+    """What this store holds in all; its reader is one that may take a while."""
 
-    def __init__(self, reader: DatabaseConnection, connect: Connect | None) -> None:
-        self._reader, self._connect = reader, connect
+    def __init__(self, reader: DatabaseReader) -> None:
+        self._reader = reader
 
     async def read(self) -> StoreTotals:
         """Return the totals as they stand."""
-        return await _read_aside(self._reader, self._connect, read_totals)
+        return await self._reader.read(read_totals)
 
 
 class DatabaseSpending:
-    """What was spent in this store."""
+    """What was spent in this store; its reader is one that may take a while."""
 
-    def __init__(self, reader: DatabaseConnection, connect: Connect | None) -> None:
-        self._reader, self._connect = reader, connect
+    def __init__(self, reader: DatabaseReader) -> None:
+        self._reader = reader
 
     async def since(self, at: float, runs: int) -> StoreSpending:
         """Return what was spent since the beginning of a day."""
-        return await _read_aside(self._reader, self._connect, lambda database: read_spending(database, at, runs))
+        return await self._reader.read(lambda database: read_spending(database, at, runs))
 
 
 def read_totals(database: DatabaseConnection) -> StoreTotals:

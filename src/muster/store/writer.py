@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store.queries import DatabaseConnection, Locked
+from muster.store.queries import NO_LOCKS, CommitUnknown, DatabaseConnection, Locked, Locks, merge_locks
 
 BUSY = 4  # writes in one commit
 REST = 0.004  # seconds
@@ -34,6 +34,7 @@ class WriteGroup(Generic[T, R]):
     """Work that is done for many items in one go; gives one result or error for each."""
 
     apply: Callable[[DatabaseConnection, Sequence[T]], Sequence[R | MusterError]]
+    locks: Callable[[T], Locks] = lambda item: NO_LOCKS  # what one item needs
 
 
 @dataclass(slots=True)
@@ -41,7 +42,17 @@ class _Queued:
     group: WriteGroup[Any, Any] | None  # None: `item` is a function of the connection
     item: Any
     future: "asyncio.Future[Any]"
+    declared: Locks = NO_LOCKS  # of a function
     result: Any = None
+
+    @property
+    def locks(self) -> Locks:
+        """What it keeps other writers from."""
+        return self.declared if self.group is None else self.group.locks(self.item)
+
+
+def _locks_of(items: "Sequence[_Queued]") -> Locks:
+    return merge_locks(item.locks for item in items)
 
 
 def _nothing() -> None:
@@ -51,8 +62,9 @@ def _nothing() -> None:
 class Writer:
     """Queues writes in order; each future ends when its write is on the disk.
 
-    A lock of another process is waited for without end, since an answer that was paid for must not be dropped;
-    `on_wait` is told after some seconds, and `give_up` ends it. With a `refusal` every write fails with that error.
+    A lock of another process, or a server that is down, is waited for without end, since an answer that was paid for
+    must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. A transaction whose commit was not
+    answered is looked for before it is repeated. With a `refusal` every write fails with that error.
     """
 
     def __init__(
@@ -86,9 +98,9 @@ class Writer:
         """Queue one item of a group."""
         return self._put(group, item)
 
-    def run(self, work: Callable[[DatabaseConnection], R]) -> "asyncio.Future[R]":
+    def run(self, work: Callable[[DatabaseConnection], R], locks: Locks = NO_LOCKS) -> "asyncio.Future[R]":
         """Queue one function; an error in it undoes only its own writes."""
-        return self._put(None, work)
+        return self._put(None, work, locks)
 
     def give_up(self) -> None:
         """Wait no longer for a lock of another process: what cannot be written now fails."""
@@ -101,14 +113,14 @@ class Writer:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _put(self, group: WriteGroup[Any, Any] | None, item: Any) -> "asyncio.Future[Any]":
+    def _put(self, group: WriteGroup[Any, Any] | None, item: Any, locks: Locks = NO_LOCKS) -> "asyncio.Future[Any]":
         if self._closing:
             raise StoreFailed("the store is closed")
         future: PendingWrite[Any] = PendingWrite(loop=self._loop)
         if self._dead is not None:
             _fail(future, self._dead)
             return future
-        self._queue.append(_Queued(group, item, future))
+        self._queue.append(_Queued(group, item, future, locks))
         if not self._waking:
             # When this turn of the loop is over, so that whatever is queued until then goes into one commit.
             self._waking = True
@@ -174,14 +186,36 @@ class Writer:
                 item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
 
     def _write(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
+        done = False
+        while not done:
+            try:
+                self._patiently(partial(self._transact_items, database, items))
+                done = True
+            except CommitUnknown as unknown:
+                done = self._confirm(unknown)
+
+    def _confirm(self, unknown: CommitUnknown) -> bool:
+        """Return whether a transaction is there whose commit was not answered."""
+        try:
+            return self._patiently(unknown.confirm)
+        except Locked as error:
+            raise StoreFailed(
+                f"it is not known whether the last writes are stored: {error.message}",
+                suggestions=("resume when the server is back; what is stored is not done again",),
+            ) from error
+
+    def _transact_items(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
+        try:
+            self._transact(database, items, _apply_group)
+        except TakeApart:
+            self._transact(database, items, _apply_singly)
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Try until nobody else holds a lock that is needed."""
         since, told = time.monotonic(), False
         while True:
             try:
-                try:
-                    self._transact(database, items, _apply_group)
-                except TakeApart:
-                    self._transact(database, items, _apply_singly)
-                return
+                return work()
             except Locked:
                 if self._gives_up:
                     raise
@@ -193,6 +227,7 @@ class Writer:
         # Openings first, settlements next, the rest in order: a driver never has two of one call queued in
         # another order, and a run is released only after everything in it was settled.
         with database.transaction():
+            database.lock(partial(_locks_of, items))
             for group in self._groups:
                 members = [item for item in items if item.group is group]
                 if members:
@@ -244,6 +279,8 @@ class TakeApart(Exception):
 def _apply_group(database: DatabaseConnection, group: WriteGroup[Any, Any], members: Sequence[_Queued]) -> None:
     try:
         results = group.apply(database, [member.item for member in members])
+    except Locked:
+        raise  # nothing is wrong with the items: all of it is tried again
     except Exception as error:
         raise TakeApart from error  # a failing disk fails again below, and is told then
     for member, result in zip(members, results, strict=True):
@@ -259,6 +296,8 @@ def _apply_alone(database: DatabaseConnection, item: _Queued, work: Callable[[Da
     try:
         with database.savepoint():
             item.result = work(database)
+    except Locked:
+        raise
     except MusterError as error:
         item.result = error
     except Exception as error:

@@ -322,7 +322,8 @@ async def test_the_shared_beginning_of_messages_is_marked_where_the_answer_has_t
     batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         await drive(place, verified, batches)
-    assert ["cached" in member["body"] for member in batches.taken[0]] == [True, True, True, False]
+    # In which order calls are parked is not said.
+    assert sorted("cached" in member["body"] for member in batches.taken[0]) == [False, True, True, True]
 
 
 async def test_a_run_in_batch_is_shown_as_waiting_and_its_clock_stands_still(tmp_path: Path) -> None:

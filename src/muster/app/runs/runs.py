@@ -92,7 +92,7 @@ class Runs:
         if found:
             ids = ", ".join(run.id for run in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
-        where = f" in {self._settings.database}" if self._user.local else ""
+        where = f" in {self._settings.store_place}" if self._user.local else ""
         raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",))
 
     async def newest(self, workloads: Collection[str]) -> Run | None:

@@ -5,13 +5,14 @@ from typing import Any
 
 from muster.app.serving.audit import AuditRecord
 from muster.app.serving.library import LibraryItem
+from muster.app.store_copies import StoreCopy
 from muster.app.views.runs import moment
 from muster.settings import Settings
 
 
 def served_view(url: str, settings: Settings) -> dict[str, Any]:
     """Return where a server listens and which store it serves as JSON."""
-    return {"url": url, "store": str(settings.database), "tokens": [token.name for token in settings.tokens]}
+    return {"url": url, "store": settings.store_place, "tokens": [token.name for token in settings.tokens]}
 
 
 def library_view(items: Sequence[LibraryItem]) -> dict[str, Any]:
@@ -30,4 +31,14 @@ def audit_view(record: AuditRecord) -> dict[str, Any]:
         "subject": record.subject,
         "request_id": record.request_id,
         "outcome": record.outcome,
+    }
+
+
+def store_copy_view(copied: StoreCopy) -> dict[str, Any]:
+    """Return what was copied of a store as JSON."""
+    return {
+        "source": copied.source,
+        "target": copied.target,
+        "rows": copied.rows,
+        "tables": [{"name": one.table, "rows": one.rows, "sha256": one.digest} for one in copied.tables],
     }

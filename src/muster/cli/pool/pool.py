@@ -54,7 +54,7 @@ def start(
 
         driver = muster.pool.driver(on_end=on_end, on_error=on_error)
         SignalHandler(muster, warn, on_first=driver.close).install()
-        where = f"driving the pool of {muster.settings.database}"
+        where = f"driving the pool of {muster.settings.store_place}"
         await driver.serve(until_idle=until_idle, on_begin=lambda: note(common, where))
         return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
 

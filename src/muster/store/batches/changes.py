@@ -6,6 +6,7 @@ Outcomes of members are settled page by page, or all at once when the batch ends
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from muster.domain.batch import Batch, BatchMember, BatchState, Member, Plan
 from muster.domain.budget import Decision, Granted
@@ -28,8 +29,26 @@ from muster.store.codec import Codec
 from muster.store.events import EventBuffer, NewEvent
 from muster.store.journal import Fences, call_parameters, write_calls
 from muster.store.ledger import Reservations, book, total
-from muster.store.queries import DatabaseConnection, first
+from muster.store.queries import DatabaseConnection, Locks, first
 from muster.store.settlements import SettlementRow, bookings, end_calls
+
+
+def plan_locks(plan: Plan) -> Locks:
+    """Return what a plan keeps other writers from: its runs and their budgets."""
+    openings = [member.opening for member in plan.members]
+    return Locks(
+        runs=tuple({opening.attempt.run for opening in openings}),
+        levels=tuple({level.id for opening in openings for level in opening.levels}),
+    )
+
+
+def page_locks(page: ResultPage) -> Locks:
+    """Return what a page of results keeps other writers from: its runs and their budgets, and whoever reads it too."""
+    return Locks(
+        names=(f"batch:{page.batch}",),
+        runs=tuple({settlement.attempt.run for settlement in page.settlements}),
+        levels=tuple({level.id for settlement in page.settlements for level in settlement.levels}),
+    )
 
 
 def plan_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> Sequence[Decision | MusterError]:
@@ -108,6 +127,7 @@ def claim(database: DatabaseConnection, request: BatchClaim) -> Batch | None:
 
 def advance(database: DatabaseConnection, codec: Codec, step: Advance) -> bool:
     """Write a batch's next state and tell it to its runs."""
+    database.lock(lambda: Locks(runs=_runs_of(database, step.batch.id)))  # runs come before batches, here as elsewhere
     if database.execute("update_batch", batch_parameters(step.batch, codec) | {"was": str(step.was)}) == 0:
         return False
     data: dict[str, Json] = {"batch": step.batch.id, "provider_id": step.batch.provider_id}
@@ -121,12 +141,16 @@ def advance(database: DatabaseConnection, codec: Codec, step: Advance) -> bool:
     return True
 
 
+def _runs_of(database: DatabaseConnection, batch: BatchId) -> tuple[RunId, ...]:
+    return tuple(RunId(row["run_id"]) for row in database.rows("select_runs_of_batch", {"batch_id": batch}))
+
+
 def _tell_runs(
     database: DatabaseConnection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
 ) -> None:
     buffer = EventBuffer(database, codec)
-    for row in database.rows("select_runs_of_batch", {"batch_id": batch}):
-        buffer.add(NewEvent(run=RunId(row["run_id"]), kind=kind, data=data, at=at))
+    for run in _runs_of(database, batch):
+        buffer.add(NewEvent(run=run, kind=kind, data=data, at=at))
     buffer.write()
 
 
@@ -268,5 +292,6 @@ def dismiss(database: DatabaseConnection, codec: Codec, dismissal: Dismissal) ->
             for member in members
         ]
         page = ResultPage(batch=batch, settlements=settlements, at=at)
+        database.lock(partial(page_locks, page))
         settle_page(database, codec, page, settlement_rows(codec, page))
     return True

@@ -3,6 +3,7 @@
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from functools import partial
 
 from muster.domain.batch import Batch, BatchMember, BatchShare, BatchState, Plan, Saving
 from muster.domain.budget import Decision
@@ -10,10 +11,20 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
-from muster.store.batches.changes import advance, claim, dismiss, give_up, plan_batch, settle_page, settlement_rows
+from muster.store.batches.changes import (
+    advance,
+    claim,
+    dismiss,
+    give_up,
+    page_locks,
+    plan_batch,
+    plan_locks,
+    settle_page,
+    settlement_rows,
+)
 from muster.store.batches.codec import PACKING, MemberRow, batch_of, member_of, saving_of, share_of
 from muster.store.codec import Codec
-from muster.store.queries import DatabaseConnection, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, first
 from muster.store.writer import Writer
 
 NONCE = "nonce"
@@ -22,12 +33,12 @@ NONCE = "nonce"
 class DatabaseBatchReader:
     """The batches of a database, read."""
 
-    def __init__(self, reader: DatabaseConnection) -> None:
+    def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
 
     async def get(self, batch: BatchId) -> Batch | None:
         """Return a batch as it stands."""
-        row = first(self._reader.rows("select_batch", {"id": batch}))
+        row = first(await self._reader.rows("select_batch", {"id": batch}))
         return batch_of(row) if row else None
 
     async def select(
@@ -37,63 +48,65 @@ class DatabaseBatchReader:
         wanted, (at, last) = tuple(states), (None, None) if before is None else before
         asked = {"before_at": at, "before_id": last, "limit": limit}
         if not wanted:
-            return [batch_of(row) for row in self._reader.rows("select_batches", asked)]
+            return [batch_of(row) for row in await self._reader.rows("select_batches", asked)]
         found = [
             batch_of(row)
             for state in wanted
-            for row in self._reader.rows("select_batches_in_state", asked | {"state": str(state)})
+            for row in await self._reader.rows("select_batches_in_state", asked | {"state": str(state)})
         ]
         return sorted(found, key=lambda batch: (batch.created_at, batch.id), reverse=True)[:limit]
 
     async def since(self, at: float) -> Sequence[Batch]:
         """Return the batches that were planned since then, the oldest first."""
-        return [batch_of(row) for row in self._reader.rows("select_batches_since", {"since": at})]
+        return [batch_of(row) for row in await self._reader.rows("select_batches_since", {"since": at})]
 
     async def match(self, reference: str) -> Sequence[Batch]:
         """Return the batches that an id, the beginning of one, or the provider's id stands for."""
         parameters = {"reference": reference, "after": reference + "{"}
-        return [batch_of(row) for row in self._reader.rows("match_batches", parameters)]
+        return [batch_of(row) for row in await self._reader.rows("match_batches", parameters)]
 
     async def of_run(self, run: RunId) -> Sequence[Batch]:
         """Return the batches that hold calls of a run, the oldest first."""
-        return [batch_of(row) for row in self._reader.rows("select_batches_of_run", {"run_id": run})]
+        return [batch_of(row) for row in await self._reader.rows("select_batches_of_run", {"run_id": run})]
 
     async def runs(self, batch: BatchId) -> Mapping[RunId, int]:
         """Return the runs that have calls in a batch, and how many."""
-        rows = self._reader.rows("select_runs_of_batch", {"batch_id": batch})
+        rows = await self._reader.rows("select_runs_of_batch", {"batch_id": batch})
         return {RunId(row["run_id"]): row["members"] for row in rows}
 
     async def known(self, account: str) -> frozenset[str]:
         """Return the provider's ids of all batches of an account."""
-        return frozenset(row["provider_id"] for row in self._reader.rows("select_known_batches", {"account": account}))
+        return frozenset(
+            row["provider_id"] for row in await self._reader.rows("select_known_batches", {"account": account})
+        )
 
     async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
         """Return the batch in which a call waits, and its place there."""
-        row = first(self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
+        row = first(await self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
         return (BatchId(row["batch_id"]), row["place"]) if row else None
 
     async def members(self, batch: BatchId, first: int, after: int) -> Sequence[BatchMember]:
         """Return the members from one place up to, and without, another."""
         parameters = {"batch_id": batch, "first": first, "after": after}
-        return [member_of(row) for row in self._reader.named_rows("select_members", parameters, MemberRow)]
+        return [member_of(row) for row in await self._reader.named_rows("select_members", parameters, MemberRow)]
 
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[BatchMember]:
         """Return the members that have no outcome, by place."""
         parameters = {"batch_id": batch, "after": after, "limit": limit}
-        return [member_of(row) for row in self._reader.named_rows("select_parked", parameters, MemberRow)]
+        return [member_of(row) for row in await self._reader.named_rows("select_parked", parameters, MemberRow)]
 
     async def max_tokens(self, batch: BatchId) -> int:
         """Return the most tokens that all answers of a batch together may have."""
-        row = first(self._reader.rows("sum_max_tokens", {"batch_id": batch}))
+        row = first(await self._reader.rows("sum_max_tokens", {"batch_id": batch}))
         return int(row["tokens"]) if row else 0
 
     async def orphans(self) -> Sequence[BatchId]:
         """Return the batches of canceled runs that nobody has canceled yet."""
-        return [BatchId(row["id"]) for row in self._reader.rows("select_orphans", {})]
+        return [BatchId(row["id"]) for row in await self._reader.rows("select_orphans", {})]
 
     async def abandoned(self, run: RunId, key: str, after: int) -> int:
         """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
-        row = first(self._reader.rows("count_abandoned", {"run_id": run, "key": key, "after": after}))
+        row = first(await self._reader.rows("count_abandoned", {"run_id": run, "key": key, "after": after}))
         return int(row["tries"]) if row else 0
 
     def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
@@ -106,16 +119,16 @@ class DatabaseBatchReader:
 
     async def saving(self, run: RunId) -> Saving:
         """Return what a run's batches cost."""
-        return saving_of(first(self._reader.rows("sum_batches_of_run", {"run_id": run})))
+        return saving_of(first(await self._reader.rows("sum_batches_of_run", {"run_id": run})))
 
     async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
         """Return what the calls of a run whose keys begin so had in each of its batches."""
         parameters = {"run_id": run, "prefix": prefix, "length": len(prefix)}
-        return [share_of(row) for row in self._reader.rows("sum_batches_of_keys", parameters)]
+        return [share_of(row) for row in await self._reader.rows("sum_batches_of_keys", parameters)]
 
     async def _pieces(self, query: str, batch: BatchId) -> AsyncIterator[bytes]:
         part = 0
-        while (row := first(self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
+        while (row := first(await self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
             yield zlib.decompress(row["data"])
             part += 1
 
@@ -151,11 +164,14 @@ class DatabaseBatchWriter:
 
     def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
         """Reserve the money of all members and store the batch, or neither."""
-        return self._writer.run(lambda db: plan_batch(db, self._codec, plan))
+        return self._writer.run(lambda db: plan_batch(db, self._codec, plan), plan_locks(plan))
 
     def claim(self, claim_: BatchClaim) -> Awaitable[Batch | None]:
         """Claim a planned or sent batch, and return it as it then is."""
-        return self._writer.run(lambda db: claim(db, claim_))
+        # Of batches of one account that are sent alone, no two may be claimed at once.
+        return self._writer.run(
+            lambda db: claim(db, claim_), Locks(names=(f"account:{claim_.batch.endpoint.account}",))
+        )
 
     def renew(self, batch: Batch, until: float) -> Awaitable[bool]:
         """Extend the claim on a batch; False when it is lost."""
@@ -178,7 +194,7 @@ class DatabaseBatchWriter:
     def settle(self, page: ResultPage) -> Awaitable[int]:
         """Settle members that are still parked and return how many."""
         rows = settlement_rows(self._codec, page)  # here and not in the writer's thread: what is read was just made
-        return self._writer.run(lambda db: settle_page(db, self._codec, page, rows))
+        return self._writer.run(lambda db: settle_page(db, self._codec, page, rows), page_locks(page))
 
     def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
         """Note that a batch is to be canceled; False when it is over."""
@@ -186,4 +202,5 @@ class DatabaseBatchWriter:
 
     def give_up(self, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float) -> Awaitable[None]:
         """Note that a call has failed in enough batches."""
-        return self._writer.run(lambda db: give_up(db, self._codec, run, epoch, key, error, at))
+        work = partial(give_up, codec=self._codec, run=run, epoch=epoch, key=key, error=error, at=at)
+        return self._writer.run(work, Locks(runs=(run,)))

@@ -1,6 +1,9 @@
 -- name: select_budgets
 SELECT id, cap, reserved, billed, imputed, uncertain FROM budgets WHERE id IN (VALUES (:id)) ORDER BY id
 
+-- name: lock_budgets
+SELECT id FROM budgets WHERE id IN (VALUES (:id)) ORDER BY id FOR UPDATE
+
 -- name: insert_budget
 INSERT INTO budgets (id, cap) VALUES (:id, :cap) ON CONFLICT (id) DO NOTHING
 

@@ -105,7 +105,10 @@ WHERE (runs.id = :reference OR runs.name = :reference OR (runs.id >= :reference 
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT 20
 
 -- name: select_lease
-SELECT epoch, state, cancel_requested FROM runs WHERE id = :id
+SELECT epoch, state, cancel_requested FROM runs WHERE id = :id FOR UPDATE
+
+-- name: lock_runs
+SELECT id FROM runs WHERE id IN (VALUES (:id)) ORDER BY id FOR UPDATE
 
 -- name: claim_run
 UPDATE runs

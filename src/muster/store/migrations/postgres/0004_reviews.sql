@@ -1,18 +1,18 @@
 CREATE TABLE reviews (
-  run_id TEXT NOT NULL,
-  case_id TEXT NOT NULL,
-  subject TEXT NOT NULL,
+  run_id TEXT COLLATE "C" NOT NULL,
+  case_id TEXT COLLATE "C" NOT NULL,
+  subject TEXT COLLATE "C" NOT NULL,
   epoch BIGINT NOT NULL,
-  reviewer TEXT NOT NULL,
-  opinion TEXT NOT NULL,
-  note TEXT NOT NULL,
+  reviewer TEXT COLLATE "C" NOT NULL,
+  opinion TEXT COLLATE "C" NOT NULL,
+  note TEXT COLLATE "C" NOT NULL,
   reviewed_at DOUBLE PRECISION NOT NULL,
   PRIMARY KEY (run_id, case_id, subject, epoch, reviewer)
 );
 
 CREATE TABLE baselines (
-  name TEXT PRIMARY KEY,
-  run_id TEXT NOT NULL,
+  name TEXT COLLATE "C" PRIMARY KEY,
+  run_id TEXT COLLATE "C" NOT NULL,
   set_at DOUBLE PRECISION NOT NULL
 );
 CREATE INDEX baselines_by_run ON baselines (run_id);

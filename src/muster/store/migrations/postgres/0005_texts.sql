@@ -1,10 +1,10 @@
 CREATE TABLE requests (
   position BIGINT PRIMARY KEY,
-  request TEXT NOT NULL
+  request TEXT COLLATE "C" NOT NULL
 );
 CREATE TABLE outcomes (
   position BIGINT PRIMARY KEY,
-  outcome TEXT NOT NULL
+  outcome TEXT COLLATE "C" NOT NULL
 );
 INSERT INTO requests (position, request) SELECT position, request FROM journal WHERE request IS NOT NULL ORDER BY position;
 INSERT INTO outcomes (position, outcome) SELECT position, outcome FROM journal WHERE outcome IS NOT NULL ORDER BY position;

@@ -1,1 +1,1 @@
-ALTER TABLE runs ADD COLUMN request_id TEXT;
+ALTER TABLE runs ADD COLUMN request_id TEXT COLLATE "C";

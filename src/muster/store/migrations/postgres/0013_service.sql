@@ -6,10 +6,10 @@ WHERE submitted = 1 AND COALESCE(parent_id, '') = '' AND driver_pid IS NULL
 CREATE INDEX runs_driven ON runs (id) WHERE driver_pid IS NOT NULL;
 
 CREATE TABLE announcements (
-  run_id TEXT PRIMARY KEY,
+  run_id TEXT COLLATE "C" PRIMARY KEY,
   seq BIGINT NOT NULL,
   tries INTEGER NOT NULL,
   due_at DOUBLE PRECISION NOT NULL
 );
 
-ALTER TABLE audit ADD COLUMN outcome TEXT NOT NULL DEFAULT 'done';
+ALTER TABLE audit ADD COLUMN outcome TEXT COLLATE "C" NOT NULL DEFAULT 'done';

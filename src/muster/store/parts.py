@@ -1,0 +1,129 @@
+"""The parts of a store over any database, put together: what differs is how it is read, written and looked after."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+from muster.domain.entry import Opening, Settlement
+from muster.store import journal, settlements
+from muster.store.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
+from muster.store.codec import Codec
+from muster.store.database import (
+    DatabaseArchive,
+    DatabaseEvents,
+    DatabaseJournal,
+    DatabaseLeases,
+    DatabaseProcesses,
+    DatabaseRuns,
+    DatabaseWorkers,
+)
+from muster.store.pool import DatabasePool
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks
+from muster.store.questions import DatabaseQuestions
+from muster.store.queue import DatabaseAnnouncements, DatabaseQueue
+from muster.store.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
+from muster.store.signals import DatabaseSignals
+from muster.store.totals import DatabaseSpending, DatabaseTotals
+from muster.store.writer import WriteGroup, Writer
+
+
+class CallWrites:
+    """The two writes of every call, which are made for many calls in one go."""
+
+    def __init__(self, codec: Codec) -> None:
+        self.opens = WriteGroup(partial(_with_codec, journal.open_attempts, codec), _opening_locks)
+        self.settles = WriteGroup(partial(_with_codec, settlements.settle_attempts, codec), _settlement_locks)
+
+    @property
+    def groups(self) -> tuple[WriteGroup[Any, Any], ...]:
+        """Both, in the order in which they are made."""
+        return self.opens, self.settles
+
+
+def _with_codec(apply: Any, codec: Codec, database: DatabaseConnection, items: Sequence[Any]) -> Any:
+    return apply(database, codec, items)
+
+
+def _opening_locks(opening: Opening) -> Locks:
+    return Locks(runs=(opening.attempt.run,), levels=tuple(level.id for level in opening.levels))
+
+
+def _settlement_locks(settlement: Settlement) -> Locks:
+    return Locks(runs=(settlement.attempt.run,), levels=tuple(level.id for level in settlement.levels))
+
+
+class DatabaseStore:
+    """All parts of a store but those that know which database it is.
+
+    `slow_reader` is for sums over everything, which take a while.
+    """
+
+    def __init__(
+        self,
+        reader: DatabaseReader,
+        slow_reader: DatabaseReader,
+        writer: Writer,
+        codec: Codec,
+        writes: CallWrites,
+        on_wait: Callable[[str], None],
+    ) -> None:
+        self._reads, self._slow_reads, self._writer, self._codec = reader, slow_reader, writer, codec
+        self.journal = self.reuser = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
+        self.runs = self.commands = DatabaseRuns(reader, writer, codec)
+        self.leases = DatabaseLeases(writer, codec, on_wait)
+        self.workers = DatabaseWorkers(reader, writer)
+        self.processes = DatabaseProcesses(reader, writer)
+        self.events = DatabaseEvents(reader, writer, codec)
+        self.batches = DatabaseBatchReader(reader)
+        self.batch_writer = DatabaseBatchWriter(writer, codec)
+        self.archive = DatabaseArchive(reader, writer, codec)
+
+    @cached_property
+    def queue(self) -> DatabaseQueue:
+        """What waits for workers."""
+        return DatabaseQueue(self._reads)
+
+    @cached_property
+    def announcements(self) -> DatabaseAnnouncements:
+        """What hooks are to be told."""
+        return DatabaseAnnouncements(self._reads, self._writer)
+
+    @cached_property
+    def signals(self) -> DatabaseSignals:
+        """What comes from outside."""
+        return DatabaseSignals(self._reads, self._writer, self._codec)
+
+    @cached_property
+    def questions(self) -> DatabaseQuestions:
+        """What people are asked."""
+        return DatabaseQuestions(self._reads, self._writer, self._codec)
+
+    @cached_property
+    def pool(self) -> DatabasePool:
+        """The slots, and their tasks."""
+        return DatabasePool(self._reads, self._writer, self._codec)
+
+    @cached_property
+    def reviews(self) -> DatabaseReviews:
+        """What people say about verdicts."""
+        return DatabaseReviews(self._reads, self._writer, self._codec)
+
+    @cached_property
+    def baselines(self) -> DatabaseBaselines:
+        """What others are compared with."""
+        return DatabaseBaselines(self._reads, self._writer, self._codec)
+
+    @cached_property
+    def audit(self) -> DatabaseAudit:
+        """What users did."""
+        return DatabaseAudit(self._reads, self._writer, self._codec)
+
+    @property
+    def totals(self) -> DatabaseTotals:
+        """Sums over all of it."""
+        return DatabaseTotals(self._slow_reads)
+
+    @property
+    def spending(self) -> DatabaseSpending:
+        """What was spent, and by whom."""
+        return DatabaseSpending(self._slow_reads)

@@ -1,0 +1,91 @@
+"""Commits of other processes: the server notifies, and a slow look finds what no notification told of."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+
+from muster.domain.errors import StoreFailed
+from muster.store.commits import CommitSignal
+from muster.store.postgres.connection import CHANNEL, connect
+from muster.store.postgres.failures import PostgresAddress
+from muster.store.queries import DatabaseReader
+
+STEP_SECONDS = 0.1
+LOOK_SECONDS = 5.0
+
+
+class PostgresChanges:
+    """Tells that something was written, by this process or another; listens as soon as somebody waits."""
+
+    def __init__(self, address: PostgresAddress, reader: DatabaseReader, token: str) -> None:
+        self._address, self._reader, self._token = address, reader, token
+        self._commits = 0
+        self._signal = CommitSignal(lambda: self._commits, STEP_SECONDS)
+        self._listening: asyncio.Task[None] | None = None
+
+    def beat(self) -> None:
+        """Wake everybody who waits."""
+        self._commits += 1
+        self._signal.beat()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next commit, at most so long; return whether there was one."""
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen())
+        return await self._signal.wait(seconds)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait({self._listening})
+
+    async def _listen(self) -> None:
+        while True:
+            with suppress(StoreFailed, psycopg.Error):
+                await self._listen_once()
+            await asyncio.sleep(STEP_SECONDS)
+
+    async def _listen_once(self) -> None:
+        """Listen until the connection is lost."""
+        loop = asyncio.get_running_loop()
+        raw = await asyncio.to_thread(_subscribe, self._address)
+        lost = asyncio.Event()
+        loop.add_reader(raw.fileno(), self._arrived, raw, lost.set)
+        try:
+            self.beat()  # what was committed before it listened
+            await self._look_until(lost)
+        finally:
+            loop.remove_reader(raw.fileno())
+            raw.close()
+
+    def _arrived(self, raw: "psycopg.Connection[object]", lose: Callable[[], None]) -> None:
+        try:
+            raw.pgconn.consume_input()
+        except psycopg.Error:
+            lose()
+            return
+        senders = []
+        while (note := raw.pgconn.notifies()) is not None:
+            senders.append(note.extra.decode())
+        if any(sender != self._token for sender in senders):  # commits of its own were told before
+            self.beat()
+
+    async def _look_until(self, lost: asyncio.Event) -> None:
+        """Look now and then for what was not told: a pooler between us and the server passes no notifications on."""
+        seen = None
+        while not lost.is_set():
+            row = (await self._reader.rows("last_transaction", {}))[0]
+            if seen is not None and row["number"] != seen:
+                self.beat()
+            seen = row["number"]
+            with suppress(TimeoutError):
+                await asyncio.wait_for(lost.wait(), LOOK_SECONDS)
+
+
+def _subscribe(address: PostgresAddress) -> "psycopg.Connection[object]":
+    raw = connect(address)
+    raw.execute(f"LISTEN {CHANNEL}".encode())
+    return raw

@@ -1,0 +1,307 @@
+"""One connection to a PostgreSQL database: named queries, locks, and transactions whose commit is never in doubt.
+
+A transaction that wrote something leaves its number in a row of the writer's own. When the connection is lost while it
+is committed, that row tells whether it is there: asking waits until the server is through with the old session.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import dict_row, tuple_row
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
+
+from muster.domain.errors import StoreFailed
+from muster.store.postgres.failures import PostgresAddress, ServerAway, explain_connect, explained
+from muster.store.queries import POSTGRES, CommitUnknown, Locked, Locks, NamedRow, Parameters, Row, queries, rows_of
+
+OLDEST_SERVER = 140000
+CHANNEL = "muster"
+PAGE_ROWS = 1000  # of one statement
+TURN = "1s"  # for which a writer waits for a lock before it looks whether it still should
+IDLE = "15s"  # after which the server ends a transaction whose process stands still, so that others can go on
+RECONNECT_SECONDS = 0.5
+LONGEST_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
+_CHANGING = ("INSERT", "UPDATE", "DELETE")
+
+_DEFAULTS = {
+    "connect_timeout": "10",
+    "application_name": "muster",
+    # A connection whose other end is gone without a word is noticed within the time of a lease.
+    "keepalives": "1",
+    "keepalives_idle": "5",
+    "keepalives_interval": "3",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "14000",
+}
+
+
+class WholeNumberLoader(Loader):
+    """Reads sums of whole numbers, which PostgreSQL returns as `numeric`, as whole numbers."""
+
+    def load(self, data: Buffer) -> int:
+        """Read one value."""
+        return int(bytes(data))
+
+
+def connect(address: PostgresAddress) -> "psycopg.Connection[Any]":
+    """Open a session; raises StoreFailed for a server that is away, refuses it, is too old or not for UTF-8."""
+    given = conninfo_to_dict(address.url)
+    place = make_conninfo(address.url, **{name: value for name, value in _DEFAULTS.items() if name not in given})
+    try:
+        raw = psycopg.connect(place, autocommit=True, client_encoding="UTF8")
+    except psycopg.Error as error:
+        raise explain_connect(address, error) from None  # its chain may hold the address
+    if raw.info.server_version < OLDEST_SERVER:
+        raw.close()
+        raise StoreFailed(
+            f"the server of the store {address} has version {raw.info.server_version // 10000}",
+            suggestions=(f"use PostgreSQL {OLDEST_SERVER // 10000} or newer",),
+        )
+    if raw.info.parameter_status("server_encoding") != "UTF8":
+        raw.close()
+        raise StoreFailed(
+            f"the store {address} cannot hold all texts: its encoding is not UTF8",
+            suggestions=("CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",),
+        )
+    # One type for all whole numbers: else the server would prepare a query for every combination of sizes.
+    raw.adapters.register_dumper(int, Int8Dumper)
+    raw.adapters.register_dumper(int, Int8BinaryDumper)
+    raw.adapters.register_loader("numeric", WholeNumberLoader)
+    return raw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterMark:
+    """The name under which a writer leaves the number of its last transaction, and is known to listeners."""
+
+    token: str
+
+    @property
+    def trait(self) -> str:
+        """The name of its row."""
+        return f"{WRITERS}{self.token}"
+
+
+WRITERS = "writer:"
+
+
+class PostgresConnection:
+    """One session, opened again when it is lost; with a `mark` it can write.
+
+    Outside of transactions every query sees what is committed when it begins.
+    """
+
+    sign = "%s"  # of a parameter
+
+    def __init__(self, address: PostgresAddress, mark: WriterMark | None = None) -> None:
+        self.address, self._mark = address, mark
+        self._queries = queries(POSTGRES)
+        self._held: set[str] = set()  # locks of this transaction
+        self._number = 0  # of the last transaction
+        self._changes = 0
+        self._open()
+        if mark is not None:
+            self.execute("set_trait", {"name": mark.trait, "value": self._mark_value})
+
+    def _open(self) -> None:
+        self._raw = connect(self.address)
+        self._cursor = self._raw.cursor(row_factory=dict_row)
+        limits = (TURN, IDLE) if self._mark is not None else ("0", "0")
+        self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})
+
+    @property
+    def raw(self) -> "psycopg.Connection[Any]":
+        """The session itself, for what is not a query."""
+        return self._raw
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the session is over."""
+        return self._raw.closed or self._raw.broken
+
+    @property
+    def changes(self) -> int:
+        """Return how many rows were changed since it was opened."""
+        return self._changes
+
+    def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
+        """Run a query and return its rows."""
+        self._execute(self._queries[query], parameters)
+        return self._cursor.fetchall()
+
+    def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
+        """Run a query whose columns are the fields of `row`."""
+        with explained(self.address, self._raw), self._raw.cursor(row_factory=tuple_row) as cursor:
+            cursor.execute(self._queries[query], parameters)
+            columns = tuple(column.name for column in cursor.description or ())
+            if columns != row._fields:
+                raise ValueError(f"the query {query} has the columns {columns}, not those of {row.__name__}")
+            return [row._make(values) for values in cursor]
+
+    def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
+        """Run a query for all sets of parameters at once and return its rows."""
+        if not parameters:
+            return []
+        template = rows_of(query, POSTGRES)
+        self._execute(template.text(len(parameters)), [row[name] for row in parameters for name in template.names])
+        return self._cursor.fetchall()
+
+    def execute(self, query: str, parameters: Parameters) -> int:
+        """Run a query and return how many rows it changed."""
+        return self._execute(self._queries[query], parameters)
+
+    def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
+        """Run a query for each set of parameters and return how many rows were changed in all."""
+        rows, template = list(parameters), rows_of(query, POSTGRES)
+        changed = 0
+        for start in range(0, len(rows), PAGE_ROWS):
+            page = rows[start : start + PAGE_ROWS]
+            changed += self._execute(template.text(len(page)), [row[name] for row in page for name in template.names])
+        return changed
+
+    def _execute(self, text: str, parameters: Parameters | Sequence[Any] | None = None) -> int:
+        with explained(self.address, self._raw):
+            self._cursor.execute(text.encode(), parameters)
+        if not (self._cursor.statusmessage or "").startswith(_CHANGING):
+            return 0
+        self._changes += self._cursor.rowcount
+        return self._cursor.rowcount
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read everything as it is at one moment."""
+        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            with suppress(psycopg.Error):
+                self._raw.rollback()
+
+    def statement(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """Run a statement of a copy and return its rows."""
+        with explained(self.address, self._raw), self._raw.cursor(row_factory=tuple_row) as cursor:
+            cursor.execute(text.encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """Return the columns of a table."""
+        return tuple(row["name"] for row in self.rows("select_columns", {"name": table}))
+
+    def insert(self, table: str, columns: Sequence[str]) -> str:
+        """Spell the beginning of an insertion, up to its rows."""
+        return f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE"
+
+    def finish_copy(self) -> None:
+        """Let the numbers of entries and of the audit log go on after those that were copied."""
+        self.rows("continue_positions", {})
+        self.rows("continue_audit", {})
+
+    def script(self, text: str) -> None:
+        """Run the statements of a migration inside the transaction that is open."""
+        self._execute(text)
+
+    def lock(self, locks: Callable[[], Locks]) -> None:
+        """Take locks until the transaction ends: names, runs and budgets, each in the order of their ids."""
+        wanted = locks()
+        for name in self._missing("name", wanted.names):
+            self._execute(self._queries["lock_name"], {"name": name})
+        for query, ids in (("lock_runs", wanted.runs), ("lock_budgets", wanted.levels)):
+            missing = self._missing(query, ids)
+            for start in range(0, len(missing), PAGE_ROWS):
+                self.rows_of_many(query, [{"id": one} for one in missing[start : start + PAGE_ROWS]])
+
+    def _missing(self, kind: str, ids: Iterable[str]) -> list[str]:
+        """Return what is not locked yet, in order, and note that it will be."""
+        found = [one for one in sorted(set(ids)) if f"{kind} {one}" not in self._held]
+        self._held.update(f"{kind} {one}" for one in found)
+        return found
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin for writing, commit at the end, roll back on an error."""
+        self._reopen()
+        self._held.clear()
+        before = self._changes
+        self._execute("BEGIN")
+        try:
+            yield
+            self._commit(changed=self._changes != before)
+        except CommitUnknown:
+            raise
+        except BaseException as error:
+            self._changes = before
+            with suppress(psycopg.Error):
+                self._raw.rollback()
+            if isinstance(error, Locked):
+                time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311 - so that two do not meet again
+            raise
+
+    def _reopen(self) -> None:
+        """Open the session again if it was lost; raises ServerAway, after a while, when that is not possible."""
+        if not self.is_lost:
+            return
+        try:
+            self._open()
+        except StoreFailed as error:
+            time.sleep(RECONNECT_SECONDS)
+            raise ServerAway(error.message, suggestions=error.suggestions) from None
+
+    def _commit(self, *, changed: bool) -> None:
+        self._number += 1
+        try:
+            with explained(self.address, self._raw), self._raw.pipeline():
+                if changed and self._mark is not None:
+                    mark = {"name": self._mark.trait, "value": self._mark_value}
+                    self._raw.execute(self._queries["mark_commit"].encode(), mark)
+                    self._raw.execute(self._queries["notify"].encode(), {"sender": self._mark.token})
+                self._raw.execute("COMMIT")
+        except ServerAway:
+            if not changed or self._mark is None:
+                raise  # it may be repeated: nothing comes of it
+            raise CommitUnknown(partial(self._confirm, self._number)) from None
+
+    @property
+    def _mark_value(self) -> str:
+        return f"{self._number} {time.time():.0f}"
+
+    def _confirm(self, number: int) -> bool:
+        """Return whether a transaction is there; waits until the server is through with the session it was in."""
+        self._reopen()
+        mark = "" if self._mark is None else self._mark.trait
+        rows = self.rows("select_mark", {"name": mark})
+        return bool(rows) and int(rows[0]["value"].split()[0]) >= number
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo only what happens inside when it fails."""
+        held, changes = set(self._held), self._changes
+        self._execute("SAVEPOINT item")
+        try:
+            yield
+        except BaseException:
+            if not self.is_lost:
+                self._held, self._changes = held, changes  # locks that were taken inside are given back
+                self._execute("ROLLBACK TO SAVEPOINT item")
+                self._execute("RELEASE SAVEPOINT item")
+            raise
+        self._execute("RELEASE SAVEPOINT item")
+
+    def close(self) -> None:
+        """End the session, and forget the mark that nobody needs any more."""
+        if self._mark is not None and not self.is_lost:
+            with suppress(StoreFailed):
+                self.execute("delete_trait", {"name": self._mark.trait, "value": self._last_mark()})
+        self._raw.close()
+
+    def _last_mark(self) -> str:
+        rows = self.rows("select_trait", {"name": self._mark.trait if self._mark else ""})
+        return rows[0]["value"] if rows else ""

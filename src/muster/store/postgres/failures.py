@@ -1,0 +1,112 @@
+"""Failures of PostgreSQL as errors that say what happened, where, and what to do; passwords are never in them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from muster.domain.errors import BadArgument, BadConfiguration, KeyTaken, MusterError, StoreFailed
+from muster.store.queries import Locked
+
+JOURNAL_KEY = "journal_by_key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresAddress:
+    """Where a database is: the address as it was given, and as it is shown."""
+
+    url: str = field(repr=False)  # may hold a password
+    shown: str
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+def parse_address(url: str) -> PostgresAddress:
+    """Read the address of a database; raises BadConfiguration without showing what may be a password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise BadConfiguration(
+            "the address of the store is not that of a PostgreSQL database",
+            suggestions=("write it like postgresql://USER@HOST:5432/DATABASE, and set PGPASSWORD",),
+        ) from None
+    user, host, port = parts.get("user"), parts.get("host"), parts.get("port")
+    place = f"{f'{user}@' if user else ''}{host or 'localhost'}{f':{port}' if port else ''}"
+    return PostgresAddress(url=url, shown=f"postgresql://{place}/{parts.get('dbname') or user or ''}")
+
+
+class ServerAway(Locked):
+    """The server does not answer, or has ended the connection; nothing of the transaction was written."""
+
+
+# What the server says about a connection that it refuses; there is no code for it before the session has begun.
+_REFUSALS: Mapping[str, tuple[str, str]] = {
+    "password authentication failed": ("refuses the password", "check the user, and the password or PGPASSWORD"),
+    "no password supplied": ("wants a password", "set PGPASSWORD, or put it into MUSTER_DATABASE_URL"),
+    "does not exist": ("does not know it", "create the database or the user, or correct the address"),
+    "no pg_hba.conf entry": ("refuses this machine or user", "allow it in pg_hba.conf, or use sslmode=require"),
+    "certificate verify failed": ("has a certificate that is not trusted", "set sslrootcert in the address"),
+    "does not support ssl": ("speaks no TLS", "set sslmode=disable in the address, or turn TLS on"),
+    "too many clients": ("has no connection left", "raise max_connections, or run fewer processes"),
+    "connection slots are reserved": ("has no connection left", "raise max_connections, or run fewer processes"),
+}
+
+_RETRIED = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable)
+
+_EXPLANATIONS: Mapping[type[psycopg.Error], tuple[str, str]] = {
+    errors.DiskFull: ("cannot grow: the disk of the server is full", "free some space there; then resume"),
+    errors.ReadOnlySqlTransaction: ("cannot be written", "use the address of the primary server, not of a standby"),
+    errors.InsufficientPrivilege: (
+        "may not be used by this user",
+        "make the user the owner of the database, or GRANT CREATE ON SCHEMA public to it",
+    ),
+    errors.UndefinedTable: ("has lost tables", "restore it from a backup, or use an empty database"),
+}
+
+
+def explain_connect(address: PostgresAddress, error: psycopg.Error) -> StoreFailed:
+    """Make the error for a connection that could not be opened."""
+    said = _first_line(error)
+    for words, (what, remedy) in _REFUSALS.items():
+        if words in str(error).lower():
+            return ServerAway(f"the server of the store {address} {what}: {said}", suggestions=(remedy,))
+    return ServerAway(
+        f"the server of the store {address} cannot be reached: {said}",
+        suggestions=("start it, or check host and port in MUSTER_DATABASE_URL",),
+    )
+
+
+def explain_query(address: PostgresAddress, error: psycopg.Error, *, broken: bool) -> MusterError:
+    """Make the error for a query that failed."""
+    said = _first_line(error)
+    if broken:
+        return ServerAway(f"the connection to the store {address} was lost: {said}", suggestions=("try again",))
+    if isinstance(error, _RETRIED):
+        return Locked(f"another process is writing to the store {address}: {said}")
+    if isinstance(error, errors.UniqueViolation) and error.diag.constraint_name == JOURNAL_KEY:
+        return KeyTaken("the journal already has an entry under this key")
+    if isinstance(error, psycopg.DataError) and "NUL" in said:
+        return BadArgument("a text contains a NUL character, which PostgreSQL does not store")
+    for kind, (what, remedy) in _EXPLANATIONS.items():
+        if isinstance(error, kind):
+            return StoreFailed(f"the store {address} {what}: {said}", suggestions=(remedy,))
+    return StoreFailed(f"the store {address} failed: {said} ({type(error).__name__})")
+
+
+@contextmanager
+def explained(address: PostgresAddress, raw: "psycopg.Connection[object]") -> Iterator[None]:
+    """Turn failures of queries into errors that a person can act on."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise explain_query(address, error, broken=raw.broken or raw.closed) from error
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """Return the first line: what follows are values of rows, which are private."""
+    lines = str(error).strip().splitlines()
+    return lines[0].removesuffix(".") if lines else type(error).__name__

@@ -1,0 +1,46 @@
+-- name: set_session
+SELECT set_config('lock_timeout', :lock_timeout, false),
+       set_config('idle_in_transaction_session_timeout', :idle_timeout, false),
+       set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+                                             ELSE current_setting('synchronous_commit') END, false)
+
+-- name: describe_server
+SELECT current_setting('server_version') AS server, current_setting('server_version_num') AS number,
+       current_setting('server_encoding') AS encoding, pg_database_size(current_database()) AS bytes
+
+-- name: lock_name
+SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
+
+-- name: notify
+SELECT pg_notify('muster', :sender)
+
+-- name: last_transaction
+SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS number
+
+-- name: mark_commit
+UPDATE traits SET value = :value WHERE name = :name
+
+-- name: select_mark
+SELECT value FROM traits WHERE name = :name FOR UPDATE
+
+-- name: find_schema
+SELECT to_regclass('muster_schema') IS NOT NULL AS found
+
+-- name: make_schema
+CREATE TABLE muster_schema (version BIGINT NOT NULL)
+
+-- name: select_version
+SELECT MAX(version) AS version FROM muster_schema
+
+-- name: put_version
+INSERT INTO muster_schema (version) VALUES (:version)
+
+-- name: select_columns
+SELECT attname AS name FROM pg_attribute
+WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+
+-- name: continue_positions
+SELECT setval(pg_get_serial_sequence('journal', 'position'), (SELECT COALESCE(MAX(position), 0) + 1 FROM journal), false)
+
+-- name: continue_audit
+SELECT setval(pg_get_serial_sequence('audit', 'seq'), (SELECT COALESCE(MAX(seq), 0) + 1 FROM audit), false)

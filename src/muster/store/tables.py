@@ -1,0 +1,32 @@
+"""The tables of a store and what orders their rows: for copies, and for whatever is done to all of them."""
+
+from collections.abc import Mapping
+
+TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary key
+    "announcements": ("run_id",),
+    "attempts": ("run_id", "key", "n"),
+    "audit": ("seq",),
+    "awaits": ("run_id", "address", "channel"),
+    "baselines": ("name",),
+    "batch_bodies": ("batch_id", "part"),
+    "batch_lines": ("batch_id", "part"),
+    "batch_runs": ("batch_id", "run_id"),
+    "batches": ("id",),
+    "budgets": ("id",),
+    "events": ("run_id", "seq"),
+    "journal": ("position",),
+    "outcomes": ("position",),
+    "partials": ("run_id", "key"),
+    "pools": ("name",),
+    "processes": ("token",),
+    "requests": ("position",),
+    "reviews": ("run_id", "case_id", "subject", "epoch", "reviewer"),
+    "runs": ("id",),
+    "shared_context": ("name",),
+    "signals": ("address", "channel", "seq"),
+    "slot_tasks": ("lineage",),
+    "slots": ("name",),
+    "traits": ("name",),
+    "workers": ("host", "pid", "started"),
+}
+LARGE = frozenset({"batch_bodies", "batch_lines"})  # whose rows are about a megabyte each

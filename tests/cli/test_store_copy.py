@@ -1,0 +1,86 @@
+"""`muster store copy`: a store moved from a file to PostgreSQL and back, verified; and commands on PostgreSQL."""
+
+import json
+import subprocess
+import sys
+
+import psycopg
+import pytest
+
+from tests.cli.shell import Shell
+
+
+def test_a_store_goes_to_postgres_and_back_and_is_the_same(shell: Shell, database_url: str) -> None:
+    for number in range(3):
+        assert shell.muster("ask", "sim/echo", f"hello {number}", "--name", f"ask{number}").code == 0
+    there = shell.muster("store", "copy", ".muster", database_url, "--json")
+    assert there.code == 0, there.err
+    assert "journal: 3 of 3 rows" in there.err
+    back = shell.muster("store", "copy", database_url, "back", "--json")
+    assert back.code == 0, back.err
+    assert there.data()["tables"] == back.data()["tables"]
+    assert there.data()["rows"] > 10
+    listed = [shell.muster(*home, "runs", "list", "--json").data() for home in ((), ("--home", "back"))]
+    assert listed[0] == listed[1]
+
+
+def test_a_copy_goes_on_where_the_store_stopped(shell: Shell, database_url: str) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    shell.muster("store", "copy", ".muster", database_url)
+    shell.variables["MUSTER_DATABASE_URL"] = database_url
+    assert shell.muster("ask", "sim/echo", "and more").out == "and more\n"
+    assert len(shell.muster("runs", "list", "--json").data()) == 2
+    info = shell.muster("store", "info", "--json").data()
+    assert (info["kind"], info["check"]) == ("postgresql", "ok")
+    assert shell.muster("store", "vacuum").code == 0
+
+
+def test_a_store_that_is_not_empty_is_not_copied_into(shell: Shell, database_url: str) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    assert shell.muster("store", "copy", ".muster", database_url).code == 0
+    again = shell.muster("store", "copy", ".muster", database_url)
+    assert again.code != 0
+    assert "the store to copy into is not empty" in again.err
+    with psycopg.connect(database_url, autocommit=True) as database:
+        assert database.execute("SELECT COUNT(*) FROM runs").fetchone() == (1,)
+
+
+def test_a_store_that_is_not_there_is_not_copied(shell: Shell, database_url: str) -> None:
+    told = shell.muster("store", "copy", "nowhere", database_url)
+    assert (told.code, "there is no store at nowhere" in told.err) == (5, True)
+
+
+def test_the_password_of_a_database_is_shown_nowhere(shell: Shell) -> None:
+    shell.variables["MUSTER_DATABASE_URL"] = "postgresql://me:hunter2secret@127.0.0.1:1/shop"
+    told = shell.muster("runs", "list")
+    assert told.code == 4
+    assert "postgresql://me@127.0.0.1:1/shop cannot be reached" in told.err
+    assert "hunter2secret" not in told.out + told.err
+
+
+def test_an_address_of_another_kind_is_refused(shell: Shell) -> None:
+    shell.variables["MUSTER_DATABASE_URL"] = "mysql://me:hunter2secret@db/shop"
+    told = shell.muster("runs", "list")
+    assert told.code == 3
+    assert "MUSTER_DATABASE_URL is not the address of a PostgreSQL database" in told.err
+    assert "hunter2secret" not in told.err
+
+
+@pytest.mark.parametrize("url", [None, "postgresql://me@127.0.0.1:1/shop"])
+def test_without_the_package_files_work_and_a_database_says_what_to_install(shell: Shell, url: str | None) -> None:
+    code = "import sys; sys.modules['psycopg'] = None\nfrom muster.__main__ import main\nsys.argv[0] = 'muster'\nmain()"
+    environment = {**shell.environment, **({} if url is None else {"MUSTER_DATABASE_URL": url})}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "ask", "sim/echo", "hello", "--json"],
+        cwd=shell.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    told = json.loads(done.stdout)
+    if url is None:
+        assert done.returncode == 0
+    else:
+        assert done.returncode == 3
+        assert "pip install 'muster-ai[postgres]'" in told["error"]["suggestions"]

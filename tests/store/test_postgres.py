@@ -1,0 +1,339 @@
+"""The store as a database: versions, refusals, lost connections, notifications, and several processes."""
+
+import asyncio
+import contextlib
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from muster.domain.budget import Granted
+from muster.domain.entry import EntryKind
+from muster.domain.errors import BadArgument, BadConfiguration, StoreFailed
+from muster.store.base import Record
+from muster.store.postgres.store import PostgresStore, open_postgres
+from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
+from tests.postgres import postgres_server
+
+PASSWORD = "hunter2-and-more"
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str) -> AsyncIterator[PostgresStore]:
+    store = open_postgres(url)
+    try:
+        yield store
+    finally:
+        await store.maintenance.close()
+
+
+def query(url: str, text: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url, autocommit=True) as database:
+        cursor = database.execute(text.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+async def test_what_was_written_is_there_when_it_is_opened_again(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run, claim = await driven(store)
+        one = opening(run, claim.epoch, "k")
+        await store.journal.open(one)
+        await store.journal.settle(settling(one, replied(40)))
+    async with opened(database_url) as again:
+        entry = await again.journal.find(run, "k")
+        assert entry is not None
+        assert entry.reply == replied(40).reply
+        info = await again.maintenance.info()
+    assert (info["kind"], info["version"], info["check"]) == ("postgresql", 13, "ok")
+    assert (
+        query(database_url, "SELECT name FROM traits WHERE name LIKE 'writer:%'") == []
+    )  # marks end with their writers
+
+
+async def test_the_order_of_texts_is_that_of_their_bytes_whatever_the_language_of_the_server(database_url: str) -> None:
+    async with opened(database_url):
+        other = query(
+            database_url,
+            "SELECT attrelid::regclass::text, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+            "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND atttypid = 'text'::regtype "
+            "AND attcollation <> '\"C\"'::regcollation",
+        )
+    assert other == []
+
+
+def test_many_who_open_an_empty_database_make_its_tables_once(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("DROP DATABASE IF EXISTS made_by_many")
+        server.execute("CREATE DATABASE made_by_many")
+    url = psycopg.conninfo.make_conninfo(postgres, dbname="made_by_many")
+    code = (
+        "import asyncio, sys; from muster.store.postgres.store import open_postgres\n"
+        "async def main(): await open_postgres(sys.argv[1]).maintenance.close()\n"
+        "asyncio.run(main())"
+    )
+    started = [subprocess.Popen([sys.executable, "-c", code, url], stderr=subprocess.PIPE) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in started] == [(b"", 0)] * 4
+    assert query(url, "SELECT COUNT(*), MAX(version) FROM muster_schema") == [(13, 13)]
+
+
+async def test_a_store_of_a_newer_version_is_refused(database_url: str) -> None:
+    query(database_url, "INSERT INTO muster_schema (version) VALUES (999)")
+    with pytest.raises(StoreFailed, match="has version 999; this program supports versions up to 13"):
+        open_postgres(database_url)
+
+
+async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run = await store.runs.create(new_run("run1"))
+        await store.leases.claim(run.id, DRIVER, 0, NOW, 9e9)
+        query(database_url, "DELETE FROM muster_schema WHERE version = 13")
+        with pytest.raises(StoreFailed, match="must be upgraded, and run run1 is in progress on here"):
+            open_postgres(database_url)
+
+
+async def test_a_server_that_is_down_is_told_without_the_password(tmp_path: Path) -> None:
+    with pytest.raises(StoreFailed) as refused:
+        open_postgres(f"postgresql://me:{PASSWORD}@127.0.0.1:1/shop")
+    assert "postgresql://me@127.0.0.1:1/shop cannot be reached" in refused.value.message
+    assert PASSWORD not in repr((refused.value, refused.value.suggestions, refused.value.__cause__))
+
+
+async def test_what_is_not_an_address_is_told_without_the_password() -> None:
+    with pytest.raises(BadConfiguration) as refused:
+        open_postgres(f"postgresql://me:{PASSWORD}@[oops/shop")
+    assert PASSWORD not in repr((refused.value.message, refused.value.suggestions))
+
+
+async def test_a_wrong_password_and_an_unknown_database_are_told_apart() -> None:
+    with postgres_server(password=PASSWORD) as server:
+        async with opened(server.url(password=PASSWORD)):
+            pass
+        with pytest.raises(StoreFailed, match="refuses the password"):
+            open_postgres(server.url(password="wrong"))
+        with pytest.raises(StoreFailed, match="wants a password"):
+            open_postgres(server.url())
+        with pytest.raises(StoreFailed, match="does not know it") as unknown:
+            open_postgres(server.url("nowhere", PASSWORD))
+        assert PASSWORD not in unknown.value.message
+
+
+async def test_a_text_that_postgres_cannot_store_is_refused_by_name(database_url: str) -> None:
+    async with opened(database_url) as store:
+        with pytest.raises(BadArgument, match="NUL"):
+            await store.pool.set_context("name", "a\x00b", NOW)
+        await store.pool.set_context("name", "a b", NOW)
+
+
+async def test_reads_leave_the_event_loop_free(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run, _ = await driven(store)
+        with psycopg.connect(database_url) as other:
+            other.execute("LOCK TABLE runs IN ACCESS EXCLUSIVE MODE")
+            reading = asyncio.ensure_future(store.runs.get(run))
+            assert await store.batches.select() == []  # another read is answered meanwhile
+            assert not reading.done()
+            other.rollback()
+        assert await reading is not None
+
+
+async def test_a_commit_of_another_process_wakes_whoever_waits(database_url: str) -> None:
+    async with opened(database_url) as here, opened(database_url) as there:
+        await here.changes.wait(0.01)  # begins to listen
+        while await here.changes.wait(0.3):
+            pass
+        waiting = asyncio.ensure_future(here.changes.wait(60))
+        await there.runs.create(new_run("run1"))
+        assert await waiting
+
+
+async def test_a_listener_whose_connection_is_ended_listens_again(database_url: str) -> None:
+    async with opened(database_url) as here, opened(database_url) as there:
+        await here.changes.wait(0.01)
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN muster'"
+        while not query(database_url, ended):  # the server tells nobody when somebody listens
+            await here.changes.wait(0.01)
+        for number in range(3):
+            waiting = asyncio.ensure_future(here.changes.wait(60))
+            await there.runs.create(new_run(f"run{number}"))
+            assert await waiting
+
+
+class CuttingProxy:
+    """Passes sessions on to a server, and cuts one off at its next commit: before it arrives, or after it is done."""
+
+    def __init__(self, server: Path) -> None:
+        self._server = server
+        self._port: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._over: asyncio.Event
+        self._loop: asyncio.AbstractEventLoop
+        self.cut: str | None = None
+        self.cuts = 0
+        self.refuses = False  # sessions after the next cut
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[int]:
+        """Listen in a thread of its own: a store is opened without giving the loop a turn."""
+        thread = threading.Thread(target=lambda: asyncio.run(self._listen()), daemon=True)
+        thread.start()
+        try:
+            yield self._port.get()
+        finally:
+            self._loop.call_soon_threadsafe(self._over.set)
+            thread.join()
+
+    async def _listen(self) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._port.put(server.sockets[0].getsockname()[1])
+        await self._over.wait()
+        server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.refuses and self.cuts:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_unix_connection(str(self._server))
+        silent = asyncio.Event()
+        back = asyncio.ensure_future(_pass_back(far_reader, writer, silent))
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65536):
+                if self.cut is not None and b"COMMIT" in data:
+                    how, self.cut, self.cuts = self.cut, None, self.cuts + 1
+                    if how == "before":
+                        break
+                    silent.set()
+                    back.add_done_callback(lambda _: reader.feed_eof())
+                far_writer.write(data)
+                await far_writer.drain()
+        back.cancel()
+        for one in (writer, far_writer):
+            one.transport.abort()
+
+
+async def _pass_back(far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silent: asyncio.Event) -> None:
+    """Pass answers on; when it is to be silent, only until the server says that it has committed."""
+    with contextlib.suppress(ConnectionError):
+        while data := await far_reader.read(65536):
+            if not silent.is_set():
+                writer.write(data)
+                await writer.drain()
+            elif b"COMMIT" in data:
+                return
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+async def test_a_write_whose_commit_was_not_answered_is_there_once(database_url: str, cut: str) -> None:
+    place = psycopg.conninfo.conninfo_to_dict(database_url)
+    proxy = CuttingProxy(Path(str(place["host"])) / ".s.PGSQL.5432")
+    with proxy.listening() as port:
+        async with opened(f"postgresql://muster@127.0.0.1:{port}/{place['dbname']}") as store:
+            run, claim = await driven(store)
+            for number in range(5):
+                proxy.cut = cut
+                assert await store.journal.open(opening(run, claim.epoch, f"k{number}")) == Granted()
+                proxy.cut = cut
+                await store.events.append(run, claim.epoch, "told", {"number": number}, NOW)
+            events = await store.events.read(run, 0, 100)
+            found = await store.runs.get(run)
+    assert proxy.cuts == 10
+    assert found is not None
+    assert (found.calls.total, found.spent.reserved) == (5, 500)
+    assert [event.data["number"] for event in events if event.kind == "told"] == [0, 1, 2, 3, 4]
+
+
+async def test_whoever_gives_up_a_commit_that_was_not_answered_is_told_that_nobody_knows(database_url: str) -> None:
+    place = psycopg.conninfo.conninfo_to_dict(database_url)
+    proxy, told = CuttingProxy(Path(str(place["host"])) / ".s.PGSQL.5432"), asyncio.Queue[str]()
+    with proxy.listening() as port:
+        url = f"postgresql://muster@127.0.0.1:{port}/{place['dbname']}"
+        store = open_postgres(url, on_wait=told.put_nowait)
+        run, claim = await driven(store)
+        proxy.cut, proxy.refuses = "after", True
+        one = asyncio.ensure_future(store.journal.open(opening(run, claim.epoch, "k")))
+        await told.get()
+        store.maintenance.give_up()
+        with pytest.raises(StoreFailed, match="it is not known whether the last writes are stored"):
+            await one
+        await store.maintenance.close()
+
+
+async def test_writes_and_reads_wait_for_a_server_that_is_started_again() -> None:
+    with postgres_server() as server:
+        async with opened(server.url()) as store:
+            run, claim = await driven(store)
+            await asyncio.to_thread(server.stop)
+            one = asyncio.ensure_future(store.journal.open(opening(run, claim.epoch, "k")))
+            reading = asyncio.ensure_future(store.runs.get(run))
+            await asyncio.to_thread(server.start)
+            assert await one == Granted()
+            assert await reading is not None
+
+
+async def test_what_waits_for_a_server_that_is_away_ends_when_it_is_given_up() -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+    with postgres_server() as server:
+        store = open_postgres(server.url(), on_wait=told.put_nowait)
+        run, claim = await driven(store)
+        await asyncio.to_thread(server.stop)
+        one = asyncio.ensure_future(store.journal.open(opening(run, claim.epoch, "k")))
+        words = await told.get()
+        store.maintenance.give_up()
+        with pytest.raises(StoreFailed, match=r"cannot be reached|was lost"):
+            await one
+        await store.maintenance.close()
+        await asyncio.to_thread(server.start)
+    assert "waiting for the store postgresql://muster@" in words
+
+
+async def test_sessions_that_the_server_ends_are_opened_again(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run, claim = await driven(store)
+        for number in range(10):
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            query(database_url, ended + "AND datname = current_database()")
+            record = Record(
+                run=run, epoch=claim.epoch, key=f"s{number}", kind=EntryKind.STEP, digest="d", value=number, at=NOW
+            )
+            assert await store.journal.record(record) == number
+            assert await store.journal.find(run, f"s{number}") is not None
+
+
+async def test_a_backup_is_restored_into_another_database(database_url: str, postgres: str, tmp_path: Path) -> None:
+    async with opened(database_url) as store:
+        run, claim = await driven(store)
+        one = opening(run, claim.epoch, "k")
+        await store.journal.open(one)
+        await store.journal.settle(settling(one, replied(40)))
+        file = tmp_path / "muster.dump"
+        await _tool("pg_dump", "--format=custom", f"--file={file}", database_url)
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("DROP DATABASE IF EXISTS restored")
+        server.execute("CREATE DATABASE restored")
+    url = psycopg.conninfo.make_conninfo(postgres, dbname="restored")
+    await _tool("pg_restore", "--no-owner", f"--dbname={url}", str(file))
+    async with opened(url) as restored:
+        entry = await restored.journal.find(run, "k")
+        assert entry is not None
+        assert entry.reply == replied(40).reply
+        again = opening(run, claim.epoch, "another")  # positions go on where they were
+        assert await restored.journal.open(again) == Granted()
+
+
+async def _tool(name: str, *arguments: str) -> None:
+    found = shutil.which(name) or str(sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))[-1])
+    process = await asyncio.create_subprocess_exec(found, *arguments, stderr=asyncio.subprocess.PIPE)
+    _, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+
+
+async def test_space_is_given_back_while_nobody_works(database_url: str) -> None:
+    async with opened(database_url) as store:
+        await store.maintenance.vacuum(DRIVER, NOW)
+        assert await store.maintenance.shortage() is None
+        await store.maintenance.touch()
