@@ -56,6 +56,13 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()  # nor is it looked through whenever a test makes garbage
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses the one PostgreSQL."""
+    for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.postgres)
+
+
 @pytest.fixture(autouse=True)
 def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep keys, addresses and the home folder of this machine away from every test."""

@@ -55,7 +55,7 @@ def test_after_all():
 def run(folder: Path, *options: str) -> str:
     (folder / "conftest.py").write_text(PLUGIN)
     (folder / "test_things.py").write_text(TESTS)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = page: in a browser\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    page: in a browser\n    postgres: with a server\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", *options],
         cwd=folder,

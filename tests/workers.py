@@ -3,8 +3,8 @@
     pytest --workers 6
 
 Every worker is given a few tests at a time, of one file as long as it has more. Those with the marker `page` all run in
-the first worker, which starts one browser for them. A worker that dies fails its test, and another takes its place; a
-test that no worker has reported fails.
+the first worker, which starts one browser for them, those with `postgres` in the second, with one server. A worker that
+dies fails its test, and another takes its place; a test that no worker has reported fails.
 """
 
 import os
@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from _pytest.config import create_terminal_writer
 
+LANES = ("page", "postgres")  # markers of tests that share something that is slow to start, by the number of a worker
 MOST_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
 SLOW_FOLDERS = ("cli", "git", "app", "mcp", "api", "battles", "pool", "councils")  # begun first, for the same reason
 
@@ -40,17 +41,17 @@ class TestQueue:
 
     def __init__(self, items: Sequence[pytest.Item]) -> None:
         self._files: dict[str, deque[int]] = {}
-        self._pages: deque[int] = deque()
+        self._lanes: list[deque[int]] = [deque() for _ in LANES]
         for number, item in sorted(enumerate(items), key=lambda one: _rank(one[1])):
             file = item.nodeid.partition("::")[0]
-            own = self._pages if item.get_closest_marker("page") else self._files.setdefault(file, deque())
-            own.append(number)
+            lane = next((one for one, name in enumerate(LANES) if item.get_closest_marker(name)), None)
+            (self._files.setdefault(file, deque()) if lane is None else self._lanes[lane]).append(number)
         self._begun: set[str] = set()
 
     def take(self, worker: "Worker", workers: int) -> list[int]:
         """Return the next tests for a worker; none are left when it is empty."""
-        if worker.number == 0 and self._pages:
-            return _cut(self._pages, MOST_AT_ONCE)
+        if worker.number < len(LANES) and self._lanes[worker.number]:
+            return _cut(self._lanes[worker.number], MOST_AT_ONCE)
         if worker.file not in self._files:
             worker.file = self._next_file()
         if worker.file is None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,9 @@ OF_FILES = ("tests.engine.test_call_life", "tests.engine.batches.test_batch_life
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__
-    chosen = [os.environ.get("MUSTER_TEST_DATABASE", "sqlite")]
+    chosen: list[Any] = [os.environ.get("MUSTER_TEST_DATABASE", "sqlite")]
     if module in ON_BOTH:
-        chosen = ["sqlite", "postgres"]
+        chosen = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
     elif module in OF_FILES:
         chosen = ["sqlite"]
     if chosen != ["sqlite"]:

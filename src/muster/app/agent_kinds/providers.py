@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from muster.agents.base import Agent, BatchAgent
+from muster.agents.prices import near_models, price_from_toml, price_of
 from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
@@ -78,7 +79,6 @@ class ModelEntry:
 
     def near(self) -> tuple[str, ...]:
         """Return the names that may have been meant, if the price list does not know this one."""
-        from muster.agents.prices import near_models
 
         if self.section is not None and self.section.base_url is not None:
             return ()  # whose models are anybody's
@@ -93,7 +93,6 @@ class ModelEntry:
         return Tariff(model=self.model, batch=self._price(own, batch=True), live=self.price())
 
     def _price(self, own: PriceSection | None, *, batch: bool) -> Price | None:
-        from muster.agents.prices import price_from_toml, price_of
 
         if own is not None:
             return price_from_toml(**own.dollars())
