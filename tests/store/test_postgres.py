@@ -2,20 +2,25 @@
 
 import asyncio
 import contextlib
+import os
 import queue
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+import muster
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
-from muster.domain.errors import BadArgument, BadConfiguration, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, MusterError, StoreFailed
+from muster.engine.drive import LEASE_SECONDS
+from muster.settings import load_settings
 from muster.store.base import Record
 from muster.store.postgres.store import PostgresStore, open_postgres
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
@@ -175,6 +180,8 @@ class CuttingProxy:
         self.cut: str | None = None
         self.cuts = 0
         self.refuses = False  # sessions after the next cut
+        self._serving: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[int]:
@@ -193,10 +200,19 @@ class CuttingProxy:
         self._port.put(server.sockets[0].getsockname()[1])
         await self._over.wait()
         server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*self._serving)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        self._writers.append(writer)
         if self.refuses and self.cuts:
-            writer.transport.abort()
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
             return
         far_reader, far_writer = await asyncio.open_unix_connection(str(self._server))
         silent = asyncio.Event()
@@ -337,3 +353,24 @@ async def test_space_is_given_back_while_nobody_works(database_url: str) -> None
         await store.maintenance.vacuum(DRIVER, NOW)
         assert await store.maintenance.shortage() is None
         await store.maintenance.touch()
+
+
+async def test_a_driver_that_is_cut_off_stops_before_its_lease_ends(database_url: str, tmp_path: Path) -> None:
+    place = psycopg.conninfo.conninfo_to_dict(database_url)
+    proxy = CuttingProxy(Path(str(place["host"])) / ".s.PGSQL.5432")
+    command = ["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 600"]
+    (tmp_path / "muster.toml").write_text(f'[agents.slow]\nkind = "program"\nmode = "plain"\ncommand = {command}\n')
+    with proxy.listening() as port:
+        url = f"postgresql://muster@127.0.0.1:{port}/{place['dbname']}"
+        settings = load_settings(tmp_path, folder=tmp_path, environment={"MUSTER_DATABASE_URL": url})
+        async with muster.open(settings=settings) as m:
+            run = await m.start("ask", {"agent": "slow", "prompt": "x"})
+            while not (await run.run()).calls.total or not (tmp_path / "pid").exists():
+                pass
+            proxy.cut, proxy.refuses, since = "before", True, time.monotonic()
+            with pytest.raises(MusterError, match="has not answered for 10 s"):
+                await run.wait()
+            assert time.monotonic() - since < LEASE_SECONDS
+            with pytest.raises(ProcessLookupError):
+                os.kill(int((tmp_path / "pid").read_text()), 0)
+            proxy.refuses = False

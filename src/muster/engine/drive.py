@@ -226,8 +226,17 @@ class Drive:
             quiet = asyncio.get_running_loop().create_task(self._quiet())
             await self._unless_abandoned(quiet)
             quiet.cancel()
-        await self._path.drain()
+        await self._drain()
         await self._children_over()
+
+    async def _drain(self) -> None:
+        """Wait until calls are closed; what a driver without a lease still writes may wait for ever, and is refused."""
+        if not isinstance(self._stop, LeaseLost):
+            await self._path.drain()
+            return
+        draining = asyncio.get_running_loop().create_task(self._path.drain())
+        await self._unless_abandoned(draining)
+        draining.cancel()
 
     async def _unless_abandoned(self, task: "asyncio.Task[Any]") -> None:
         """Wait for a task, but no longer than a run that is cut may take to let go."""

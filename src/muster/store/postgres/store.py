@@ -9,10 +9,12 @@ from functools import partial
 from typing import TypeVar
 
 from muster.domain.canonical import Json
-from muster.domain.errors import StoreFailed
-from muster.domain.run import Driver
+from muster.domain.errors import LeaseLost, StoreFailed
+from muster.domain.ids import RunId
+from muster.domain.run import Driver, RunState
 from muster.store import deletions, runs
 from muster.store.codec import Codec
+from muster.store.database import DatabaseLeases
 from muster.store.parts import CallWrites, DatabaseStore
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
@@ -22,6 +24,7 @@ from muster.store.tables import TABLES
 from muster.store.writer import Writer
 
 READERS = 4  # connections of a process that only read
+BEAT_PATIENCE = 10.0  # seconds for which a driver goes on without an answer; a lease of 15 is renewed every second
 READ_PATIENCE = 30.0  # seconds for which a read waits for a server that is away
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 MIGRATION = "migration"  # the lock under which tables are made and changed
@@ -70,6 +73,22 @@ class PostgresReader(DatabaseReader):
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._idle:
             connection.close()
+
+
+class PostgresLeases(DatabaseLeases):
+    """Who drives which run; a driver whom the server does not answer stops before another may take its run over."""
+
+    async def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
+        """Keep the lease; return whether somebody asked to cancel; raises LeaseLost without an answer in time."""
+        beating = asyncio.ensure_future(super().beat(run, epoch, until, active, state))
+        answered, _ = await asyncio.wait({beating}, timeout=BEAT_PATIENCE)
+        if not answered:
+            beating.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody waits for it
+            raise LeaseLost(
+                f"the store has not answered for {BEAT_PATIENCE:g} s; run {run} is left to another worker",
+                suggestions=(f"muster runs resume {run}",),
+            )
+        return beating.result()
 
 
 class PostgresMaintenance:
@@ -166,6 +185,7 @@ class PostgresStore(DatabaseStore):
             ),
         )
         super().__init__(reader, reader, writer, codec, writes, on_wait)
+        self.leases = PostgresLeases(writer, codec, on_wait)
         self.maintenance = PostgresMaintenance(address, reader, writer, codec, self._shut)
 
     async def _shut(self) -> None:
