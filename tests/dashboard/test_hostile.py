@@ -168,5 +168,5 @@ def test_a_script_that_got_into_the_document_would_not_run(look: Any, server: Se
         }"""
     )
     expect(seen.page.locator("img[onerror]")).to_have_count(1)
-    assert seen.page.title() == "Muster"
+    assert seen.page.title() == "Runs · Muster"
     assert sum("Content Security Policy" in text for text in seen.diagnostics) >= 2

@@ -136,6 +136,32 @@ def test_markup_in_what_models_write_stays_text(look: Any, filled: Filled) -> No
     assert seen.diagnostics == []
 
 
+LARGE_PALETTE = "\x1b[38;5;1mone\x1b[0m \x1b[1;38;5;31mtwo\x1b[0m \x1b[38:2:1:2:3mthree\x1b(B\x1b[m four"
+
+
+def test_colours_of_a_larger_palette_are_left_out(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    pieces = page.evaluate("async (text) => (await import('/page/text.js')).ansiPieces(text)", LARGE_PALETTE)
+    assert "".join(text for text, _ in pieces) == "one two three four"
+    assert [kind for _, kind in pieces if kind] == ["ansi-bold"]
+
+
+def test_what_is_made_of_markdown_holds_no_sequence(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    page.evaluate(
+        """async (text) => {
+          const { ModelText } = await import('/page/text.js');
+          const { html, render } = await import('/page/html.js');
+          const place = document.body.appendChild(document.createElement("div"));
+          place.id = "made";
+          render(html`<${ModelText} text=${text} />`, place);
+        }""",
+        "**bold** and \x1b[32mgreen\x1b[0m",
+    )
+    expect(page.locator("#made strong")).to_have_text("bold")
+    assert page.locator("#made .markdown").inner_text().strip() == "bold and green"
+
+
 def test_ansi_sequences_become_colours_or_nothing(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
     written = "a\x1b[31mred\x1b[0m\x1b[2Jb\x1b]0;title\x07c"

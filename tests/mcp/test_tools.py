@@ -112,8 +112,8 @@ async def test_suites_are_run_reported_and_compared(tmp_path: Path) -> None:
         found = [await desk.done(run) for run in runs]
         assert [run["passed"] for run in found] == [True, True]
         assert "The only case passed" in (await desk.call("result", id=runs[0]["id"], part="report"))["text"]
-        text = (await desk.call("result", id=runs[0]["id"], compare_with=runs[1]["id"]))["text"]
-        assert json.loads(text)["verdict"]
+        compared = json.loads((await desk.call("result", id=runs[1]["id"], compare_with=runs[0]["id"]))["text"])
+        assert [compared[side]["run"] for side in ("a", "b")] == [runs[0]["id"], runs[1]["id"]]  # before, and after
 
 
 async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:

@@ -185,6 +185,8 @@ def _next(run: Run, questions: Sequence[OpenQuestion]) -> str:
         return f"a person is asked: answer_question(id={one.run!r}, key={one.key!r}, text=…)"
     if run.state is RunState.COMPLETED:
         return ""
+    if run.ended_reason == "budget":
+        return f"control_run(id={run.id!r}, action='resume', budget_usd=a new total) goes on; its replies stay paid"
     if run.state in TERMINAL or run.state is RunState.INTERRUPTED:
         return f"control_run(id={run.id!r}, action='resume') goes on with it; replies it has are not paid for again"
     return f"wait(ids=[{run.id!r}])"

@@ -164,7 +164,10 @@ class ResultInput(ToolInput):
         ),
     ] = "summary"
     key: Annotated[str | None, Field(max_length=1000, description="Of a call.")] = None
-    compare_with: Annotated[Id | None, Field(description="Another run of the same suites to compare with.")] = None
+    compare_with: Annotated[
+        Id | None,
+        Field(description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after)."),
+    ] = None
     offset: Annotated[int, Field(ge=0, le=2**53, description="`next_offset` of the page before.")] = 0
 
 

@@ -47,6 +47,10 @@ function Page() {
     scrollTo(0, 0);
     main.current?.focus({ preventScroll: true }); // so that the keyboard goes on in what is new
   }, [where]);
+  useEffect(() => {
+    document.querySelector("header [aria-current=page]")?.scrollIntoView({ inline: "center", block: "nearest" });
+    document.title = [PLACES.find(([name]) => name === route.place)?.[1], "Muster"].filter(Boolean).join(" · ");
+  }, [route.place]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
     <header class="top">

@@ -51,10 +51,15 @@ function Comparison({ a, b }) {
   const { data } = found;
   return html`<${Verdict} kind=${TONES[data.verdict] ?? ""} name=${data.verdict} text=${sentence(data.why)}>${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}<//>
     <h2>Figures</h2><${Table} label="Figures" columns=${FIGURES} rows=${data.subjects.map((one) => [
-      one.subject_a === one.subject_b ? one.subject_a : `${one.subject_a} → ${one.subject_b}`, one.verdict, percent(one.pass_before), percent(one.pass_after), points(one),
+      subjectsOf(one), one.verdict, percent(one.pass_before), percent(one.pass_after), points(one),
       score(one.score_before), score(one.score_after), number(one.regressions.length), number(one.improvements.length),
     ])} />
     <${Pairs} comparison=${data} before=${before.data} after=${after.data} />`;
+}
+
+function subjectsOf({ subject_a: a, subject_b: b }) {
+  if (a === null || b === null) return `${a ?? b}, only in ${a === null ? "B" : "A"}`;
+  return a === b ? a : `${a} → ${b}`;
 }
 
 function points(one) {

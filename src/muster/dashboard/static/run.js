@@ -35,7 +35,7 @@ export function RunView({ id, rest }) {
   const [failure, tell] = useState(null);
   useEffect(() => {
     if (run) document.title = `${run.name ?? run.id} · Muster`;
-    return () => (document.title = "Muster");
+    return () => (document.title = "Runs · Muster");
   }, [run?.id]);
   if (error && !run) {
     return html`<${Failure} error=${error}><p><a href="#/runs">All runs</a></p><//>`;
@@ -82,8 +82,11 @@ function useLive(id, reload) {
 function Head({ run, tell, reload }) {
   const going = LIVE.has(run.state);
   const now = useNow(going);
+  const [budget, choose] = useState("");
+  const spent = run.ended_reason === "budget" && RESUMABLE.has(run.state);
   const resume = async () => {
-    const next = await post(`/api/runs/${run.id}/resume`, {});
+    if (spent && !(Number(budget) > 0)) throw new Error("Its budget is spent. Enter a new total in dollars, more than before.");
+    const next = await post(`/api/runs/${run.id}/resume`, spent ? { budget_usd: Number(budget) } : {});
     if (next.id === run.id) reload();
     else location.hash = `#/runs/${next.id}`;
   };
@@ -96,6 +99,7 @@ function Head({ run, tell, reload }) {
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
+          ${spent && html`<label class="small" for="new-budget">New total budget in $</label><input id="new-budget" class="short" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${(event) => choose(event.target.value)} />`}
           ${RESUMABLE.has(run.state) && html`<${Action} label="Resume" act=${resume} onError=${tell} />`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}

@@ -17,7 +17,7 @@ export function ScaleTab({ run, live }) {
   useChange([live.last, run.state], reload);
   if (!scale) return error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the scale test" />`;
   const going = LIVE.has(run.state);
-  return html`<${Verdict} kind=${going ? "pending" : scale.ok ? "ok" : ""} name=${going ? word(run.state) : scale.ok ? "passed" : "not passed"} text=${sentence(scale.summary)}>
+  return html`<${Verdict} kind=${going ? "pending" : scale.ok ? "ok" : ""} name=${going ? word(run.state) : scale.ok ? (scale.minGoalRate === null ? "finished" : "passed") : "not passed"} text=${sentence(scale.summary)}>
       ${going && html`<progress max="1" value=${scale.progress} aria-label="Battles played"></progress>`}
       <${Facts} items=${[
         ["Battles over", `${number(scale.completed)} of ${number(scale.total)}`],

@@ -43,7 +43,7 @@ export function TaskView({ id }) {
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
     <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
       <div>
-        <h2>Changes</h2><${Diff} found=${diff} files=${task.files} />
+        <h2>Changes</h2><${Diff} id=${task.id} found=${diff} files=${task.files} />
         <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">Nothing yet.</p>`}</section>
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
@@ -73,13 +73,13 @@ function Permission({ task, act, tell }) {
 const KINDS = [["+++", "meta"], ["---", "meta"], ["diff ", "file"], ["index ", "meta"], ["@@", "hunk"], ["+", "in"], ["-", "out"]];
 const kindOf = (line) => KINDS.find(([start]) => line.startsWith(start))?.[1] ?? "";
 
-function Diff({ found, files }) {
+function Diff({ id, found, files }) {
   if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
   if (!found.data) return html`<${Loading} what="the diff" />`;
   const { diff, overlaps } = found.data;
   return html`<section class="card diff" aria-label="Diff">
     ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
-    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one) => `${one.path} (${one.tasks.join(", ")})`).join("; ")}</p></div>`}
+    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one, place) => html`<span key=${one.path}>${place > 0 && "; "}${one.path} (${one.tasks.filter((task) => task !== id).map((task, number) => html`${number > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)})</span>`)}</p></div>`}
     ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${diff.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${`line d-${kindOf(line)}`}>${line}</span>`)}</code></pre>`}
   </section>`;
 }

@@ -42,7 +42,7 @@ export function ModelText({ text }) {
     if (!ready) loadMarkdown().then(() => loaded(true), () => {});
   }, []);
   const shown = whole ? text : text.slice(0, MOST);
-  const made = useMemo(() => (raw || !ready ? null : toHtml(shown)), [raw, ready, shown]);
+  const made = useMemo(() => (raw || !ready ? null : toHtml(withoutAnsi(shown))), [raw, ready, shown]);
   return html`<div class="said">
     ${made === null ? html`<${AnsiText} text=${shown} />` : html`<div class="markdown" dangerouslySetInnerHTML=${{ __html: made }}></div>`}
     ${shown.length < text.length && html`<button type="button" class="plain small" onClick=${() => all(true)}>Show all ${text.length.toLocaleString("en")} characters</button>`}
@@ -50,8 +50,9 @@ export function ModelText({ text }) {
   </div>`;
 }
 
-const SEQUENCE = /\x1b\[([0-9;]*)m/g;
-const OTHER = /\x1b(?:\[[0-9;?]*[A-Za-ln-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
+const SEQUENCE = /\x1b\[([0-9;:]*)m/g;
+const OTHER = /\x1b(?:\[[0-9;:?<=>!]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])/g;
+const withoutAnsi = (text) => text.replace(OTHER, "").replace(SEQUENCE, "");
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
 /** Cut a text at its ANSI sequences: pieces with the classes that they had; what is no colour is left out. */
@@ -64,10 +65,15 @@ export function ansiPieces(text) {
   for (const found of clean.matchAll(SEQUENCE)) {
     push(found.index);
     from = found.index + found[0].length;
-    for (const code of (found[1] || "0").split(";").map(Number)) style = styled(style, code);
+    style = plainCodes(found[1] || "0").reduce(styled, style);
   }
   push(clean.length);
   return pieces;
+}
+
+/** The codes of a sequence without colours of a larger palette, whose numbers mean something else. */
+function plainCodes(text) {
+  return text.replace(/(?:^|;)[34]8(?:[;:]5[;:]\d*|[;:]2(?:[;:]\d*){3,4})/g, "").split(/[;:]/).filter(Boolean).map(Number);
 }
 
 function styled(style, code) {

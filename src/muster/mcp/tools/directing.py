@@ -59,7 +59,7 @@ async def steer_council(request: ToolRequest, given: SteerInput) -> Answer:
 
 async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
     """Cancel a task, a run or a batch, or go on with a task or a run."""
-    if is_batch(given.id):
+    if await is_batch(request.muster, given.id):
         return await _cancel_batch(request, given)
     muster = request.muster
     run = await find(muster, given.id)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 
 from muster.app import Muster
@@ -11,7 +12,7 @@ from muster.app.views.pool import log_view, pool_view
 from muster.app.views.runs import batch_view, call_view, entry_view, event_view
 from muster.app.views.service import library_view
 from muster.app.views.suites import comparison_view
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, NotFound
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.mcp.answers import (
@@ -29,6 +30,7 @@ from muster.mcp.answers import (
 from muster.mcp.inputs import ListInput, NoInput, ResultInput, WaitInput
 from muster.mcp.request import SERVER, CoordinatorTool, ToolRequest
 
+BATCH_ID = re.compile(r"b[0-9a-z]{16}")
 LOOK_SECONDS = 1.0  # between two looks at a run that nothing is heard of
 PROGRESS_SECONDS = 1.0  # between two notifications of one wait
 MOST_ROWS = 500
@@ -39,12 +41,13 @@ async def overview(request: ToolRequest, given: NoInput) -> Answer:
     """Return what the caller can use, what is left to spend, and what waits for a decision."""
     muster = request.muster
     waiting = await muster.runs.page([RunState.WAITING], roots=True, limit=20)
+    asking = [run for run in waiting if await is_at_rest(muster, run)]
     return {
         "agents": list(muster.library.agents),
         "library": library_view(muster.library.items())["items"],
         **(await _pool(muster) if request.may("admin") else {}),  # its tasks are those of everybody
         "budget": await budget_of(muster),
-        "waiting": [short_run(run) for run in waiting],
+        "waiting": [await _listed(muster, run) for run in asking],
         "next": "start something (submit_task, fan_out, ask, run_chain, run_suite, start_council, start_battle), then "
         "wait for its id; agents and library entries are named exactly as listed here",
     }
@@ -79,7 +82,8 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
     workloads = () if given.kind == "any" else (WORKLOADS.get(given.kind, given.kind),)
     found = await muster.runs.page(states, workloads=workloads, roots=True, after=given.after, limit=given.limit)
     return {
-        "runs": [await _listed(muster, run) for run in found],
+        # Others that wait do so for a provider.
+        "runs": [await _listed(muster, run) for run in found if not given.needs_you or await is_at_rest(muster, run)],
         "next": found[-1].id if len(found) == given.limit else None,
     }
 
@@ -140,21 +144,27 @@ async def find(muster: Muster, reference: str) -> Run:
     return await muster.runs.newest_of_lineage(await muster.runs.find(reference))
 
 
-def is_batch(reference: str) -> bool:
-    """Return whether an id is that of a batch."""
-    return len(reference) == 17 and reference.startswith("b")
+async def is_batch(muster: Muster, reference: str) -> bool:
+    """Return whether an id is that of a batch, and not the name of a run that looks alike."""
+    if not BATCH_ID.fullmatch(reference):
+        return False
+    try:
+        await muster.runs.find(reference)
+    except NotFound:
+        return True
+    return False
 
 
 async def result(request: ToolRequest, given: ResultInput) -> Answer:
     """Return what one wants to know of a run; texts that are long come in pages."""
     muster = request.muster
-    if is_batch(given.id):
+    if await is_batch(muster, given.id):
         request.caller.require("admin")
         batch = await muster.batches.find(given.id)
         return batch_view(batch, await muster.batches.runs(batch.id))
     run = await find(muster, given.id)
     if given.compare_with is not None:
-        found = await muster.suites.compare(run.id, given.compare_with, ComparisonTerms())
+        found = await muster.suites.compare(given.compare_with, run.id, ComparisonTerms())
         return _paged(json.dumps(comparison_view(found), ensure_ascii=False), given.offset)
     if given.part == "summary":
         return await whole(muster, run)
