@@ -17,7 +17,7 @@ from tests.postgres import postgres_server
 from tests.workers import run_in_workers
 
 # How long an example takes says something about the machine, not about what is tested.
-settings.register_profile("house", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("house", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
 # Objects of tests live for a moment: looking for cycles every 700 allocations found nothing, and cost much.
