@@ -145,6 +145,7 @@ def _short(check: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator
             if next(_ERRORS.get(), None) is None:
                 raise BadArgument(f"the answer has more than {MOST_ERRORS:,} errors by this schema")
             error.message = error.message[:LONGEST]
+            error.args = (error.message, *error.args[1:])  # which has the whole message too
             yield error
 
     return checked
