@@ -17,7 +17,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen: list[Any] = [os.environ.get("MUSTER_TEST_DATABASE", "sqlite")]
     if module in ON_BOTH:
         chosen = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-    elif module in OF_FILES:
+    elif module in OF_FILES or metafunc.definition.get_closest_marker("sqlite_file"):
         chosen = ["sqlite"]
     if chosen != ["sqlite"]:
         metafunc.parametrize("engine_database", chosen, indirect=True)
@@ -30,8 +30,6 @@ def engine_database(request: pytest.FixtureRequest) -> Iterator[str]:
     if name == "sqlite":
         yield name
         return
-    if request.node.get_closest_marker("sqlite_file"):
-        pytest.skip("it reads the file of SQLite")
     databases = TestDatabases(request.getfixturevalue("postgres"), request.getfixturevalue("postgres_template"))
     DATABASES.append(databases)
     yield name

@@ -16,7 +16,7 @@ from muster.domain.run import Driver
 from muster.store import deletions, runs
 from muster.store.codec import Codec
 from muster.store.commits import CommitSignal
-from muster.store.parts import CallWrites, DatabaseStore
+from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
@@ -176,20 +176,12 @@ class SqliteStore(DatabaseStore):
         self._release()
 
 
-def _nowhere(point: str) -> None:
-    """Pass a kill point without dying."""
-
-
-def _unheard(words: str) -> None:
-    """Ignore the message."""
-
-
 def open_sqlite(
     path: Path,
     *,
     secrets: Sequence[str] = (),
-    reach: Callable[[str], None] = _nowhere,
-    on_wait: Callable[[str], None] = _unheard,
+    reach: Callable[[str], None] = pass_point,
+    on_wait: Callable[[str], None] = ignore_message,
     create: bool = True,
 ) -> SqliteStore:
     """Open the store, making the file or bringing it up to date; call inside a running event loop.

@@ -12,7 +12,7 @@ from muster.app import Muster
 from muster.app.battles.battles import BattleSpec
 from muster.app.battles.scales import BattleGoal, PromptVariant
 from muster.app.runs.handle import RunHandle
-from muster.app.serving.battles import requested_battle
+from muster.app.serving.battles import requested_battle, requested_scale
 from muster.app.views.battles import (
     battle_status_view,
     decisions_view,
@@ -101,17 +101,19 @@ async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> 
 
     async def begin(muster: Muster) -> RunHandle:
         await muster.battles.check_validators(body.validators)
-        muster.library.require_agents([body.reviser, *body.agent_ids])
         goals = [BattleGoal(goal=g.goal, persona=g.persona, user_message=g.user_message) for g in body.goals]
-        spec = muster.battles.scales.spec(
+        spec = requested_scale(
+            muster,
             _battle(muster, body, goals[0].goal if goals else body.goal),
+            body.agent,
+            agent_ids=body.agent_ids,
+            reviser=body.reviser,
+            revision=body.revision,
             runs=body.run_count,
             concurrency=body.concurrency,
-            agents=[body.agent, *body.agent_ids],
             prompts=[PromptVariant(name=one.name, text=one.text) for one in body.prompts],
             goals=goals,
             min_goal_rate=body.min_goal_rate,
-            reviser=body.reviser if body.revision else "",
             try_revised=body.try_revised,
         )
         return await muster.battles.scales.submit(spec, muster.runs.options(**body.options()))

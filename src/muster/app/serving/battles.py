@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muster.app.muster import Muster
+from muster.battles.scale_spec import ScaleSpec
 from muster.battles.spec import BattleSpec
 from muster.domain.canonical import Json
 
@@ -36,3 +37,21 @@ def requested_battle(
         timeout_secs=min(timeout_secs or longest, longest),
         **more,
     )
+
+
+def requested_scale(
+    muster: Muster,
+    battle: BattleSpec,
+    agent: str,
+    *,
+    agent_ids: Sequence[str],
+    reviser: str | None,
+    revision: bool,
+    **more: Any,
+) -> ScaleSpec:
+    """Return the spec of a scale test of such battles; `more` are other arguments of `Scales.spec`.
+
+    Raises BadArgument for agents that the library does not offer.
+    """
+    muster.library.require_agents([reviser, *agent_ids])
+    return muster.battles.scales.spec(battle, agents=[agent, *agent_ids], reviser=reviser if revision else "", **more)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from muster.app.serving.battles import requested_battle
+from muster.app.serving.battles import requested_battle, requested_scale
 from muster.battles.scale_spec import BattleGoal, PromptVariant
 from muster.battles.spec import BattleSpec
 from muster.domain.canonical import Json, digest
@@ -103,16 +103,18 @@ async def _submit(muster: "Muster", job: BattleJob) -> Run:
     if not isinstance(job, ScaleJob):
         return await (await muster.battles.submit(_battle(muster, job, job.goal), options)).run()
     goals = [BattleGoal(goal=one.goal, persona=one.persona, user_message=one.user_message) for one in job.goals]
-    muster.library.require_agents([job.reviser, *job.agent_ids])
-    spec = muster.battles.scales.spec(
+    spec = requested_scale(
+        muster,
         _battle(muster, job, goals[0].goal if goals else job.goal),
+        job.agent_id,
+        agent_ids=job.agent_ids,
+        reviser=job.reviser,
+        revision=job.revision,
         runs=job.run_count,
         concurrency=job.concurrency,
-        agents=[job.agent_id, *job.agent_ids],
         prompts=[PromptVariant(name=one.name, text=one.text) for one in job.prompts],
         goals=goals,
         min_goal_rate=job.min_goal_rate,
-        reviser=job.reviser if job.revision else "",
         try_revised=job.try_revised,
     )
     return await (await muster.battles.scales.submit(spec, options)).run()

@@ -15,7 +15,7 @@ from muster.domain.run import Driver, RunState
 from muster.store import deletions, runs
 from muster.store.codec import Codec
 from muster.store.database import DatabaseLeases
-from muster.store.parts import CallWrites, DatabaseStore
+from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
 from muster.store.postgres.failures import PostgresAddress, parse_address
@@ -194,20 +194,12 @@ class PostgresStore(DatabaseStore):
         await self._pool.close()
 
 
-def _nowhere(point: str) -> None:
-    """Pass a kill point without dying."""
-
-
-def _unheard(words: str) -> None:
-    """Ignore the message."""
-
-
 def open_postgres(
     url: str,
     *,
     secrets: Sequence[str] = (),
-    reach: Callable[[str], None] = _nowhere,
-    on_wait: Callable[[str], None] = _unheard,
+    reach: Callable[[str], None] = pass_point,
+    on_wait: Callable[[str], None] = ignore_message,
 ) -> PostgresStore:
     """Open the store, making its tables or bringing them up to date; call inside a running event loop."""
     connection = open_database(url)
