@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.api.served import ServedStore
 from tests.api.server import Project, Server
 
-from .demo import start_battle
+from .demo import start_battle, started
 
 
 def test_an_empty_store_says_what_to_do_first(look: Any, tmp_path: Path) -> None:
@@ -67,6 +67,19 @@ def test_a_reload_in_mid_battle_shows_every_turn_once_and_goes_on(look: Any, ser
     assert said.all_inner_texts()[:2] == before
     stored = server.get(f"/api/battles/{run}/messages").json["messages"]
     assert len(stored) == 4
+
+
+def test_a_run_whose_budget_is_spent_goes_on_with_a_new_one(look: Any, server: Server) -> None:
+    run = started(server, "/api/ask", {"agent": "careful", "prompt": "hello", "budget_usd": 0.000001})
+    server.until(run, "failed")
+    page = look(server, f"runs/{run}").page
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("Enter a new total in dollars")).to_be_visible()
+    page.get_by_label("New total budget in $").fill("1")
+    page.get_by_role("button", name="Resume").click()
+    expect(page).not_to_have_url(f"{server.url}/#/runs/{run}")
+    resumed = page.url.rpartition("/")[2]
+    assert server.until(resumed, "completed")["budget_usd"] == 1
 
 
 def test_a_battle_that_cannot_be_started_says_why(look: Any, server: Server) -> None:
