@@ -85,7 +85,7 @@ function Head({ run, tell, reload }) {
   const [budget, choose] = useState("");
   const spent = run.ended_reason === "budget" && RESUMABLE.has(run.state);
   const resume = async () => {
-    if (spent && !(Number(budget) > 0)) throw new Error("Its budget is spent. Enter a new total in dollars, more than before.");
+    if (spent && !(Number(budget) > 0)) throw new Error("Its budget does not cover the next call. Enter a new total in dollars, more than before.");
     const next = await post(`/api/runs/${run.id}/resume`, spent ? { budget_usd: Number(budget) } : {});
     if (next.id === run.id) reload();
     else location.hash = `#/runs/${next.id}`;
