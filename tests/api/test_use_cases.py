@@ -202,6 +202,7 @@ NO_ROUTE = {
         "limit_of": "a part of other use cases",
     },
     "battles.scales": {
+        "spec": "requested_scale makes it, within the operator's limits",
         "goals": "it reads a file; requests hold goals",
         "check": "a part of submit",
         "start": "a server submits",
@@ -233,7 +234,6 @@ NO_COMMAND = {
     "battles.standing": "of streams; muster runs watch shows the events themselves",
     "battles.scales.cancel": "muster runs cancel",
     "battles.scales.result": "muster report",
-    "battles.scales.spec": "muster scale makes it from its options",
     "battles.scales.submit": "muster scale starts it",
     "battles.submit": "muster battle starts it",
     "councils.find": "a part of other use cases",
