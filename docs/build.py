@@ -1,13 +1,17 @@
-"""Makes the command reference from the code; `--check` only says whether it is fresh."""
+"""Makes the command reference and the schema of a new store from the code; `--check` only says if they are fresh."""
 
+import re
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from muster.cli.commands import app
 from muster.cli.line.commands import SETTINGS
+from muster.store.queries import migrations
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 80
@@ -31,9 +35,19 @@ def walk(context: click.Context) -> Iterator[click.Context]:
             yield from walk(click.Context(command, info_name=name, parent=context, terminal_width=WIDTH, **SETTINGS))
 
 
+def tables() -> str:
+    """Return the schema that all migrations of a SQLite file lead to."""
+    with closing(sqlite3.connect(":memory:")) as raw:
+        for _, _, text in migrations("sqlite"):
+            raw.executescript(text)
+        found = raw.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'")
+        statements = [re.sub(r"--.*\n", "\n", sql) for (sql,) in found]
+    return "-- Made by `make docs` from the migrations.\n" + "".join(f"{sql};\n" for sql in statements)
+
+
 def main() -> int:
     """Write the documents, or say which are stale."""
-    made = {"docs/COMMANDS.md": commands()}
+    made = {"docs/COMMANDS.md": commands(), "src/muster/store/migrations/sqlite.sql": tables()}
     stale = [
         name
         for name, text in made.items()

@@ -20,7 +20,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.store.base import RunRelease
 from muster.store.queries import migrations, queries
-from muster.store.sqlite import migrate, open_sqlite
+from muster.store.sqlite import migrate, open_file, open_sqlite
 from muster.store.sqlite_connection import SqliteConnection
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 
@@ -74,6 +74,23 @@ async def test_a_store_of_an_older_version_keeps_what_was_asked_and_answered(tmp
     )
     assert (step.key, step.request, step.value) == ("step", None, [1])
     await store.maintenance.close()
+
+
+def test_a_new_store_has_the_tables_that_its_migrations_lead_to(tmp_path: Path) -> None:
+    with contextlib.closing(open_file(tmp_path / "new.db")):
+        pass
+    with contextlib.closing(sqlite3.connect(tmp_path / "old.db")) as old:
+        for _, _, text in migrations("sqlite"):
+            old.executescript(text)
+        assert tables_of(tmp_path / "new.db") == tables_of(tmp_path / "old.db") != {}
+
+
+def tables_of(path: Path) -> dict[str, list[object]]:
+    """Return the columns of every table and of every index."""
+    with contextlib.closing(sqlite3.connect(path)) as raw:
+        names = raw.execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'").fetchall()
+        of = {"table": "table_xinfo", "index": "index_xinfo"}
+        return {name: raw.execute(f"PRAGMA {of[kind]}({name})").fetchall() for kind, name in names}
 
 
 def test_a_store_that_cannot_be_brought_up_to_date_stays_as_it_was(tmp_path: Path) -> None:

@@ -96,11 +96,18 @@ def for_postgres(query: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", query.replace("%", "%%"))
 
 
-def migrations(database: str) -> list[tuple[int, str, str]]:
+@cache
+def migrations(database: str) -> tuple[tuple[int, str, str], ...]:
     """Load the numbered migrations of a database: number, name, statements."""
     folder = resources.files("muster.store").joinpath("migrations", database)
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [(int(file.name[:4]), file.name[5:-4], file.read_text(encoding="utf-8")) for file in files]
+    return tuple((int(file.name[:4]), file.name[5:-4], file.read_text(encoding="utf-8")) for file in files)
+
+
+@cache
+def schema(database: str) -> str:
+    """Load what all migrations of a database make of an empty one."""
+    return resources.files("muster.store").joinpath("migrations", f"{database}.sql").read_text(encoding="utf-8")
 
 
 Row = Mapping[str, Any]

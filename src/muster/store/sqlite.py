@@ -17,7 +17,7 @@ from muster.store import deletions, runs
 from muster.store.codec import Codec
 from muster.store.commits import CommitSignal
 from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
-from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import Writer
@@ -271,10 +271,11 @@ def migrate(connection: SqliteConnection) -> None:
         version = connection.pragma("user_version")  # another process may have been faster
         if 0 < version < newest:
             _require_undriven(connection)
-        for number, _, text in steps:
-            if number > version:
-                connection.script(text)
-                connection.pragma(f"user_version = {number}")
+        # A new file takes a fifth of the time when its tables are made as they are to be.
+        scripts = [text for number, _, text in steps if number > version] if version else [schema("sqlite")]
+        for text in scripts:
+            connection.script(text)
+        connection.pragma(f"user_version = {newest}")
 
 
 def _require_undriven(connection: SqliteConnection) -> None:

@@ -3,6 +3,7 @@
 import platform
 from collections import Counter
 from collections.abc import Awaitable, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ def environment() -> Json:
     }
 
 
+@cache  # the library reads and parses a whole file for it
 def _version(package: str) -> str | None:
     try:
         return version(package)
