@@ -18,11 +18,11 @@ from muster.domain.agent import Timeouts
 from muster.engine.batches.base import Patience
 from muster.engine.calls.retry import RetryPolicy
 from muster.settings import load_settings
-from muster.testing.sim import RehearsalProcess
 from tests import forked
 from tests.chaos import work
 from tests.chaos.fleet import Order
 from tests.forked import ForkedProcess
+from tests.rehearsal import ForkedRehearsal
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100.0
@@ -127,7 +127,7 @@ class Driver:
 class Stage:
     """One folder before one rehearsal server."""
 
-    def __init__(self, folder: Path, sim: RehearsalProcess) -> None:
+    def __init__(self, folder: Path, sim: ForkedRehearsal) -> None:
         self.folder, self.sim = folder, sim
         folder.mkdir(exist_ok=True)
 

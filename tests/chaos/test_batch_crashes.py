@@ -10,11 +10,11 @@ import pytest
 
 from muster.domain.batch import BatchState
 from muster.engine.killpoints import POINTS
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_judged, check_paid_once, read_books
 from tests.chaos.fleet import Order
 from tests.chaos.stage import BRISK, Stage
+from tests.rehearsal import ForkedRehearsal
 
 BATCH_POINTS = tuple(point for point in POINTS if point.startswith("batch."))
 PROVIDERS = (work.ANTHROPIC, work.OPENAI)
@@ -26,9 +26,9 @@ LATEST = 0.6  # seconds after which a random kill comes at the latest
 
 
 @pytest.fixture
-def sim() -> Iterator[RehearsalProcess]:
+def sim() -> Iterator[ForkedRehearsal]:
     """A rehearsal server whose batches take a moment."""
-    with RehearsalProcess(batch_ms=300) as running:
+    with ForkedRehearsal(batch_ms=300) as running:
         yield running
 
 

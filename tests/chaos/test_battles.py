@@ -11,11 +11,11 @@ from muster.battles.scale_spec import ScaleSpec, stored_scale
 from muster.battles.spec import BattleSpec, stored
 from muster.battles.values import MESSAGE_EVENT, BattleEnding
 from muster.domain.entry import EntryKind
-from muster.testing.sim import RehearsalProcess
 from tests.battles.home import GOAL, NO, YES
 from tests.chaos import work
 from tests.chaos.books import check_paid_once, read_books
 from tests.chaos.stage import Stage, declare_prices
+from tests.rehearsal import ForkedRehearsal
 
 CLERK, GUEST = (name.partition("/")[2] for name in (work.ANTHROPIC, work.OPENAI))
 RULES = [
@@ -38,7 +38,7 @@ POINTS = (
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    with RehearsalProcess(latency_ms=10, script={"rules": RULES}) as running:
+    with ForkedRehearsal(latency_ms=10, script={"rules": RULES}) as running:
         found = Stage(tmp_path / "stage", running)
         declare_prices(found.folder)
         yield found

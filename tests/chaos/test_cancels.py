@@ -15,10 +15,10 @@ from muster.domain.batch import BatchState
 from muster.domain.entry import AttemptState
 from muster.domain.errors import NotFound
 from muster.domain.run import RunState
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_paid_once, read_books
 from tests.chaos.stage import Stage, until
+from tests.rehearsal import ForkedRehearsal
 
 LATEST = 2.0  # seconds after its beginning in which a run is canceled at the latest
 
@@ -45,7 +45,7 @@ async def cancel_at(stage: Stage, instant: float) -> Books:
 
 
 async def cancel_at_random(folder: Path) -> Books:
-    with RehearsalProcess(latency_ms=40) as sim:
+    with ForkedRehearsal(latency_ms=40) as sim:
         stage = Stage(folder, sim)
         books = await cancel_at(stage, random.uniform(0, LATEST))
         check_paid_once(books, sim.audit())
@@ -67,7 +67,7 @@ async def cancel_many(folder: Path, times: int, at_once: int) -> None:
 
 
 async def test_what_is_on_the_wire_is_closed_and_uncertain(tmp_path: Path) -> None:
-    with RehearsalProcess(latency_ms=600_000) as sim:
+    with ForkedRehearsal(latency_ms=600_000) as sim:
         stage = Stage(tmp_path / "stage", sim)
         order = stage.order(100, concurrency=20, timeouts=Timeouts())
         driver = await stage.start(order)
@@ -123,7 +123,7 @@ async def stop_between_writes(pid: int, store: Path) -> None:
 async def test_whoever_buries_a_canceled_run_cancels_its_batch_and_its_children(
     tmp_path: Path, agent: str, workload: str
 ) -> None:
-    with RehearsalProcess(batch_ms=600_000) as sim:
+    with ForkedRehearsal(batch_ms=600_000) as sim:
         stage = Stage(tmp_path / "stage", sim)
         driver = await stage.start(stage.order(20, workload=workload, agent=agent, dispatch="batch"))
         async with stage.open() as muster:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from muster.domain.entry import EntryKind
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work
 from tests.chaos.books import Books, books_of, check_paid_once
 from tests.chaos.stage import PRICES, Stage, declare_prices
 from tests.chaos.suites import perform
+from tests.rehearsal import ForkedRehearsal
 from tests.suites.councils import spoken, write_council
 from tests.suites.stage import a_judged_case, a_suite
 
@@ -36,7 +36,7 @@ def judged_stage(tmp_path: Path) -> Iterator[Stage]:
     """A folder with a suite and a council before a server that plays its members."""
     verdicts = dict(zip(MEMBERS, (0.9, 0.8, 0.2), strict=True))
     rules = spoken(JUDGE, SAID, verdicts, winner=work.ANTHROPIC, agent=work.ANTHROPIC)
-    with RehearsalProcess(latency_ms=40, script={"rules": rules}) as running:
+    with ForkedRehearsal(latency_ms=40, script={"rules": rules}) as running:
         stage = Stage(tmp_path / "stage", running)
         declare_prices(stage.folder)
         settings = stage.folder / "muster.toml"

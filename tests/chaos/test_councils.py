@@ -10,12 +10,12 @@ import pytest
 
 from muster.app import Muster
 from muster.councils.spec import stored
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work
 from tests.chaos.books import check_paid_once, read_books
 from tests.chaos.stage import Stage, declare_prices, until
 from tests.councils import mixed
 from tests.councils.home import SEED, declared, program, rules, spec_of
+from tests.rehearsal import ForkedRehearsal
 
 MODELS = [work.ANTHROPIC, work.OPENAI]
 AGENTS = {"py": program(), "other": program(answer="41")}
@@ -39,7 +39,7 @@ POINTS = (
 def council_stage(tmp_path: Path) -> Iterator[Stage]:
     """A folder with the agents of a council before a server that plays its models."""
     script = {"rules": rules(MEMBERS, MODELS, rounds=2)}
-    with RehearsalProcess(latency_ms=40, script=script) as running:
+    with ForkedRehearsal(latency_ms=40, script=script) as running:
         stage = Stage(tmp_path / "stage", running)
         declare_prices(stage.folder)
         settings = stage.folder / "muster.toml"
@@ -75,7 +75,7 @@ def mixed_stage(tmp_path: Path) -> Iterator[Stage]:
     """A folder with agents of every kind and a policy for them, before a server that plays the models."""
     moderates = {"model": mixed.MODELS[1].partition("/")[2], "text": "Write the answer of the council"}
     script = {"rules": [moderates | {"answer": json.dumps(SYNTHESIS)}, *rules(mixed.MEMBERS, mixed.MODELS)]}
-    with RehearsalProcess(latency_ms=40, script=script) as running:
+    with ForkedRehearsal(latency_ms=40, script=script) as running:
         stage = Stage(tmp_path / "stage", running)
         declare_prices(stage.folder)
         settings = stage.folder / "muster.toml"

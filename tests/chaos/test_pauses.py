@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from muster.domain.agent import Timeouts
-from muster.testing.sim import RehearsalProcess
 from tests.chaos.books import Books, check_books, read_books
 from tests.chaos.fleet import Order
 from tests.chaos.stage import Stage, until
+from tests.rehearsal import ForkedRehearsal
 
 CALLS = 9  # one in three is streamed
 TIMEOUTS = Timeouts(connect=60.0, idle=9.0, call=9.4, grace=0.2)
@@ -30,7 +30,7 @@ command = ["sh", "-c", "echo begun >> programs.log; sleep 5; cat; echo ended >> 
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[Stage]:
     """A server that answers after five seconds: there is time to stop whoever waits for that."""
-    with RehearsalProcess(latency_ms=5000) as running:
+    with ForkedRehearsal(latency_ms=5000) as running:
         yield Stage(tmp_path / "stage", running)
 
 

@@ -8,10 +8,10 @@ import pytest
 from muster.domain.agent import Timeouts
 from muster.domain.call import Reply
 from muster.domain.run import RunState
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work  # registers the workload in this process
 from tests.chaos.books import Books, books_of, check_books, check_whole, read_books
 from tests.chaos.stage import FAULTS, Stage
+from tests.rehearsal import ForkedRehearsal
 
 NO_KEYS = {"LANG": "C.UTF-8"}
 
@@ -95,7 +95,7 @@ async def test_a_run_replays_forks_and_travels(stage: Stage, tmp_path: Path) -> 
 
 
 async def test_a_replay_needs_no_server(tmp_path: Path) -> None:
-    with RehearsalProcess() as sim:
+    with ForkedRehearsal() as sim:
         stage = Stage(tmp_path / "stage", sim)
         await stage.drive(stage.order(20))
         books = await read_books(stage)

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
 from tests import forked
 from tests.chaos import suites, work
 from tests.chaos.stage import PATIENCE, Stage, until
 from tests.forked import ForkedProcess
+from tests.rehearsal import ForkedRehearsal
 
 LATENCY_MS = 80
 LATEST = {"ask": 0.1}  # seconds after a process has sent its first request; `ask` makes one call only
@@ -217,8 +217,8 @@ class Scene:
 
 
 @pytest.fixture
-def server() -> Iterator[RehearsalProcess]:
-    with RehearsalProcess(latency_ms=LATENCY_MS, script=SCRIPT) as running:
+def server() -> Iterator[ForkedRehearsal]:
+    with ForkedRehearsal(latency_ms=LATENCY_MS, script=SCRIPT) as running:
         yield running
 
 
@@ -238,7 +238,7 @@ async def play(scene: Scene, stops: int) -> None:
 
 
 async def test_one_ctrl_c_leaves_nothing_uncertain_and_nothing_is_paid_twice(
-    tmp_path: Path, server: RehearsalProcess
+    tmp_path: Path, server: ForkedRehearsal
 ) -> None:
     for name in SCENES:
         await play(Scene(name, Stage(tmp_path / name, server)), 1)
@@ -248,7 +248,7 @@ async def test_one_ctrl_c_leaves_nothing_uncertain_and_nothing_is_paid_twice(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCENES)
 async def test_one_ctrl_c_at_a_hundred_instants_leaves_nothing_uncertain_and_nothing_is_paid_twice(
-    tmp_path: Path, server: RehearsalProcess, name: str
+    tmp_path: Path, server: ForkedRehearsal, name: str
 ) -> None:
     scene = Scene(name, Stage(tmp_path / name, server))
     await play(scene, STOPS)

@@ -9,16 +9,16 @@ from muster.domain.entry import AttemptState
 from muster.engine.calls.retry import RetryPolicy
 from muster.sim.audit import Audit
 from muster.store.base import Attempt
-from muster.testing.sim import RehearsalProcess
 from tests.chaos.books import Books, check_books, check_paid_once, check_whole, read_books
 from tests.chaos.stage import Stage
+from tests.rehearsal import ForkedRehearsal
 
 CAPACITY = 20
 
 
 @pytest.fixture
-def sim() -> Iterator[RehearsalProcess]:
-    with RehearsalProcess(latency_ms=50, capacity=CAPACITY) as running:
+def sim() -> Iterator[ForkedRehearsal]:
+    with ForkedRehearsal(latency_ms=50, capacity=CAPACITY) as running:
         yield running
 
 

@@ -18,7 +18,6 @@ from muster.domain.run import RunState
 from muster.engine.killpoints import POINTS
 from muster.sim.audit import Audit
 from muster.suites.verdict import Status
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work
 from tests.chaos.books import budgets, check_books, check_paid_once
 from tests.chaos.stage import Ended, Stage
@@ -35,6 +34,7 @@ from tests.chaos.suites import (
     perform,
     state_of,
 )
+from tests.rehearsal import ForkedRehearsal
 
 FIRST_PAGE = "store.after_commit:3"  # the run was made, it was claimed, and a page of cases was kept
 READING = (  # places to die while cases are read in, one after the other; a commit may hold more than one page
@@ -66,16 +66,16 @@ LATEST = 1.2  # seconds after its first words at which a random kill comes at th
 
 
 @pytest.fixture
-def sim() -> Iterator[RehearsalProcess]:
+def sim() -> Iterator[ForkedRehearsal]:
     """A rehearsal server that is agent and judge; its batches take a moment."""
-    with RehearsalProcess(latency_ms=20, batch_ms=300, script=SCRIPT) as running:
+    with ForkedRehearsal(latency_ms=20, batch_ms=300, script=SCRIPT) as running:
         yield running
 
 
 class Proof:
     """One suite, run once without and once with disturbance."""
 
-    def __init__(self, folder: Path, sim: RehearsalProcess, play: Play) -> None:
+    def __init__(self, folder: Path, sim: ForkedRehearsal, play: Play) -> None:
         self._folder, self._sim, self.play = folder, sim, play
         self.stage = self._new("disturbed-0")
         self.kills = 0
@@ -165,7 +165,7 @@ def test_every_point_has_its_turn() -> None:
 
 
 async def test_a_suite_killed_while_it_is_read_in_and_asked_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, Play(cases=110, muddled=True))
     assert proof.play.code == 1
@@ -181,7 +181,7 @@ async def test_a_suite_killed_while_it_is_read_in_and_asked_ends_as_if_nothing_h
 
 
 async def test_a_suite_in_batches_killed_before_and_between_them_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     play = Play(cases=30, epochs=2, judge=work.ANTHROPIC, dispatch="batch", bad=False)
     assert play.code == 0
@@ -194,9 +194,7 @@ async def test_a_suite_in_batches_killed_before_and_between_them_ends_as_if_noth
     assert not outcome.books.uncertain
 
 
-async def test_a_suite_that_was_changed_while_it_was_read_in_is_not_mixed(
-    tmp_path: Path, sim: RehearsalProcess
-) -> None:
+async def test_a_suite_that_was_changed_while_it_was_read_in_is_not_mixed(tmp_path: Path, sim: ForkedRehearsal) -> None:
     proof = Proof(tmp_path, sim, Play(cases=120))
     await proof.kill_at(FIRST_PAGE)
     Play(cases=120, bad=False).write(proof.stage)
@@ -207,7 +205,7 @@ async def test_a_suite_that_was_changed_while_it_was_read_in_is_not_mixed(
 
 
 async def test_a_case_that_met_an_error_before_the_crash_is_asked_again_after_it(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, Play(cases=40, concurrency=3, bad=False))
     sim.faults({"script": [{"fault": "400", "text": "^item 00002 "}]})
@@ -269,7 +267,7 @@ async def share_a_day(stage: Stage, play: Play) -> None:
 
 
 async def test_two_runs_of_a_suite_at_once_stay_together_under_the_cap_of_a_day(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     await share_a_day(Stage(tmp_path / "stage", sim), Play(cases=60, judge=work.ANTHROPIC, bad=False))
 
@@ -277,7 +275,7 @@ async def test_two_runs_of_a_suite_at_once_stay_together_under_the_cap_of_a_day(
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_suite_of_400_killed_at_every_point_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, Play(cases=400, muddled=True))
     expected = await proof.undisturbed()
@@ -290,7 +288,7 @@ async def test_a_suite_of_400_killed_at_every_point_ends_as_if_nothing_had_happe
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_suite_of_400_in_two_epochs_killed_at_8_random_instants_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, Play(cases=400, epochs=2, bad=False))
     await proof.kill_at_random(8, await proof.undisturbed())
@@ -299,7 +297,7 @@ async def test_a_suite_of_400_in_two_epochs_killed_at_8_random_instants_ends_as_
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_suite_of_400_in_batches_killed_at_every_point_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, Play(cases=400, judge=work.ANTHROPIC, dispatch="batch"))
     expected = await proof.undisturbed()
@@ -312,7 +310,7 @@ async def test_a_suite_of_400_in_batches_killed_at_every_point_ends_as_if_nothin
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_suite_of_400_in_batches_killed_at_8_random_instants_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     play = Play(cases=400, agent=work.OPENAI, judge=work.OPENAI, dispatch="batch", bad=False)
     proof = Proof(tmp_path, sim, play)
@@ -323,6 +321,6 @@ async def test_a_suite_of_400_in_batches_killed_at_8_random_instants_ends_as_if_
 
 @pytest.mark.chaos
 async def test_two_runs_of_a_suite_of_400_at_once_stay_together_under_the_cap_of_a_day(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     await share_a_day(Stage(tmp_path / "stage", sim), Play(cases=400, judge=work.ANTHROPIC, bad=False))

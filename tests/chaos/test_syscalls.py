@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import law
 from tests.chaos.fleet import Order
 from tests.chaos.stage import PATIENCE, Ended, Stage, declare_prices
+from tests.rehearsal import ForkedRehearsal
 
 SEEDS = {"live": 50, "batch": 50, "mixed": 50}  # the first of them go through all kinds of calls, about thirty
 MOST_KILLS = 3  # of one run
@@ -39,9 +39,9 @@ LASTING = frozenset(("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "re
 
 
 @pytest.fixture
-def quick() -> Iterator[RehearsalProcess]:
+def quick() -> Iterator[ForkedRehearsal]:
     """A rehearsal server whose answers and batches take a moment."""
-    with RehearsalProcess(latency_ms=10, batch_ms=60) as running:
+    with ForkedRehearsal(latency_ms=10, batch_ms=60) as running:
         yield running
 
 
@@ -71,7 +71,7 @@ class Killings:
         return f"{found}, not reached {', '.join(map(str, self.missed))}" if self.missed else found
 
 
-def priced_stage(folder: Path, sim: RehearsalProcess) -> Stage:
+def priced_stage(folder: Path, sim: ForkedRehearsal) -> Stage:
     """Make a stage in which the models cost what the provider charges."""
     stage = Stage(folder, sim)
     declare_prices(folder)
@@ -142,7 +142,7 @@ def kinds_of(places: Sequence[Place]) -> list[str]:
     return sorted({place.call for place in places})
 
 
-async def play(folder: Path, sim: RehearsalProcess, kind: str, places: Sequence[Place], seed: int) -> list[Killings]:
+async def play(folder: Path, sim: ForkedRehearsal, kind: str, places: Sequence[Place], seed: int) -> list[Killings]:
     """Begin runs until one of them was killed; what was not killed must hold the law as well."""
     dice, tried = random.Random(f"{kind} {seed}"), list[Killings]()
     calls = kinds_of(places)
@@ -170,7 +170,7 @@ async def check_law(stage: Stage) -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", SEEDS)
 async def test_a_run_killed_at_any_system_call_is_finished_and_paid_once(
-    tmp_path: Path, quick: RehearsalProcess, kind: str
+    tmp_path: Path, quick: ForkedRehearsal, kind: str
 ) -> None:
     if shutil.which("strace") is None:
         pytest.fail("strace is not installed; these proofs need it: scripts/prepare strace")

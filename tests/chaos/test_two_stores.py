@@ -10,22 +10,22 @@ import pytest
 from muster.app.batches import Reconciled
 from muster.domain.batch import BatchState
 from muster.domain.errors import BatchOpen
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_judged, check_paid_once, check_whole, read_books
 from tests.chaos.fleet import Order
 from tests.chaos.stage import Ended, Stage, until
+from tests.rehearsal import ForkedRehearsal
 
 
 @pytest.fixture
-def sim() -> Iterator[RehearsalProcess]:
+def sim() -> Iterator[ForkedRehearsal]:
     """A rehearsal server whose batches take long enough for one store to find the other's still running."""
-    with RehearsalProcess(batch_ms=1200) as running:
+    with ForkedRehearsal(batch_ms=1200) as running:
         yield running
 
 
 @pytest.fixture
-def stores(tmp_path: Path, sim: RehearsalProcess) -> tuple[Stage, Stage]:
+def stores(tmp_path: Path, sim: ForkedRehearsal) -> tuple[Stage, Stage]:
     """Two folders with the same keys."""
     return Stage(tmp_path / "left", sim), Stage(tmp_path / "right", sim)
 

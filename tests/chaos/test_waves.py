@@ -21,7 +21,6 @@ from muster.domain.run import RunState
 from muster.engine.killpoints import POINTS
 from muster.settings import load_settings
 from muster.sim.audit import Audit
-from muster.testing.sim import RehearsalProcess
 from muster.verify.journal import CLEARED, CLEARING, report_key
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import Cost, VerifyReport, summarize
@@ -29,6 +28,7 @@ from muster.verify.spec import stored
 from tests.chaos.books import Books, books_of, check_books
 from tests.chaos.fleet import Order
 from tests.chaos.stage import BRISK, Ended, Stage
+from tests.rehearsal import ForkedRehearsal
 from tests.verify.crowd import FILES, SCRIPT, UNHURRIED, crowd_spec, write_crowd
 from tests.verify.stage import PENDING, lasting
 
@@ -56,9 +56,9 @@ ABSENT = {"call.before_open", "call.opened", "call.answered", "call.settled", "s
 
 
 @pytest.fixture
-def sim() -> Iterator[RehearsalProcess]:
+def sim() -> Iterator[ForkedRehearsal]:
     """A rehearsal server that is all agents; its batches take a moment."""
-    with RehearsalProcess(batch_ms=200, script=SCRIPT) as running:
+    with ForkedRehearsal(batch_ms=200, script=SCRIPT) as running:
         yield running
 
 
@@ -86,7 +86,7 @@ class Outcome:
 class Proof:
     """One verification, done once without and once with disturbance."""
 
-    def __init__(self, folder: Path, sim: RehearsalProcess, files: int) -> None:
+    def __init__(self, folder: Path, sim: ForkedRehearsal, files: int) -> None:
         self._folder, self._sim, self._files = folder, sim, files
         self.stage, self.order = self._new("disturbed")
         self.kills = 0
@@ -215,7 +215,7 @@ def test_every_point_has_its_turn() -> None:
 
 
 async def test_a_verification_in_batches_killed_twice_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, FILES)
     expected = await proof.undisturbed()
@@ -227,7 +227,7 @@ async def test_a_verification_in_batches_killed_twice_ends_as_if_nothing_had_hap
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_verification_killed_at_every_point_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, FILES)
     expected = await proof.undisturbed()
@@ -245,7 +245,7 @@ async def test_a_verification_killed_at_every_point_ends_as_if_nothing_had_happe
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_verification_killed_over_its_markers_ends_as_if_nothing_had_happened(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     """On any machine: where the kill came too late for the markers, that is said, and the end is the same."""
     proof = Proof(tmp_path, sim, FILES)
@@ -258,7 +258,7 @@ async def test_a_verification_killed_over_its_markers_ends_as_if_nothing_had_hap
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 async def test_a_verification_killed_before_its_batches_left_is_sent_again_when_that_is_safe_or_allowed(
-    tmp_path: Path, sim: RehearsalProcess
+    tmp_path: Path, sim: ForkedRehearsal
 ) -> None:
     proof = Proof(tmp_path, sim, FILES)
     expected = await proof.undisturbed()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell
 
@@ -14,20 +14,20 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture
-def slow_batches() -> Iterator[RehearsalProcess]:
+def slow_batches() -> Iterator[ForkedRehearsal]:
     """A provider whose batches take long enough to leave them, and to find them under way with the next command."""
-    with RehearsalProcess(batch_ms=6000) as process:
+    with ForkedRehearsal(batch_ms=6000) as process:
         yield process
 
 
 @pytest.fixture
-def endless_batches() -> Iterator[RehearsalProcess]:
+def endless_batches() -> Iterator[ForkedRehearsal]:
     """A provider whose batches do not end while a test runs."""
-    with RehearsalProcess(batch_ms=600_000) as process:
+    with ForkedRehearsal(batch_ms=600_000) as process:
         yield process
 
 
 @pytest.fixture
-def rehearsal() -> Iterator[RehearsalProcess]:
-    with RehearsalProcess() as process:
+def rehearsal() -> Iterator[ForkedRehearsal]:
+    with ForkedRehearsal() as process:
         yield process

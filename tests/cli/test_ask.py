@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from muster.cli.main import run
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import COMMAND, PATIENCE, Shell
 
@@ -85,7 +85,7 @@ def test_shared_options_may_stand_before_the_command(shell: Shell) -> None:
     assert not (shell.folder / ".muster").exists()
 
 
-def test_a_model_behind_the_api_is_asked_and_paid_once(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_a_model_behind_the_api_is_asked_and_paid_once(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     result = shell.muster("ask", MODEL, "hello", "--system", "Be short.", "--max-tokens", "50", "--temperature", "0.5")
     assert (result.code, result.out) == (0, "hello\n")
@@ -131,7 +131,7 @@ def test_a_number_that_people_do_not_write_exits_2_and_stores_nothing(
 
 
 def test_a_budget_too_small_for_one_call_exits_1_before_anything_is_sent(
-    shell: Shell, rehearsal: RehearsalProcess
+    shell: Shell, rehearsal: ForkedRehearsal
 ) -> None:
     shell.use(rehearsal)
     result = shell.muster("ask", MODEL, "hello", "--budget", "0.000001", "--json")
@@ -148,7 +148,7 @@ def test_a_key_that_is_not_set_exits_3_and_names_the_variable(shell: Shell) -> N
 
 
 def test_a_wrong_key_exits_3_and_is_never_shown(shell: Shell) -> None:
-    with RehearsalProcess(require_key="right") as rehearsal:
+    with ForkedRehearsal(require_key="right") as rehearsal:
         shell.use(rehearsal, key="sk-wrong-and-secret")
         result = shell.muster("ask", MODEL, "hello")
         shown = shell.muster("runs", "show", "last", "--json", "--calls", "--events")
@@ -164,7 +164,7 @@ def test_an_agent_that_there_is_not_exits_3_with_what_would_do(shell: Shell, age
     assert result.error()["suggestions"]
 
 
-def test_a_model_without_a_price_exits_3_unless_allowed(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_a_model_without_a_price_exits_3_unless_allowed(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     refused = shell.muster("ask", "anthropic/no-such-model", "hello")
     assert refused.code == 3
@@ -174,7 +174,7 @@ def test_a_model_without_a_price_exits_3_unless_allowed(shell: Shell, rehearsal:
 
 
 def test_a_request_that_is_refused_exits_1_and_a_model_that_there_is_not_3(shell: Shell) -> None:
-    with RehearsalProcess(faults={"rates": {"400": 1}}) as rehearsal:
+    with ForkedRehearsal(faults={"rates": {"400": 1}}) as rehearsal:
         shell.use(rehearsal)
         assert shell.muster("ask", MODEL, "hello").code == 1
         rehearsal.faults({"script": [{"fault": "404", "times": "always"}]})
@@ -218,7 +218,7 @@ def test_a_pipe_gets_the_text_as_it_is_and_a_terminal_without_what_it_would_obey
     assert on_terminal(shell, "ask", "sim/echo", prompt, "--quiet") == (0, "plain red end\r\n")
 
 
-def test_on_a_terminal_the_text_streams(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_on_a_terminal_the_text_streams(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     code, shown = on_terminal(shell, "ask", MODEL, "one two three four five six seven", "--quiet")
     assert (code, shown) == (0, "one two three four five six seven\r\n")
@@ -229,7 +229,7 @@ def test_on_a_terminal_the_text_streams(shell: Shell, rehearsal: RehearsalProces
 def test_an_answer_that_breaks_off_is_told_and_written_anew(shell: Shell) -> None:
     faults = {"script": [{"fault": "cut_stream", "nth": 1}]}
     text = "one two three four five six seven eight nine ten eleven twelve"
-    with RehearsalProcess(faults=faults) as rehearsal:
+    with ForkedRehearsal(faults=faults) as rehearsal:
         shell.use(rehearsal)
         code, shown = on_terminal(shell, "ask", MODEL, text)
     assert code == 0
@@ -265,7 +265,7 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
-def test_why_it_takes_long_is_told(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_why_it_takes_long_is_told(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     rehearsal.faults({"script": [{"fault": "529", "nth": 1, "times": 1}]})
     shell.use(rehearsal)
     done = shell.muster("ask", "anthropic/claude-haiku-5-5", "hi")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell
 from .test_ask import on_terminal
@@ -13,7 +13,7 @@ BATCH = ("--dispatch", "batch", "--poll-interval", "0.05")
 
 @pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
 def test_standard_output_holds_only_the_answer_and_the_footer_what_it_saved(
-    shell: Shell, rehearsal: RehearsalProcess, agent: str
+    shell: Shell, rehearsal: ForkedRehearsal, agent: str
 ) -> None:
     shell.use(rehearsal)
     result = shell.muster("ask", agent, "hello there, how are you today?", *BATCH)
@@ -25,7 +25,7 @@ def test_standard_output_holds_only_the_answer_and_the_footer_what_it_saved(
 
 
 @pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
-def test_json_gives_the_answer_with_its_batch(shell: Shell, rehearsal: RehearsalProcess, agent: str) -> None:
+def test_json_gives_the_answer_with_its_batch(shell: Shell, rehearsal: ForkedRehearsal, agent: str) -> None:
     shell.use(rehearsal)
     data = shell.ask_in_batch(agent, detach=False)
     (batch,) = data["batches"]
@@ -36,7 +36,7 @@ def test_json_gives_the_answer_with_its_batch(shell: Shell, rehearsal: Rehearsal
 
 
 def test_while_it_waits_it_says_for_what_and_how_far_that_is(shell: Shell) -> None:
-    with RehearsalProcess(batch_ms=4000) as rehearsal:
+    with ForkedRehearsal(batch_ms=4000) as rehearsal:
         shell.use(rehearsal)
         by_time = shell.muster("ask", ANTHROPIC, "hello", *BATCH)
         by_count = shell.muster("ask", OPENAI, "hello", *BATCH)
@@ -48,7 +48,7 @@ def test_while_it_waits_it_says_for_what_and_how_far_that_is(shell: Shell) -> No
 
 
 def test_on_a_terminal_nothing_of_the_waiting_is_left_over(shell: Shell) -> None:
-    with RehearsalProcess(batch_ms=4000) as rehearsal:
+    with ForkedRehearsal(batch_ms=4000) as rehearsal:
         shell.use(rehearsal)
         code, shown = on_terminal(shell, "ask", ANTHROPIC, "hello", *BATCH)
     assert code == 0
@@ -56,7 +56,7 @@ def test_on_a_terminal_nothing_of_the_waiting_is_left_over(shell: Shell) -> None
     assert "hello\r\n" in shown.rpartition("\x1b[2K")[2]  # after the last line that was wiped out
 
 
-def test_detached_it_tells_the_run_the_batch_and_how_to_go_on(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_detached_it_tells_the_run_the_batch_and_how_to_go_on(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     result = shell.muster("ask", ANTHROPIC, "hello", *BATCH, "--detach")
     run = shell.run("last")
@@ -68,7 +68,7 @@ def test_detached_it_tells_the_run_the_batch_and_how_to_go_on(shell: Shell, endl
     assert (run["state"], run["driver"], run["dispatch"], run["parked"]) == ("waiting", None, "batch", 1)
 
 
-def test_detached_json_says_the_same(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_detached_json_says_the_same(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     data = shell.ask_in_batch(OPENAI)
     assert (data["state"], data["parked"], data["workers"]) == ("waiting", 1, 0)
@@ -78,7 +78,7 @@ def test_detached_json_says_the_same(shell: Shell, endless_batches: RehearsalPro
 
 @pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
 def test_detached_it_is_finished_by_another_process_and_paid_once(
-    shell: Shell, slow_batches: RehearsalProcess, agent: str
+    shell: Shell, slow_batches: ForkedRehearsal, agent: str
 ) -> None:
     shell.use(slow_batches)
     data = shell.ask_in_batch(agent)
@@ -90,7 +90,7 @@ def test_detached_it_is_finished_by_another_process_and_paid_once(
     assert (audit.calls, len(audit.batches)) == (1, 1)
 
 
-def test_what_was_fetched_meanwhile_costs_nothing_on_resume(shell: Shell, slow_batches: RehearsalProcess) -> None:
+def test_what_was_fetched_meanwhile_costs_nothing_on_resume(shell: Shell, slow_batches: ForkedRehearsal) -> None:
     shell.use(slow_batches)
     data = shell.ask_in_batch(ANTHROPIC)
     fetched = shell.muster("batch", "fetch", "last", "--poll-interval", "0.05")
@@ -103,7 +103,7 @@ def test_what_was_fetched_meanwhile_costs_nothing_on_resume(shell: Shell, slow_b
 
 
 def test_a_batch_that_takes_too_long_exits_4_and_goes_on_without_us(
-    shell: Shell, slow_batches: RehearsalProcess
+    shell: Shell, slow_batches: ForkedRehearsal
 ) -> None:
     shell.use(slow_batches)
     result = shell.muster("ask", ANTHROPIC, "hello", *BATCH, "--deadline", "0.3", "--json")
@@ -125,7 +125,7 @@ def test_a_scripted_agent_is_asked_live_and_says_so(shell: Shell) -> None:
 
 def test_a_call_that_fails_in_every_batch_is_sent_live_if_told_so(shell: Shell) -> None:
     faults = {"script": [{"op": "member", "fault": "expired", "times": "always"}]}
-    with RehearsalProcess(faults=faults) as rehearsal:
+    with ForkedRehearsal(faults=faults) as rehearsal:
         shell.use(rehearsal)
         failed = shell.muster("ask", ANTHROPIC, "hello", *BATCH)
         live = shell.muster("ask", ANTHROPIC, "hello", *BATCH, "--fallback", "live")
@@ -163,7 +163,7 @@ def test_what_makes_no_sense_exits_2_and_stores_nothing(shell: Shell, words: lis
     assert shell.muster("runs", "list", "--json").data() == []
 
 
-def test_an_agent_without_a_batch_price_exits_3_and_stores_nothing(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_an_agent_without_a_batch_price_exits_3_and_stores_nothing(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     refused = shell.muster("ask", "anthropic/no-such-model", "hello", *BATCH)
     assert refused.code == 3
@@ -180,7 +180,7 @@ def test_a_key_that_is_not_set_exits_3_before_anything_is_stored(shell: Shell) -
 
 
 def test_a_budget_too_small_for_the_batch_exits_1_before_anything_is_sent(
-    shell: Shell, rehearsal: RehearsalProcess
+    shell: Shell, rehearsal: ForkedRehearsal
 ) -> None:
     shell.use(rehearsal)
     result = shell.muster("ask", ANTHROPIC, "hello", *BATCH, "--budget", "0.000001", "--json")

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell
 
 ANTHROPIC, OPENAI = "anthropic/claude-haiku-5-5", "openai/gpt-5-mini"
 
 
-def test_list_gives_the_newest_first_and_can_be_limited(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_list_gives_the_newest_first_and_can_be_limited(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     ids = [shell.ask_in_batch(agent, detach=False)["batches"][0]["id"] for agent in (ANTHROPIC, OPENAI)]
     listed = shell.muster("batch", "list", "--json").data()
@@ -34,7 +34,7 @@ def test_a_state_that_there_is_not_exits_2(shell: Shell) -> None:
     assert (result.code, result.envelope()["command"]) == (2, "batch list")
 
 
-def test_show_has_everything_about_a_batch(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_show_has_everything_about_a_batch(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     asked = shell.ask_in_batch(OPENAI, detach=False)
     data = shell.muster("batch", "show", "last", "--json").data()
@@ -52,7 +52,7 @@ def test_show_has_everything_about_a_batch(shell: Shell, rehearsal: RehearsalPro
 
 
 def test_show_tells_what_is_reserved_and_how_to_go_on_while_it_runs(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     (batch,) = shell.ask_in_batch(ANTHROPIC)["batches"]
@@ -63,7 +63,7 @@ def test_show_tells_what_is_reserved_and_how_to_go_on_while_it_runs(
     assert all(f"muster batch {verb} {batch['id']}" in shown for verb in ("watch", "fetch", "cancel"))
 
 
-def test_lines_are_the_providers_own_and_can_be_redirected(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_lines_are_the_providers_own_and_can_be_redirected(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     (batch,) = shell.ask_in_batch(ANTHROPIC, detach=False)["batches"]
     result = shell.muster("batch", "show", "last", "--lines")
@@ -74,7 +74,7 @@ def test_lines_are_the_providers_own_and_can_be_redirected(shell: Shell, rehears
 
 
 def test_a_batch_is_found_by_our_id_its_beginning_the_providers_id_and_last(
-    shell: Shell, rehearsal: RehearsalProcess
+    shell: Shell, rehearsal: ForkedRehearsal
 ) -> None:
     shell.use(rehearsal)
     (batch,) = shell.ask_in_batch(ANTHROPIC, detach=False)["batches"]
@@ -82,7 +82,7 @@ def test_a_batch_is_found_by_our_id_its_beginning_the_providers_id_and_last(
         assert shell.muster("batch", "show", reference, "--json").data()["id"] == batch["id"]
 
 
-def test_an_ambiguous_beginning_exits_2(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_an_ambiguous_beginning_exits_2(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     for _ in range(2):
         shell.ask_in_batch(ANTHROPIC, detach=False)
@@ -98,7 +98,7 @@ def test_a_batch_that_there_is_not_exits_5(shell: Shell, verb: str) -> None:
     assert shell.muster("batch", verb, "last").code == 5
 
 
-def test_stats_sum_up_time_outcomes_and_money(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_stats_sum_up_time_outcomes_and_money(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     asked = [shell.ask_in_batch(agent, detach=False) for agent in (ANTHROPIC, OPENAI)]
     data = shell.muster("batch", "stats", "--since", "1h", "--json").data()
@@ -111,7 +111,7 @@ def test_stats_sum_up_time_outcomes_and_money(shell: Shell, rehearsal: Rehearsal
     assert all(words in shown for words in ("p50", "p95", "p99", "100% succeeded", "saved"))
 
 
-def test_stats_of_a_window_without_batches_say_so(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_stats_of_a_window_without_batches_say_so(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     assert "no batches" in shell.muster("batch", "stats").out
     shell.use(rehearsal)
     shell.ask_in_batch(ANTHROPIC, detach=False)

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell, line_with
 
@@ -15,7 +15,7 @@ OFTEN = ("--poll-interval", "0.05")
 
 @pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
 def test_fetch_waits_brings_the_results_and_names_the_runs_to_resume(
-    shell: Shell, slow_batches: RehearsalProcess, agent: str
+    shell: Shell, slow_batches: ForkedRehearsal, agent: str
 ) -> None:
     shell.use(slow_batches)
     run = shell.ask_in_batch(agent)["run"]
@@ -27,7 +27,7 @@ def test_fetch_waits_brings_the_results_and_names_the_runs_to_resume(
     assert slow_batches.audit().calls == 1
 
 
-def test_fetch_shows_how_it_stands(shell: Shell, slow_batches: RehearsalProcess) -> None:
+def test_fetch_shows_how_it_stands(shell: Shell, slow_batches: ForkedRehearsal) -> None:
     shell.use(slow_batches)
     (batch,) = shell.ask_in_batch(OPENAI)["batches"]
     result = shell.muster("batch", "fetch", batch["id"], *OFTEN)
@@ -35,7 +35,7 @@ def test_fetch_shows_how_it_stands(shell: Shell, slow_batches: RehearsalProcess)
 
 
 def test_fetch_of_a_batch_that_does_not_end_exits_4_with_the_command_that_goes_on(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     (batch,) = shell.ask_in_batch(ANTHROPIC)["batches"]
@@ -46,7 +46,7 @@ def test_fetch_of_a_batch_that_does_not_end_exits_4_with_the_command_that_goes_o
 
 def test_fetch_of_a_batch_that_was_refused_exits_1(shell: Shell) -> None:
     faults = {"script": [{"op": "batch", "fault": "validation_failure"}]}
-    with RehearsalProcess(faults=faults) as rehearsal:
+    with ForkedRehearsal(faults=faults) as rehearsal:
         shell.use(rehearsal)
         assert shell.muster("ask", OPENAI, "hello", "--dispatch", "batch", *OFTEN).code == 1
         result = shell.muster("batch", "fetch", "last", "--json")
@@ -54,7 +54,7 @@ def test_fetch_of_a_batch_that_was_refused_exits_1(shell: Shell) -> None:
     assert result.envelope()["data"]["state"] == "refused"
 
 
-def test_fetch_with_another_key_exits_3_and_changes_nothing(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_fetch_with_another_key_exits_3_and_changes_nothing(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     shell.ask_in_batch(ANTHROPIC)
     shell.use(endless_batches, key="another")
@@ -67,7 +67,7 @@ def test_fetch_with_another_key_exits_3_and_changes_nothing(shell: Shell, endles
 @pytest.mark.parametrize("verb", ["fetch", "watch"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_the_batch_to_the_provider_and_says_how_to_go_on(
-    shell: Shell, endless_batches: RehearsalProcess, verb: str, number: signal.Signals
+    shell: Shell, endless_batches: ForkedRehearsal, verb: str, number: signal.Signals
 ) -> None:
     shell.use(endless_batches)
     (batch,) = shell.ask_in_batch(ANTHROPIC)["batches"]
@@ -79,7 +79,7 @@ def test_a_signal_leaves_the_batch_to_the_provider_and_says_how_to_go_on(
     assert f"goes on at the provider; continue with: muster batch fetch {batch['id']}" in told
 
 
-def test_watch_gives_json_lines_until_it_is_over(shell: Shell, slow_batches: RehearsalProcess) -> None:
+def test_watch_gives_json_lines_until_it_is_over(shell: Shell, slow_batches: ForkedRehearsal) -> None:
     shell.use(slow_batches)
     shell.ask_in_batch(OPENAI)
     result = shell.muster("batch", "watch", "last", *OFTEN, "--json")
@@ -90,7 +90,7 @@ def test_watch_gives_json_lines_until_it_is_over(shell: Shell, slow_batches: Reh
     assert "is collected: 1 succeeded" in shell.muster("batch", "watch", "last").err
 
 
-def test_watch_only_looks_while_another_process_drives(shell: Shell, slow_batches: RehearsalProcess) -> None:
+def test_watch_only_looks_while_another_process_drives(shell: Shell, slow_batches: ForkedRehearsal) -> None:
     shell.use(slow_batches)
     with shell.start("ask", ANTHROPIC, "hello", "--dispatch", "batch", *OFTEN) as driver:
         line_with(driver.stderr, "in_progress")
@@ -102,7 +102,7 @@ def test_watch_only_looks_while_another_process_drives(shell: Shell, slow_batche
 
 
 def test_cancel_reaches_the_provider_and_brings_what_was_produced(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     run = shell.ask_in_batch(ANTHROPIC)["run"]
@@ -116,7 +116,7 @@ def test_cancel_reaches_the_provider_and_brings_what_was_produced(
     assert (again.code, again.error()["code"]) == (4, "conflict")
 
 
-def test_cancel_gives_the_tally_as_json(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_cancel_gives_the_tally_as_json(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     shell.ask_in_batch(OPENAI)
     data = shell.muster("batch", "cancel", "last", *OFTEN, "--json").data()

@@ -11,8 +11,8 @@ import pytest
 import muster
 from muster.cli.battles.order import BattleProgress, ScaleProgress
 from muster.cli.main import run
-from muster.testing.sim import RehearsalProcess
 from tests.battles.home import CLERK, GOAL, GUEST, NO, YES, scripted
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Result, Shell
 
@@ -199,7 +199,7 @@ async def test_progress_shows_the_last_messages_and_decisions(tmp_path: Path, mo
         assert (many.done, many.total, many.words.startswith("2 goal")) == (2, 2, True)
 
 
-def test_a_detached_scale_test_goes_on_in_any_process(shell: Shell, slow_batches: RehearsalProcess) -> None:
+def test_a_detached_scale_test_goes_on_in_any_process(shell: Shell, slow_batches: ForkedRehearsal) -> None:
     shell.use(slow_batches)
     models = ("-a", "anthropic/claude-haiku-5-5", "-c", "openai/gpt-5-mini", "--validator", "contains=never")
     terms = ("--runs", "2", "--message-limit", "1", "--dispatch", "batch", "--detach", "--budget", "1.00")

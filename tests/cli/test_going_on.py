@@ -3,7 +3,7 @@
 import os
 import signal
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell, line_with
 
@@ -22,7 +22,7 @@ def tickets(number: int) -> list[str]:
     return [f"ticket {i}" for i in range(number)]
 
 
-def test_a_queued_run_is_driven_by_resume(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_a_queued_run_is_driven_by_resume(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
     run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(5)})
@@ -40,7 +40,7 @@ def test_a_run_that_is_completed_cannot_be_resumed(shell: Shell) -> None:
     assert (result.code, result.error()["code"]) == (4, "conflict")
 
 
-def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
     spec = {"agent": MODEL, "tickets": tickets(40)}
@@ -58,7 +58,7 @@ def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shel
     assert rehearsal.audit().calls == 40
 
 
-def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
     run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
@@ -111,7 +111,7 @@ def test_detached_it_waits_for_a_worker(shell: Shell) -> None:
 
 def test_a_run_of_a_killed_process_is_resumed_and_nothing_known_is_paid_again(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=2000) as rehearsal:
+    with ForkedRehearsal(latency_ms=2000) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(12)}, concurrency=4)
         with shell.start("runs", "resume", run) as process:
@@ -148,7 +148,7 @@ def test_two_processes_do_not_drive_one_run(shell: Shell) -> None:
 
 def test_watch_follows_a_run_of_another_process_until_it_dies(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
+    with ForkedRehearsal(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(8)}, concurrency=2)
         with shell.start("runs", "resume", run) as driver, shell.start("runs", "watch", run) as watcher:
@@ -160,7 +160,7 @@ def test_watch_follows_a_run_of_another_process_until_it_dies(shell: Shell) -> N
 
 def test_cancel_reaches_the_process_that_drives(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
+    with ForkedRehearsal(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(8)}, concurrency=2)
         with shell.start("runs", "resume", run) as driver:
@@ -178,7 +178,7 @@ def test_watch_ends_on_a_signal_with_4(shell: Shell) -> None:
         assert watcher.wait() == 4
 
 
-def test_fork_asks_anew_from_a_key_on(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_fork_asks_anew_from_a_key_on(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
     run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(6)}, concurrency=1)
@@ -192,7 +192,7 @@ def test_fork_asks_anew_from_a_key_on(shell: Shell, rehearsal: RehearsalProcess)
     assert shell.muster("runs", "fork", run).code == 2
 
 
-def test_replay_asks_nobody(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_replay_asks_nobody(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
     run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(6)})
@@ -203,7 +203,7 @@ def test_replay_asks_nobody(shell: Shell, rehearsal: RehearsalProcess) -> None:
     assert rehearsal.audit().requests == before
 
 
-def test_a_replay_that_misses_something_exits_1_and_names_it(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_a_replay_that_misses_something_exits_1_and_names_it(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.declare_workloads()
     run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import PATIENCE, Shell, line_with
 
@@ -23,7 +23,7 @@ def lock(shell: Shell) -> sqlite3.Connection:
 
 def test_a_run_waits_for_a_locked_store_and_every_answer_counts(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=3000) as rehearsal:
+    with ForkedRehearsal(latency_ms=3000) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit("triage", {"agent": MODEL, "tickets": ["a", "b", "c", "d"]}, concurrency=2)
         with shell.start("runs", "resume", run) as process:
@@ -58,7 +58,7 @@ def test_a_command_that_waits_for_a_locked_store_ends_when_it_is_told_twice(shel
 
 def test_a_vacuum_is_refused_while_a_run_is_driven_and_harms_nothing(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=4000) as rehearsal:
+    with ForkedRehearsal(latency_ms=4000) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit("triage", {"agent": MODEL, "tickets": ["a", "b", "c"]}, concurrency=1)
         with shell.start("runs", "resume", run) as process:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell, line_with
 
@@ -27,7 +27,7 @@ def moved(home: Path) -> None:
 def test_a_run_whose_store_is_gone_stops_and_pays_nothing_more(shell: Shell, harm: object, words: str) -> None:
     assert callable(harm)
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=500) as rehearsal:
+    with ForkedRehearsal(latency_ms=500) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit(
             "triage", {"agent": MODEL, "tickets": [f"ticket {i}" for i in range(TICKETS)]}, concurrency=4

@@ -9,7 +9,7 @@ from muster.app.batches import HeldBatch
 from muster.cli.batches.reconcile import holder_words
 from muster.domain.batch import BatchState
 from muster.domain.run import Driver
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell
 from .test_progress import BATCH
@@ -28,7 +28,7 @@ def test_without_anything_unclear_there_is_nothing_to_do(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
-def test_a_batch_that_was_created_is_found_and_paid_once(shell: Shell, rehearsal: RehearsalProcess, agent: str) -> None:
+def test_a_batch_that_was_created_is_found_and_paid_once(shell: Shell, rehearsal: ForkedRehearsal, agent: str) -> None:
     shell.use(rehearsal)
     shell.crash("batch.created", "ask", agent, "hello", *ASK)
     assert "may have been created" in shell.muster("doctor").out
@@ -44,9 +44,7 @@ def test_a_batch_that_was_created_is_found_and_paid_once(shell: Shell, rehearsal
     assert (audit.calls, len(audit.batches)) == (1, 1)
 
 
-def test_a_batch_that_was_never_uploaded_is_sent_when_its_run_goes_on(
-    shell: Shell, rehearsal: RehearsalProcess
-) -> None:
+def test_a_batch_that_was_never_uploaded_is_sent_when_its_run_goes_on(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.crash("batch.claimed", "ask", OPENAI, "hello", *ASK)
     data = shell.muster("batch", "reconcile", *OFTEN, "--json").data()
@@ -56,7 +54,7 @@ def test_a_batch_that_was_never_uploaded_is_sent_when_its_run_goes_on(
     assert rehearsal.audit().calls == 1
 
 
-def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.crash("batch.claimed", "ask", ANTHROPIC, "hello", *ASK)
     result = shell.muster("batch", "reconcile", *OFTEN, *AT_ONCE)
@@ -77,7 +75,7 @@ def test_whoever_waits_for_another_worker_is_told_how_long() -> None:
     )
 
 
-def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     shell.crash("batch.claimed", "ask", ANTHROPIC, "hello", *ASK)
     result = shell.muster("batch", "reconcile", *OFTEN, *AT_ONCE, "--resubmit")

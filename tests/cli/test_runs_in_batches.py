@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell, line_with
 
@@ -12,7 +12,7 @@ ANTHROPIC, OPENAI = "anthropic/claude-haiku-5-5", "openai/gpt-5-mini"
 OFTEN = ("--poll-interval", "0.05")
 
 
-def test_show_tells_the_batches_and_what_they_saved(shell: Shell, rehearsal: RehearsalProcess) -> None:
+def test_show_tells_the_batches_and_what_they_saved(shell: Shell, rehearsal: ForkedRehearsal) -> None:
     shell.use(rehearsal)
     asked = shell.ask_in_batch(OPENAI, detach=False)
     run = shell.run("last")
@@ -26,7 +26,7 @@ def test_show_tells_the_batches_and_what_they_saved(shell: Shell, rehearsal: Reh
     assert listed["batches"] == run["batches"]
 
 
-def test_a_run_that_waits_alone_looks_so(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_a_run_that_waits_alone_looks_so(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     asked = shell.ask_in_batch(ANTHROPIC, "--name", "mine")
     shown = shell.muster("runs", "show", "mine").out
@@ -41,7 +41,7 @@ def test_a_run_that_waits_alone_looks_so(shell: Shell, endless_batches: Rehearsa
 
 
 def test_watch_of_a_run_that_waits_alone_ends_with_how_it_stands(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     asked = shell.ask_in_batch(ANTHROPIC)
@@ -54,7 +54,7 @@ def test_watch_of_a_run_that_waits_alone_ends_with_how_it_stands(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_it_waits_leaves_the_batch_to_the_provider(
-    shell: Shell, endless_batches: RehearsalProcess, number: signal.Signals
+    shell: Shell, endless_batches: ForkedRehearsal, number: signal.Signals
 ) -> None:
     shell.use(endless_batches)
     with shell.start("ask", ANTHROPIC, "hello", "--dispatch", "batch", *OFTEN) as process:
@@ -71,7 +71,7 @@ def test_a_signal_while_it_waits_leaves_the_batch_to_the_provider(
 
 
 def test_resume_with_another_key_exits_3_and_the_run_still_waits(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     run = shell.ask_in_batch(ANTHROPIC)["run"]
@@ -92,7 +92,7 @@ def test_options_of_waiting_that_make_no_sense_exit_2_everywhere(shell: Shell, c
 
 
 def test_a_run_that_is_driven_while_it_waits_is_not_driven_twice(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     with shell.start("ask", ANTHROPIC, "hello", "--dispatch", "batch", *OFTEN) as process:
@@ -102,7 +102,7 @@ def test_a_run_that_is_driven_while_it_waits_is_not_driven_twice(
     assert f"process {process.pid} on" in result.err
 
 
-def test_cancel_of_a_run_that_waits_alone_reaches_the_provider(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_cancel_of_a_run_that_waits_alone_reaches_the_provider(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     shell.ask_in_batch(OPENAI)
     result = shell.muster("runs", "cancel", "last", *OFTEN)
@@ -113,7 +113,7 @@ def test_cancel_of_a_run_that_waits_alone_reaches_the_provider(shell: Shell, end
     assert endless_batches.audit().calls == 0
 
 
-def test_cancel_reaches_the_process_that_waits_for_the_batch(shell: Shell, endless_batches: RehearsalProcess) -> None:
+def test_cancel_reaches_the_process_that_waits_for_the_batch(shell: Shell, endless_batches: ForkedRehearsal) -> None:
     shell.use(endless_batches)
     with shell.start("ask", ANTHROPIC, "hello", "--dispatch", "batch", *OFTEN) as driver:
         line_with(driver.stderr, "in_progress")
@@ -125,7 +125,7 @@ def test_cancel_reaches_the_process_that_waits_for_the_batch(shell: Shell, endle
 
 def test_cancel_that_is_left_says_how_to_fetch_what_was_produced(shell: Shell) -> None:
     faults = {"script": [{"op": "batch_cancel", "fault": "500", "times": "always"}]}
-    with RehearsalProcess(batch_ms=600_000, faults=faults) as rehearsal:
+    with ForkedRehearsal(batch_ms=600_000, faults=faults) as rehearsal:
         shell.use(rehearsal)
         (batch,) = shell.ask_in_batch(ANTHROPIC)["batches"]
         with shell.start("runs", "cancel", "last") as process:
@@ -139,7 +139,7 @@ def test_cancel_that_is_left_says_how_to_fetch_what_was_produced(shell: Shell) -
 
 
 def test_cancel_without_the_key_says_what_is_canceled_and_what_is_not(
-    shell: Shell, endless_batches: RehearsalProcess
+    shell: Shell, endless_batches: ForkedRehearsal
 ) -> None:
     shell.use(endless_batches)
     (batch,) = shell.ask_in_batch(ANTHROPIC)["batches"]
@@ -150,7 +150,7 @@ def test_cancel_without_the_key_says_what_is_canceled_and_what_is_not(
     assert shell.run("last")["state"] == "canceled"
 
 
-def test_a_worker_finishes_what_was_detached(shell: Shell, slow_batches: RehearsalProcess) -> None:
+def test_a_worker_finishes_what_was_detached(shell: Shell, slow_batches: ForkedRehearsal) -> None:
     shell.use(slow_batches)
     runs = [shell.ask_in_batch(agent)["run"] for agent in (ANTHROPIC, OPENAI)]
     result = shell.muster("worker", "--until-idle", *OFTEN)
@@ -162,7 +162,7 @@ def test_a_worker_finishes_what_was_detached(shell: Shell, slow_batches: Rehears
 
 
 def test_a_run_of_many_calls_shares_one_batch_and_counts_while_it_waits(
-    shell: Shell, slow_batches: RehearsalProcess
+    shell: Shell, slow_batches: ForkedRehearsal
 ) -> None:
     shell.use(slow_batches)
     shell.declare_workloads()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell, line_with
 
@@ -24,7 +24,7 @@ def submit(shell: Shell, number: int) -> str:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_waits_for_calls_on_the_wire(shell: Shell, number: signal.Signals) -> None:
-    with RehearsalProcess(latency_ms=2000) as rehearsal:
+    with ForkedRehearsal(latency_ms=2000) as rehearsal:
         shell.use(rehearsal)
         run = submit(shell, 8)
         with shell.start("runs", "resume", run) as process:
@@ -47,7 +47,7 @@ def test_the_first_signal_waits_for_calls_on_the_wire(shell: Shell, number: sign
 def test_the_second_signal_cuts_them_and_books_them_as_uncertain(
     shell: Shell, numbers: tuple[signal.Signals, signal.Signals]
 ) -> None:
-    with RehearsalProcess(faults=NEVER) as rehearsal:
+    with ForkedRehearsal(faults=NEVER) as rehearsal:
         shell.use(rehearsal)
         run = submit(shell, 6)
         with shell.start("runs", "resume", run) as process:
@@ -89,7 +89,7 @@ def test_a_terminal_that_is_gone_cuts_what_is_under_way_and_leaves_nothing_at_wo
 
 
 def test_an_interrupted_question_can_be_resumed(shell: Shell) -> None:
-    with RehearsalProcess(faults={"rates": {"timeout": 1}}) as rehearsal:
+    with ForkedRehearsal(faults={"rates": {"timeout": 1}}) as rehearsal:
         shell.use(rehearsal)
         with shell.start("ask", MODEL, "hello", "--json", "--name", "asked") as process:
             while rehearsal.audit().requests == 0:
@@ -106,7 +106,7 @@ def test_an_interrupted_question_can_be_resumed(shell: Shell) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_worker_stops_cleanly_and_another_goes_on(shell: Shell, number: signal.Signals) -> None:
-    with RehearsalProcess(latency_ms=1_500) as rehearsal:
+    with ForkedRehearsal(latency_ms=1_500) as rehearsal:
         shell.use(rehearsal)
         run = submit(shell, 10)
         with shell.start("worker") as process:

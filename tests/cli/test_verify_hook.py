@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
 from tests.git.repository import IDENTITY, Repository
+from tests.rehearsal import ForkedRehearsal
 
 from .verify_home import GOOD, VerifyHome, checker, home, reviewer
 
@@ -82,7 +82,7 @@ def test_a_hook_asks_live_whatever_an_agent_says_and_takes_the_index_that_git_na
     home.repository.write("src/other.py", "x = 3\n")
     home.repository.git("read-tree", "HEAD")
     home.repository.git("add", "src/other.py")
-    with RehearsalProcess(script={"otherwise": json.dumps(GOOD)}) as rehearsal:
+    with ForkedRehearsal(script={"otherwise": json.dumps(GOOD)}) as rehearsal:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", rehearsal.anthropic)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "rehearsal")
         said = home.repository.git("commit", "--message", "with another index")

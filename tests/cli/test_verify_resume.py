@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from muster.testing.sim import RehearsalProcess
+from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell, line_with
 from .verify_home import VerifyHome, checker, home, reviewer
@@ -30,7 +30,7 @@ def test_a_verification_in_batches_is_left_and_gone_on_with(
     home: VerifyHome, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], own: dict[str, str]
 ) -> None:
     home.declare(reviewer("one", 1, model=MODEL, **own), reviewer("two", 2, model=MODEL, **own))
-    with RehearsalProcess(script=SCRIPT, batch_ms=500) as rehearsal:
+    with ForkedRehearsal(script=SCRIPT, batch_ms=500) as rehearsal:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", rehearsal.anthropic)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "rehearsal")
         left = home.verify("src", *words, "--name", "nightly", "--json", *QUICK).data()

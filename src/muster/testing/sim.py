@@ -6,15 +6,36 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Protocol, Self
 
 from muster.sim.audit import Audit, read_audit
 
 STOP_SECONDS = 10.0
 AUDIT_SECONDS = 60.0  # the audit first does all the work of batches that is due
+
+
+class ServerProcess(Protocol):
+    """What is used of a process."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+
+    @property
+    def stdout(self) -> IO[Any] | None:
+        """What it writes."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def communicate(self, *, timeout: float | None = None) -> tuple[Any, Any]:
+        """Wait until it has ended."""
 
 
 class RehearsalProcess:
@@ -50,7 +71,7 @@ class RehearsalProcess:
         }
         self._counts = {True: ["--live-counts"], False: ["--no-live-counts"], None: []}[live_counts]
         self._files = {"script": script, "faults": faults}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
         self.anthropic = ""
         self.openai = ""
         self.audit_url = ""
@@ -77,11 +98,7 @@ class RehearsalProcess:
     def start(self) -> None:
         """Start the process and wait until it listens."""
         with tempfile.TemporaryDirectory() as folder:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                [sys.executable, "-m", "muster.sim", "--until-eof", *self._arguments(Path(folder))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
+            self._process = self._begin(self._arguments(Path(folder)))
             line = self._process.stdout.readline() if self._process.stdout else b""
         if not line:
             self.stop()
@@ -118,6 +135,14 @@ class RehearsalProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.to_thread(self.stop)
+
+    def _begin(self, arguments: Sequence[str]) -> "ServerProcess":
+        """Start the program."""
+        return subprocess.Popen(  # noqa: S603 - our own module, no shell
+            [sys.executable, "-m", "muster.sim", "--until-eof", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     def _arguments(self, folder: Path) -> list[str]:
         arguments = [f"{name}={value}" for name, value in self._settings.items() if value is not None]
