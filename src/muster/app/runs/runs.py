@@ -1,22 +1,14 @@
-"""Runs: found, started, resumed, forked, replayed, followed, canceled, deleted and moved. `Muster.runs`."""
+"""Runs: started, resumed, forked, replayed, followed, canceled, deleted and moved. `Muster.runs`."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 from muster.app.backend import Backend
 from muster.app.outputs import require_output
-from muster.app.runs.details import (
-    CallDetails,
-    RunBatches,
-    RunDetails,
-    batches_of,
-    batches_under_way,
-    details_of,
-)
 from muster.app.runs.files import export_run, import_run
 from muster.app.runs.follow import RunWatcher
 from muster.app.runs.handle import RunHandle
@@ -24,18 +16,13 @@ from muster.app.runs.options import (
     RunOptions,
     descendant,
     new_run,
-    require_count,
-    require_limit,
-    require_reference,
-    state_of,
 )
-from muster.app.runs.questions import AnswerOutcome, OpenQuestion, questions_of, root_of, send_answer
-from muster.app.schemas import JsonSchemas
-from muster.domain.batch import Batch
+from muster.app.runs.questions import AnswerOutcome, root_of, send_answer
+from muster.app.runs.reading import RunReader
 from muster.domain.budget import Balance, Budgets, UserBudget, require_left, require_server_left
 from muster.domain.call import require_key
 from muster.domain.canonical import Json, plain_json
-from muster.domain.entry import ANSWERS, Entry, EntryKind, Event, NewSignal, Signal
+from muster.domain.entry import ANSWERS, NewSignal, Signal
 from muster.domain.errors import (
     AccessDenied,
     BadArgument,
@@ -54,90 +41,23 @@ from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, 
 from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
-from muster.store.base import RunPage
 
 # Raises what would keep a run of a workload from being done with its spec; True: it is to be driven in this process.
 Admission = Callable[[str, Json, RunOptions, bool], None]
-PAGE = 1000  # runs that are looked through at a time
 MOST_FORGOTTEN = 10_000  # runs that are looked at in one go
 CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
 
 
-class Runs:
+class Runs(RunReader):
     """The runs of an open Muster."""
 
     def __init__(self, backend: Backend, admit: Admission) -> None:
+        super().__init__(backend)
         self._admit = admit
-        self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
         self._clock, self._directory, self._workloads = backend.clock, backend.directory, backend.workloads
         self._feeds, self._queue = backend.feeds, backend.queue
         self._driving: set[asyncio.Task[Run]] = set()
         self._stopped: StopRun | None = None
-        self._user = backend.user
-
-    async def find(self, reference: str) -> Run:
-        """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
-        require_reference(reference)
-        if reference == "last":
-            runs = await self._store.runs.page(RunPage(owner=self._user.owner, roots=True, limit=1))
-            if not runs:
-                raise NotFound("this store has no runs yet", suggestions=("muster demo", "muster ask sim/echo hello"))
-            return runs[0]
-        found = await self._store.runs.match(reference, self._user.owner)
-        exact = [run for run in found if run.id == reference] or [run for run in found if run.name == reference]
-        if exact:
-            return exact[0]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(run.id for run in found[:5])
-            raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
-        where = f" in {self._settings.store_place}" if self._user.local else ""
-        raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",))
-
-    async def newest(self, workloads: Collection[str]) -> Run | None:
-        """Return the newest run of some workloads that is not a child."""
-        wanted = RunPage(owner=self._user.owner, workloads=tuple(workloads), roots=True, limit=1)
-        found = await self._store.runs.page(wanted)
-        return found[0] if found else None
-
-    async def list(self, states: Iterable[RunState | str] = (), limit: int = 100) -> Sequence[Run]:
-        """Return the newest runs, of some states or of all."""
-        return await self.page(states, limit=limit)
-
-    async def page(
-        self,
-        states: Iterable[RunState | str] = (),
-        *,
-        workloads: Iterable[str] = (),
-        roots: bool = False,
-        name: str | None = None,
-        search: str = "",
-        after: str | None = None,
-        limit: int = 100,
-    ) -> Sequence[Run]:
-        """Return a page of runs, the newest first; `after` is the id of the last run of the page before.
-
-        `name` is a whole name, `search` is looked for in ids, names, workloads and tags.
-        """
-        require_limit(limit)
-        last = None if after is None else await self.get(RunId(after))
-        return await self._store.runs.page(
-            RunPage(
-                states=tuple(state_of(RunState, state) for state in states),
-                workloads=tuple(workloads),
-                owner=self._user.owner,
-                roots=roots,
-                name=name,
-                search=search,
-                before=None if last is None else (last.created_at, last.id),
-                limit=limit,
-            )
-        )
-
-    def sees(self, run: Run) -> bool:
-        """Return whether the user may see a run."""
-        return self._user.owner is None or run.owner == self._user.owner
 
     @property
     def user_budget(self) -> UserBudget | None:
@@ -169,79 +89,6 @@ class Runs:
     def new_id(self) -> RunId:
         """Return the id of the run that the user starts next: the one that was chosen for it, or a new one."""
         return self._user.run or self._engine.new_id()
-
-    async def get(self, run: RunId) -> Run:
-        """Return a run as it is stored now."""
-        found = await self._store.runs.get(run)
-        if found is None or not self.sees(found):
-            raise NotFound(f"run {run} not found")
-        return found
-
-    async def details(self, reference: str, *, calls: int = 0, events: int = 0) -> RunDetails:
-        """Return a run with its batches, and at most so many of its first calls and last events."""
-        for number in (calls, events):
-            require_count(number)
-        return await details_of(self._store, await self.find(reference), calls=calls, events=events)
-
-    async def batches_of(self, run: RunId) -> RunBatches:
-        """Return the batches that hold calls of a run."""
-        return await batches_of(self._store, run)
-
-    async def batches_under_way(self, run: RunId) -> Sequence[Batch]:
-        """Return the batches that are not over and hold calls of a run or of its children."""
-        return await batches_under_way(self._store, run)
-
-    async def call(self, reference: str, key: str) -> CallDetails:
-        """Return one call of a run in full."""
-        run = await self.find(reference)
-        entry = await self.entry(run.id, key)
-        if entry is None or entry.kind is not EntryKind.CALL:
-            raise NotFound(
-                f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
-            )
-        return CallDetails(entry=entry, attempts=tuple(await self._store.archive.attempts_of(run.id, key)))
-
-    async def calls(self, reference: str, *, after: str | None = None, limit: int = 100) -> Sequence[Entry]:
-        """Return a page of the calls of a run, in their order; `after` is the last key of the page before."""
-        require_limit(limit)
-        run = await self.find(reference)
-        position = 0 if after is None else await self._store.reuser.position(run.id, after)
-        if position is None:
-            raise NotFound(f"run {run.id} has no entry under the key {after!r}")
-        found: list[Entry] = []
-        async for entry in self._store.archive.entries(run.id, after=position):
-            if entry.kind is EntryKind.CALL:
-                found.append(entry)
-            if len(found) == limit:
-                break
-        return found
-
-    async def attempts(self, reference: str, *, after: str | None = None, limit: int = 100) -> Sequence[CallDetails]:
-        """Return a page of the calls of a run with their attempts, in their order."""
-        found = await self.calls(reference, after=after, limit=limit)
-        archive = self._store.archive
-        return [CallDetails(entry=one, attempts=tuple(await archive.attempts_of(one.run, one.key))) for one in found]
-
-    async def entry(self, run: RunId, key: str) -> Entry | None:
-        """Return what a run remembers under a key; the reply to a request with a schema has its data."""
-        entry = await self._store.journal.find(run, key)
-        schema = entry.request.get("schema") if entry is not None and isinstance(entry.request, dict) else None
-        if entry is None or entry.reply is None or not schema:
-            return entry
-        return replace(entry, reply=await JsonSchemas().parse(entry.reply, schema))
-
-    async def events(self, run: RunId, after: int = 0, limit: int = PAGE) -> Sequence[Event]:
-        """Return the events of a run after a number, at most so many."""
-        return await self._store.events.read(run, after, limit)
-
-    async def unknown(self) -> Sequence[Run]:
-        """Return the runs for workers whose workload this process does not know."""
-        submitted = await self._store.runs.submitted(PAGE)
-        return [run for run in submitted if not self._engine.knows(run.workload)]
-
-    async def workers(self) -> int:
-        """Return how many workers are alive."""
-        return len(await self._engine.workers())
 
     async def start(
         self,
@@ -437,10 +284,6 @@ class Runs:
             )
         )
 
-    async def questions(self, reference: str) -> Sequence[OpenQuestion]:
-        """Return what a run, also the one that it was resumed as, waits for people to answer; children's too."""
-        return await questions_of(self._store, await self.newest_of_lineage(await self.find(reference)))
-
     async def answer(
         self, reference: str, text: str, *, key: str | None = None, sender: str = "", client_id: str | None = None
     ) -> AnswerOutcome:
@@ -460,11 +303,6 @@ class Runs:
             at=self._clock.now(),
         )
         return AnswerOutcome(sent=sent, root=await root_of(self._store, sent.run), workers=await self.workers())
-
-    async def newest_of_lineage(self, run: Run) -> Run:
-        """Return the run that a run was last resumed as; itself when it was not."""
-        newest = await self._store.runs.newest_of_lineage(run.lineage_level)
-        return newest or run
 
     async def cancel(self, reference: str) -> Run:
         """Cancel a run and its batches; returns it when its driver has let go, or as it is after a few seconds."""
