@@ -1,20 +1,15 @@
-"""The adapter to the official MCP SDK (extra `mcp`): tools, resources and errors, over standard input or HTTP.
+"""The adapter to the official MCP SDK (extra `mcp`): tools, resources and errors, and all of it over HTTP.
 
 It holds no session: every HTTP request is answered by itself, so clients go on when the server was started again.
 """
 
-import contextlib
 import json
-import os
-import threading
-from asyncio import AbstractEventLoop, Queue, get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -41,6 +36,7 @@ from muster.app.serving.cleaning import cleaner
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
+from muster.mcp.errors import error_answer, flaws_answer
 from muster.mcp.request import CoordinatorTool, LocalCaller, ToolCaller, ToolRequest
 from muster.mcp.resources import RESOURCES, TEMPLATES, read_resource
 from muster.mcp.tools.directing import DIRECTING
@@ -58,7 +54,6 @@ INSTRUCTIONS = (
 )
 UNEXPECTED = "unexpected error in the server; its log, or standard error if there is none, says which"
 MEDIA = "application/json"
-CHUNK = 65_536  # bytes that are read at once
 
 Context = ServerRequestContext[Any, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -104,10 +99,10 @@ class Coordinator:
             return _content(await tool.handle(request, given), failed=False)
         except ValidationError as error:
             failure = "bad_argument"
-            return _content({"error": failure, "message": _flaws(error)}, failed=True)
+            return _content(flaws_answer(error, tool.takes), failed=True)
         except MusterError as error:
             failure = str(error.code)
-            return _content(self._error(error), failed=True)
+            return _content(error_answer(error, tool.takes, self._clean), failed=True)
         except Exception as error:  # what went wrong is not for the client's eyes
             failure = f"{type(error).__name__}: {error}"
             return _content({"error": "internal", "message": UNEXPECTED}, failed=True)
@@ -139,12 +134,6 @@ class Coordinator:
             raise MCPError(INVALID_PARAMS, self._clean(error.message)) from error
         text = json.dumps(found, ensure_ascii=False)
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=MEDIA, text=text)])
-
-    def _error(self, error: MusterError) -> dict[str, Any]:
-        """Return an error as the model reads it; a command is for the operator, whom the model can ask."""
-        ways = [f"the operator can run: {way}" if way.startswith("muster ") else way for way in error.suggestions]
-        told = {"suggestions": [self._clean(way) for way in ways]} if ways else {}
-        return {"error": error.code, "message": self._clean(error.message), **told}
 
     def _request(self, context: Context, tool: str) -> ToolRequest:
         async def progress(done: float, total: float | None, words: str) -> None:
@@ -180,50 +169,6 @@ def _listed(tool: CoordinatorTool) -> Tool:
 def _content(answer: dict[str, Any], *, failed: bool) -> CallToolResult:
     text = json.dumps(answer, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], structured_content=answer, is_error=failed)
-
-
-def _flaws(error: ValidationError) -> str:
-    """Return what is wrong with arguments: where, and what it must be; never what was sent."""
-    told = [f"{'.'.join(str(part) for part in one['loc']) or 'arguments'}: {one['msg']}" for one in error.errors()]
-    return "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
-
-
-class _InputLines:
-    """The lines of standard input, read by a thread that nobody waits for at the end: a read cannot be canceled.
-
-    The thread has a descriptor of its own: a buffered file that it holds could not be closed when the process ends.
-    Whoever else reads standard input finds it empty.
-    """
-
-    def __init__(self) -> None:
-        self._lines: Queue[bytes | None] = Queue()
-        self._file, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
-        os.dup2(empty, 0)
-        os.close(empty)
-        threading.Thread(target=self._read, args=(get_running_loop(),), daemon=True, name="mcp-stdin").start()
-
-    def _read(self, loop: AbstractEventLoop) -> None:
-        begun = b""
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            while chunk := os.read(self._file, CHUNK):
-                *lines, begun = (begun + chunk).split(b"\n")
-                for line in lines:
-                    loop.call_soon_threadsafe(self._lines.put_nowait, line)
-            loop.call_soon_threadsafe(self._lines.put_nowait, None)
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        while (line := await self._lines.get()) is not None:
-            yield line.decode("utf-8", "replace")
-
-
-async def serve_stdio(muster: Muster) -> None:
-    """Serve the process that started this one, until it closes standard input; nothing else is written to output."""
-    server = Coordinator(muster).server()
-    try:
-        async with stdio_server(stdin=cast(Any, _InputLines())) as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
-    except* OSError:
-        pass  # the client has closed both sides
 
 
 @asynccontextmanager

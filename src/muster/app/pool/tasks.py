@@ -10,6 +10,7 @@ from muster.app.pool.slots import profiles, project_trees
 from muster.app.pool.task_queries import Task, TaskQueries
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import ask
 from muster.domain.errors import (
@@ -22,7 +23,7 @@ from muster.domain.errors import (
     state_verb,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import from_usd
+from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.pool.scheduling import PendingTask, PoolFunds, schedule
 from muster.pool.tasks import (
@@ -112,8 +113,11 @@ class Tasks(TaskQueries):
             return await self.of(run)
         return await self.of(await self._runs.cancel(run.id))
 
-    async def retry(self, reference: str) -> Task:
-        """Have a task done again that failed or was canceled; it keeps its id, and what it had done before."""
+    async def retry(self, reference: str, *, budget_usd: str | float | None = None) -> Task:
+        """Have a task done again that failed or was canceled; it keeps its id, and what it had done before.
+
+        `budget_usd` is a new total for its budget, with what it has spent so far.
+        """
         run = await self.find(reference)
         if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
             raise Conflict(
@@ -125,7 +129,7 @@ class Tasks(TaskQueries):
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
-        return await self.of(await self._runs.prepare_resume(run.id, here=False))
+        return await self.of(await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False))
 
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
         """Change the prompt or the priority of a task that has not begun."""
@@ -156,18 +160,18 @@ class Tasks(TaskQueries):
         spec = read_task(run.spec)
         if not slot.fits(spec):
             return False
-        one = PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self.most(spec))
+        one = PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self.most_of(run))
         states = {name: task_state(await self.find(name)) for name in spec.after}
         found = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         funds = PoolFunds(cap=found.cap, settled=found.settled, reserved=found.reserved) if found else PoolFunds()
         return run.id in schedule([slot], [one], states, funds).assigned
 
-    def call_limit(self, agent: str, spec: TaskSpec) -> float | None:
+    def call_limit(self, agent: str, spec: TaskSpec, most: Microdollars) -> float | None:
         """Return what one call of a task may cost, in dollars, where its agent would reserve more than the task has.
 
         Else a call reserves what the agent says: a crash books that as uncertain, and the task must be able to go on.
         """
-        found, most = self._directory.find(agent), self.most(spec)
+        found = self._directory.find(agent)
         if not most or "budget_usd" not in found.profile.settable:
             return None
         try:
@@ -199,7 +203,10 @@ class Tasks(TaskQueries):
         found = await self.get(reference)
         trace = None if found.reply is None else found.reply.trace
         if trace is None or not trace.session:
-            raise BadArgument(f"task {found.id} has no session to continue", suggestions=("leave out --continue",))
+            raise BadArgument(
+                f"task {found.id} has no session to continue",
+                suggestions=(ArgumentAdvice("continue", words="leave out {}"),),
+            )
         return trace.session
 
     async def require(self, spec: TaskSpec) -> None:
@@ -234,7 +241,8 @@ class Tasks(TaskQueries):
             settings = merged(spec.settings, slot.settings)
             try:
                 if agent is None:
-                    raise BadArgument("no agent given for the task", suggestions=("add --agent, or agent in [pool]",))
+                    ways = (ArgumentAdvice("agent", words="add {}, or agent in [pool]"),)
+                    raise BadArgument("no agent given for the task", suggestions=ways)
                 self._directory.find(agent).profile.complete(replace(ask(spec.prompt), settings=settings or None))
             except MusterError as error:
                 errors.append(error)
@@ -246,7 +254,10 @@ class Tasks(TaskQueries):
         if Path(cwd).is_absolute() or ".." in parts:
             raise BadArgument(f"must be a folder below the project, not {cwd!r}", argument="cwd")
         if not (self._settings.folder / cwd).is_dir():
-            raise NotFound(f"there is no folder {cwd!r} in the project", suggestions=("--cwd must name one",))
+            raise NotFound(
+                f"there is no folder {cwd!r} in the project",
+                suggestions=(ArgumentAdvice("cwd", words="{} must name one"),),
+            )
 
     async def _require_open(self) -> None:
         pool = await self._store.pool.pool()
