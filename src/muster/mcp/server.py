@@ -1,16 +1,12 @@
-"""The adapter to the official MCP SDK (extra `mcp`): tools, resources and errors, and all of it over HTTP.
+"""The adapter to the official MCP SDK (extra `mcp`): tools, resources and errors."""
 
-It holds no session: every HTTP request is answered by itself, so clients go on when the server was started again.
-"""
-
+import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -56,8 +52,6 @@ UNEXPECTED = "unexpected error in the server; its log, or standard error if ther
 MEDIA = "application/json"
 
 Context = ServerRequestContext[Any, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-HttpApp = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[MutableMapping[str, Any]]], Send], Awaitable[None]]
 
 
 class Coordinator:
@@ -103,6 +97,9 @@ class Coordinator:
         except MusterError as error:
             failure = str(error.code)
             return _content(error_answer(error, tool.takes, self._clean), failed=True)
+        except asyncio.CancelledError:  # the client has canceled the call, or is gone
+            failure = "canceled"
+            raise
         except Exception as error:  # what went wrong is not for the client's eyes
             failure = f"{type(error).__name__}: {error}"
             return _content({"error": "internal", "message": UNEXPECTED}, failed=True)
@@ -169,11 +166,3 @@ def _listed(tool: CoordinatorTool) -> Tool:
 def _content(answer: dict[str, Any], *, failed: bool) -> CallToolResult:
     text = json.dumps(answer, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], structured_content=answer, is_error=failed)
-
-
-@asynccontextmanager
-async def http_app(muster: Muster) -> AsyncIterator[HttpApp]:
-    """Give an ASGI application for one path; Host, Origin, tokens and sizes are checked before it."""
-    manager = StreamableHTTPSessionManager(Coordinator(muster).server(), stateless=True)
-    async with manager.run():
-        yield manager.handle_request

@@ -128,14 +128,15 @@ class WaitProgress:
     def __init__(self, request: ToolRequest, runs: Sequence[Run], most: float) -> None:
         self._request, self._most = request, most
         self._states = {run.id: "" for run in runs}
-        self._begun = self._told = request.server.clock.monotonic()
+        self._begun = request.server.clock.monotonic()
+        self._told: float | None = None  # when the client was last notified
 
     async def tell(self, looked_for: RunId, run: Run) -> None:
         """Notify the client, not too often; `looked_for` is the run that was waited for, `run` the newest of it."""
         calls = f", {run.calls.done} of {run.calls.total} calls done" if run.calls.total else ""
         self._states[looked_for] = f"{kind_of(run)} {run.id} is {run.state}{calls}"
         now = self._request.server.clock.monotonic()
-        if now - self._told < PROGRESS_SECONDS:
+        if self._told is not None and now - self._told < PROGRESS_SECONDS:
             return
         self._told = now
         known = [words for words in self._states.values() if words]
@@ -149,9 +150,9 @@ async def _until_at_rest(muster: Muster, run: Run, progress: WaitProgress) -> No
     looked_for = run.id
     async with await muster.runs.follow(run.id, run.last_seq) as watcher:
         while not await is_at_rest(muster, run):
+            await progress.tell(looked_for, run)
             await watcher.take(LOOK_SECONDS)
             run = await find(muster, run.id)
-            await progress.tell(looked_for, run)
 
 
 async def is_at_rest(muster: Muster, run: Run) -> bool:

@@ -1,15 +1,20 @@
-"""MCP over standard input and output, for the process that started this one."""
+"""How clients reach the server: over standard input and output, or over HTTP.
+
+Over HTTP there is no session: every request is answered by itself, so clients go on when the server was started again.
+"""
 
 import contextlib
 import json
 import os
 import threading
 from asyncio import AbstractEventLoop, Queue, get_running_loop
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, cast
 
 from anyio import BrokenResourceError, ClosedResourceError
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -21,6 +26,9 @@ CHUNK = 65_536  # bytes that are read at once
 NOT_A_MESSAGE = (
     "this line is not a JSON-RPC message: not JSON, half of a surrogate pair in a text, or nested too deeply"
 )
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+HttpApp = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[MutableMapping[str, Any]]], Send], Awaitable[None]]
 
 
 class _InputLines:
@@ -105,3 +113,11 @@ async def serve_stdio(muster: Muster) -> None:
             await server.run(reading, writing, server.create_initialization_options())
     except* OSError:
         pass  # the client has closed both sides
+
+
+@asynccontextmanager
+async def http_app(muster: Muster) -> AsyncIterator[HttpApp]:
+    """Give an ASGI application for one path; Host, Origin, tokens and sizes are checked before it."""
+    manager = StreamableHTTPSessionManager(Coordinator(muster).server(), stateless=True)
+    async with manager.run():
+        yield manager.handle_request
