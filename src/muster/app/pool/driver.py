@@ -260,6 +260,12 @@ class PoolDriver:
 
         return record
 
+    async def _raised(self, run: RunId, agent: str) -> dict[str, Json]:
+        """Return the limit that calls of a task get in place of the recorded one, if a retry has raised its budget."""
+        found = await self._store.runs.get(run)
+        limit = None if found is None else self._tasks.raised_limit(agent, found)
+        return {} if limit is None else {"budget_usd": limit}
+
     def _start(
         self, run: RunId, slot: SlotProfile | None, task: PendingTask, before: Callable[[Context], Any] | None = None
     ) -> None:
@@ -280,7 +286,7 @@ class PoolDriver:
                     self._on_delta,
                     leave=Leave.FOR_SIGNALS,
                     before=_joined(connection, prepare),
-                    attached=connection.attached,
+                    attached={**connection.attached, **await self._raised(run, agent)},
                 )
         except Conflict:  # it was canceled, or somebody else drives it, who needs the slot
             slot = None if await self._is_driven(run) else slot

@@ -171,14 +171,31 @@ class Tasks(TaskQueries):
 
         Else a call reserves what the agent says: a crash books that as uncertain, and the task must be able to go on.
         """
-        found = self._directory.find(agent)
-        if not most or "budget_usd" not in found.profile.settable:
+        if not most or "budget_usd" not in self._directory.find(agent).profile.settable:
             return None
+        usual = self._usual(agent, spec)
+        return most / 1_000_000 if usual is None or usual > most else None
+
+    def raised_limit(self, agent: str, run: Run) -> float | None:
+        """Return what one call of a task may cost, in dollars, after a retry has raised what the task may cost.
+
+        The slot in its journal has the limit from before, which is a part of the calls that are not made again. None:
+        nothing was raised, or calls had no limit of their own.
+        """
+        spec = read_task(run.spec)
+        before, now = self.most(spec), self.most_of(run)
+        if now <= before or self.call_limit(agent, spec, before) is None:
+            return None
+        left, usual = now - run.total.settled, self._usual(agent, spec)
+        return max(left if usual is None else min(left, usual), 0) / 1_000_000
+
+    def _usual(self, agent: str, spec: TaskSpec) -> Microdollars | None:
+        """Return what a call of an agent reserves by itself; None when it has no limit of its own."""
+        found = self._directory.find(agent)
         try:
-            usual = found.quote(found.profile.complete(ask(spec.prompt))).most
-        except BadConfiguration:  # it has no limit of its own
-            return most / 1_000_000
-        return most / 1_000_000 if usual > most else None
+            return found.quote(found.profile.complete(ask(spec.prompt))).most
+        except BadConfiguration:
+            return None
 
     async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)
