@@ -25,6 +25,9 @@ async def test_every_tool_has_a_strict_schema_and_takes_no_path_command_or_addre
             assert tool.input_schema["additionalProperties"] is False
             assert not FORBIDDEN & set(tool.input_schema.get("properties", {})), tool.name
             assert len(tool.description or "") > 60
+            for name, one in tool.input_schema.get("properties", {}).items():
+                assert one.get("description"), f"{tool.name}.{name}"
+        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 26_000
 
 
 async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path) -> None:
@@ -81,6 +84,21 @@ async def test_tasks_of_a_fan_out_have_numbered_names_and_none_is_begun_when_a_p
         ids = (await desk.call("fan_out", prompts=["one", "two"], name="review"))["ids"]
         assert [run["name"] for run in await desk.all_done(ids)] == ["review-1", "review-2"]
         assert (await desk.call("result", id="review-2"))["output"] == "two"
+
+
+async def test_work_is_found_by_its_tags(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        ids = (await desk.call("fan_out", prompts=["one", "two"], tags=["release-7"]))["ids"]
+        await desk.all_done([*ids, (await desk.call("submit_task", prompt="other"))["id"]])
+        found = (await desk.call("list_work", search="release-7"))["runs"]
+        assert {run["id"] for run in found} == set(ids)
+        assert all(run["tags"] == ["release-7"] for run in found)
+
+
+async def test_a_reply_that_was_cut_says_so(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        found = await desk.done(await desk.call("ask", agent="sim/echo", prompt="one two three four", max_tokens=1))
+        assert (found["state"], found["quality"]) == ("completed", "cut")
 
 
 async def test_a_wait_that_is_over_says_that_it_still_runs(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def short_run(run: Run) -> Answer:
             "id": run.id,
             "kind": kind_of(run),
             "name": run.name,
+            "tags": list(run.tags),
             "state": str(run.state),
             "cost_usd": to_usd(run.total.settled),
             "budget_usd": None if run.cap is None else to_usd(run.cap),

@@ -138,7 +138,7 @@ class AskInput(StartInput):
     prompt: Annotated[Text, Field(description="The whole question: the agent sees nothing else.")]
     system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agent.")] = ""
     max_tokens: Annotated[
-        Annotated[int, Field(ge=1, le=1_000_000)] | None, Field(description="The most that the reply may have.")
+        Annotated[int, Field(ge=1, le=1_000_000)] | None, Field(description="The most tokens that the reply may have.")
     ] = None
     output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema that the reply must fit.")] = None
     dispatch: Dispatch = "live"
@@ -160,7 +160,9 @@ class SuiteInput(StartInput):
 
     suites: Annotated[list[Name], Field(min_length=1, max_length=20, description="Names of suites from `overview`.")]
     agents: Annotated[Agents, Field(description="Who is tested; several are compared.")] = []
-    judge: Annotated[Name | None, Field(description="An agent that judges, or `council:NAME`.")] = None
+    judge: Annotated[
+        Name | None, Field(description="An agent that judges, or `council:NAME`. Needed when cases have a rubric.")
+    ] = None
     epochs: Annotated[Annotated[int, Field(ge=1, le=1000)] | None, Field(description="How often each case is run.")] = (
         None
     )
@@ -216,6 +218,7 @@ class ListInput(ToolInput):
 
     rules = (
         GoesWith(parameter="needs_you", other="kind", values=RUN_KINDS),
+        GoesWith(parameter="search", other="kind", values=RUN_KINDS),
         GoesWith(parameter="after", other="kind", values=RUN_KINDS),
     )
     kind: Annotated[
@@ -223,7 +226,10 @@ class ListInput(ToolInput):
         Field(description="`batch` lists the batches at providers that hold calls of many runs."),
     ] = "any"
     needs_you: Annotated[bool, Field(description="Only what waits for a review, a permission or an answer.")] = False
-    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    search: Annotated[
+        str, Field(max_length=200, description="Only those that have this in their id, name, kind or a tag.")
+    ] = ""
+    limit: Annotated[int, Field(ge=1, le=100, description="The most that are listed.")] = 20
     after: Annotated[Id | None, Field(description="`next` of the page before.")] = None
 
 
@@ -279,7 +285,7 @@ class AnswerInput(ToolInput):
     """The answer to a question that a run asks a person."""
 
     id: Id
-    text: Text
+    text: Annotated[Text, Field(description="The answer; it must fit `schema` of the question where there is one.")]
     key: Annotated[str | None, Field(max_length=1000, description="Which question, when the run asks several.")] = None
 
 
@@ -292,7 +298,7 @@ class SteerInput(ToolInput):
         Literal["inject", "stop"],
         Field(description="inject: tell all members `text`. stop: end with the best proposal so far."),
     ]
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    text: Annotated[str, Field(max_length=100_000, description="With inject: what all members are told.")] = ""
 
 
 class ControlInput(ToolInput):
@@ -302,7 +308,7 @@ class ControlInput(ToolInput):
     id: Id
     action: Annotated[
         Literal["cancel", "resume"],
-        Field(description="cancel: stop it for good. resume: go on where it stopped; replies it has are not paid."),
+        Field(description="cancel: stop it. resume: go on where it stopped; replies it has are not paid for again."),
     ]
     budget_usd: Annotated[
         Usd | None,
@@ -343,7 +349,7 @@ class MessageInput(ToolInput):
         Field(description="send: to one slot or, without `slot`, to all. unread: what a slot has not read yet."),
     ]
     slot: Annotated[Name | None, Field(description="The name of a slot; `pool` lists them.")] = None
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    text: Annotated[str, Field(max_length=100_000, description="With send: the message.")] = ""
 
 
 class ContextInput(ToolInput):
@@ -353,6 +359,6 @@ class ContextInput(ToolInput):
         GoesWith(parameter="name", other="action", values=("set", "delete"), needed=("set", "delete")),
         GoesWith(parameter="text", other="action", values=("set",), needed=("set",)),
     )
-    action: Literal["list", "set", "delete"]
+    action: Annotated[Literal["list", "set", "delete"], Field(description="set: add or replace one.")]
     name: Annotated[Name | None, Field(description="With set and delete: of the text.")] = None
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    text: Annotated[str, Field(max_length=100_000, description="With set: the text.")] = ""

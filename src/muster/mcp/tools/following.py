@@ -82,7 +82,9 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
         return {"batches": [short_batch(one) for one in await muster.batches.list((), given.limit)]}
     states = [RunState.WAITING] if given.needs_you else []
     workloads = () if given.kind == "any" else (WORKLOADS.get(given.kind, given.kind),)
-    found = await muster.runs.page(states, workloads=workloads, roots=True, after=given.after, limit=given.limit)
+    found = await muster.runs.page(
+        states, workloads=workloads, roots=True, search=given.search, after=given.after, limit=given.limit
+    )
     return {
         # Others that wait do so for a provider.
         "runs": [await _listed(muster, run) for run in found if not given.needs_you or await is_at_rest(muster, run)],
@@ -243,8 +245,10 @@ def _lines(rows: list[object]) -> str:
 FOLLOWING = (
     CoordinatorTool(
         name="overview",
-        description="Call this first. Lists the agents, chains, suites and councils that you may name, the pool of "
-        "slots, the money that is left, and what waits for a decision.",
+        description="Call this first. Lists the agents that you may name, with their kind (model, anthropic, openai: "
+        "a model that answers; claude-code, cli: a coding agent with tools; program, http, python: the operator's own; "
+        "human: a person; scripted: for trials); chains with their inputs, suites and councils; the pool of slots, the "
+        "money that is left, and what waits for a decision.",
         takes=NoInput,
         scope="read",
         handle=overview,
