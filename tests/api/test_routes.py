@@ -335,3 +335,23 @@ def test_the_results_of_a_suite_are_read_in_parts(project: Project) -> None:
         assert server.get(f"/api/suites/{run}/case?case=greeter/bye").status == 404
         for asked in ("after=here", "status=gone", "limit=0"):
             assert server.get(f"/api/suites/{run}/cases?{asked}").status == 400
+
+
+DEAR = """
+[agents.dear]
+kind = "python"
+function = "tests.mcp.agents:paid"
+budget_usd = 0.10
+"""
+
+
+def test_a_task_is_tried_again_with_a_higher_budget(project: Project) -> None:
+    project.declare(POOL + DEAR, SETTINGS)
+    with project.serve() as server:
+        body = {"prompt": "Write.", "agent": "dear", "budget_usd": 0.05}
+        task = server.post("/api/tasks", body).json["id"]
+        server.until(server.get(f"/api/tasks/{task}").json["run"], "failed")
+        assert server.post(f"/api/tasks/{task}/retry", {"budget_usd": 0}).status == 400
+        again = server.post(f"/api/tasks/{task}/retry", {"budget_usd": 0.5})
+        assert (again.status, again.json["id"]) == (202, task)
+        assert until_task(server, task, "completed")["cost_usd"] == 0.1

@@ -211,3 +211,23 @@ def test_a_pool_is_driven_once_and_a_canceled_task_is_not_a_failure(pool: Shell)
         ended = json.loads(out)
     assert (driver.returncode, ended["ok"]) == (0, True)
     assert [task["state"] for task in ended["data"]["ended"]] == ["canceled"]
+
+
+def test_a_task_that_its_budget_stopped_is_tried_again_with_a_higher_one(pool: Shell) -> None:
+    answer = '{"result": "done", "cost": 0.03}'
+    dear = f'[agents.dear]\nkind = "cli"\ncommand = ["echo", {json.dumps(answer)}]\noutput = "json"\n'
+    dear += 'answer = "$.result"\ncost_usd = "$.cost"\nbudget_usd = 0.05\n'
+    (pool.folder / "muster.toml").write_text(TOML + dear)
+    task = pool.muster("task", "submit", "x", "--agent", "dear", "--review", "--budget", "0.05", "--json").data()["id"]
+    pool.muster("pool", "start", "--until-idle")
+    pool.muster("task", "reject", task, "--feedback", "again")
+    pool.muster("pool", "start", "--until-idle")
+    shown = pool.muster("task", "result", task)
+    assert (shown.code, f"muster task retry {task} --budget USD" in shown.err) == (1, True)
+    wrong = pool.muster("task", "retry", task, "--budget", "much")
+    assert (wrong.code, "--budget must be an amount in dollars" in wrong.err) == (2, True)
+    again = pool.muster("task", "retry", task, "--budget", "0.20", "--json").data()
+    assert (again["id"], again["state"]) == (task, "pending")
+    pool.muster("pool", "start", "--until-idle")
+    waiting = pool.muster("task", "result", task, "--json").data()
+    assert (waiting["state"], waiting["rejection_count"], waiting["cost_usd"]) == ("pending_review", 1, 0.06)

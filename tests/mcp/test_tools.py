@@ -1,6 +1,7 @@
 """The tools of a coordinating agent, called by the official client: what they do, and what they refuse."""
 
 import asyncio
+import itertools
 import json
 import re
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from muster.app.pool.values import TaskSpec
-from tests.mcp.coordinated import Desk, coordinated
+from tests.api.server import CHAIN
+from tests.mcp.coordinated import PATIENCE, coordinated
 from tests.pool import held
 
 FORBIDDEN = {"path", "file", "files", "command", "cwd", "url", "address", "isolation", "env"}
@@ -24,6 +25,9 @@ async def test_every_tool_has_a_strict_schema_and_takes_no_path_command_or_addre
             assert tool.input_schema["additionalProperties"] is False
             assert not FORBIDDEN & set(tool.input_schema.get("properties", {})), tool.name
             assert len(tool.description or "") > 60
+            for name, one in tool.input_schema.get("properties", {}).items():
+                assert one.get("description"), f"{tool.name}.{name}"
+        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 26_000
 
 
 async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path) -> None:
@@ -73,23 +77,94 @@ async def test_many_tasks_are_waited_for_together_in_the_order_of_their_prompts(
         assert [run["output"] for run in await desk.all_done(ids)] == ["one", "two", "three"]
 
 
-async def test_a_wait_that_is_over_says_that_it_still_runs_and_progress_is_told(tmp_path: Path) -> None:
+async def test_tasks_of_a_fan_out_have_numbered_names_and_none_is_begun_when_a_prompt_is_wrong(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, muster):
+        await desk.refused("fan_out", prompts=["one", " "], name="review")
+        assert not await muster.runs.list()
+        ids = (await desk.call("fan_out", prompts=["one", "two"], name="review"))["ids"]
+        assert [run["name"] for run in await desk.all_done(ids)] == ["review-1", "review-2"]
+        assert (await desk.call("result", id="review-2"))["output"] == "two"
+
+
+async def test_work_is_found_by_its_tags(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        ids = (await desk.call("fan_out", prompts=["one", "two"], tags=["release-7"]))["ids"]
+        await desk.all_done([*ids, (await desk.call("submit_task", prompt="other"))["id"]])
+        found = (await desk.call("list_work", search="release-7"))["runs"]
+        assert {run["id"] for run in found} == set(ids)
+        assert all(run["tags"] == ["release-7"] for run in found)
+
+
+async def test_a_reply_that_was_cut_says_so(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        found = await desk.done(await desk.call("ask", agent="sim/echo", prompt="one two three four", max_tokens=1))
+        assert (found["state"], found["quality"]) == ("completed", "cut")
+
+
+async def test_a_wait_that_is_over_says_that_it_still_runs(tmp_path: Path) -> None:
     held.calls.reset()
-    told: list[str] = []
-
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
-        told.append(str(message))
-
     async with coordinated(tmp_path) as (desk, _):
         run = await desk.call("ask", agent="held", prompt="slow one")
         found = await desk.call("wait", ids=[run["id"]], timeout_secs=0)
         assert (found["done"], found["runs"][0]["id"]) == (False, run["id"])
         assert "still running" in found["next"]
-        waiting = asyncio.ensure_future(desk.client.call_tool("wait", {"ids": [run["id"]]}, progress_callback=hear))
         await held.calls.until_open("slow")
         held.calls.answer("slow", cost_usd=0.01)
+        assert (await desk.done(run))["state"] == "completed"
+
+
+class Heard:
+    """What a client is told of the progress of a call."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[float, float | None, str]] = []
+        self._changed = asyncio.Condition()
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        async with self._changed:
+            self.told.append((progress, total, str(message)))
+            self._changed.notify_all()
+
+    async def until(self, number: int) -> None:
+        async with asyncio.timeout(PATIENCE), self._changed:
+            await self._changed.wait_for(lambda: len(self.told) >= number)
+
+
+async def test_progress_grows_with_every_notification_although_nothing_is_done(tmp_path: Path) -> None:
+    held.calls.reset()
+    heard = Heard()
+    async with coordinated(tmp_path) as (desk, _):
+        runs = [await desk.call("ask", agent="held", prompt=f"{name} one") for name in ("slow", "late")]
+        for name in ("slow", "late"):
+            await held.calls.until_open(name)
+        ids = [run["id"] for run in runs]
+        waiting = asyncio.ensure_future(desk.client.call_tool("wait", {"ids": ids}, progress_callback=heard))
+        await heard.until(3)
+        for name in ("slow", "late"):
+            held.calls.answer(name, cost_usd=0.01)
         assert (await waiting).structured_content["done"] is True
-        assert any(run["id"] in words for words in told)
+        values = [progress for progress, _, _ in heard.told]
+        assert all(before < after for before, after in itertools.pairwise(values))
+        assert all(total is not None and total >= progress for progress, total, _ in heard.told)
+        assert all(id_ in heard.told[-1][2] for id_ in ids)
+        assert "0 of 1 calls done" in heard.told[-1][2]
+
+
+async def test_a_wait_that_is_canceled_leaves_no_watcher_and_the_run_goes_on(tmp_path: Path) -> None:
+    held.calls.reset()
+    heard = Heard()
+    async with coordinated(tmp_path) as (desk, muster):
+        run = await desk.call("ask", agent="held", prompt="slow one")
+        await held.calls.until_open("slow")
+        waiting = asyncio.ensure_future(desk.client.call_tool("wait", {"ids": [run["id"]]}, progress_callback=heard))
+        await heard.until(1)
+        assert muster.runs.watchers == 1
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        await desk.call("overview")  # the server has heard of it before this
+        assert muster.runs.watchers == 0
+        held.calls.answer("slow", cost_usd=0.01)
+        assert (await desk.done(run))["output"] == "slow is done"
 
 
 async def test_a_run_is_canceled_and_resumed(tmp_path: Path) -> None:
@@ -123,7 +198,7 @@ async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:
         assert (battle["state"], battle["turns"], battle["ending"]) == ("completed", 2, "limit")
         lines = (await desk.call("result", id=battle["id"], part="messages"))["text"].splitlines()
         assert len(lines) == battle["messages"]
-        assert "needs a goal" in (await desk.refused("start_battle", **sides, runs=2))["message"]
+        assert "goal is needed with runs > 1" in (await desk.refused("start_battle", **sides, runs=2))["message"]
         scale = await desk.call("start_battle", **sides, runs=2, goal="Say tea", judge="sim/echo")
         found = await desk.done(scale)
         assert (found["kind"], found["completed"], found["total"]) == ("scale", 2, 2)
@@ -151,7 +226,17 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
     [
         ("ask", {"agent": "sim/echo"}, "prompt: Field required"),
         ("ask", {"agent": "sim/echo", "prompt": 3}, "prompt: Input should be a valid string"),
-        ("ask", {"agent": "sim/echo", "prompt": "x", "promt": "y"}, "promt: Extra inputs are not permitted"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "promt": "y"}, "no such parameter; did you mean prompt?"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "zzz": 1}, "zzz: there is no such parameter; there are"),
+        (
+            "ask",
+            {"agent": "sim/echo", "prompt": "x", "output_schema": {"type": 3}},
+            "output_schema is not a JSON Schema",
+        ),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": 1e-9}, "budget_usd must have at most six decimal"),
+        ("submit_task", {"prompt": "x", "budget_usd": 1e-9}, "budget_usd must have at most six decimal places"),
+        ("fan_out", {"prompts": ["good", "  "]}, "the prompt of a task is empty"),
+        ("run_chain", {"chain": "greet", "input": {"topic": "x" * 1_000_000}}, "input: It should have at most 1000000"),
         ("ask", {"agent": "sim/nobody", "prompt": "x"}, "neither declared nor in serve.models"),
         ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": -1}, "budget_usd: Input should be greater than 0"),
         ("submit_task", {"prompt": "x", "slot": "nobody"}, "no slot of the pool fits"),
@@ -175,6 +260,61 @@ async def test_what_is_wrong_is_refused_with_words(
         assert words in found["message"]
         assert str(tmp_path) not in json.dumps(found)
         assert not await muster.runs.list()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("control_run", {"id": "x", "action": "cancel", "budget_usd": 1.0}, "budget_usd: it goes only with action="),
+        ("review_task", {"id": "x", "decision": "approve", "feedback": "ok"}, "feedback: it goes only with decision="),
+        ("steer_council", {"id": "x", "action": "stop", "text": "now"}, "text: it goes only with action='inject'"),
+        ("steer_council", {"id": "x", "action": "inject"}, "text: it is needed with action='inject'"),
+        ("result", {"id": "x", "part": "call"}, "key: it is needed with part='call'"),
+        ("result", {"id": "x", "key": "ask"}, "key: it goes only with part='call'"),
+        ("result", {"id": "x", "part": "log", "compare_with": "y"}, "compare_with: it goes only with part='summary'"),
+        ("list_work", {"kind": "batch", "needs_you": True}, "needs_you: it goes only with kind="),
+        ("pool", {"slots": 3}, "slots: it goes only with action='scale'"),
+        ("pool", {"action": "scale"}, "slots: it is needed with action='scale'"),
+        ("pool", {"action": "scale", "slots": "many"}, "slots: String should match pattern"),
+        ("pool", {"timeout_secs": 5.0}, "timeout_secs: it goes only with action='drain'"),
+        ("messages", {"action": "send"}, "text: it is needed with action='send'"),
+        ("messages", {"action": "unread"}, "slot: it is needed with action='unread'"),
+        ("context", {"action": "set", "name": "tone"}, "text: it is needed with action='set'"),
+        ("context", {"action": "list", "name": "tone"}, "name: it goes only with action='set' or 'delete'"),
+    ],
+)
+async def test_no_parameter_is_ignored(tmp_path: Path, tool: str, arguments: dict[str, Any], words: str) -> None:
+    async with coordinated(tmp_path, drives=False) as (desk, _):
+        found = await desk.refused(tool, **arguments)
+        assert (found["error"], words in found["message"]) == ("bad_argument", True), found
+
+
+async def test_the_overview_tells_what_agents_are_and_what_chains_and_councils_take(tmp_path: Path) -> None:
+    coder = '[agents.coder]\nkind = "claude-code"\nmodel = "claude-haiku-5-5"\n'
+    (tmp_path / "library" / "broken").mkdir(parents=True)
+    (tmp_path / "library" / "broken" / "chain.yaml").write_text("steps: 3")
+    async with coordinated(tmp_path, more=coder, drives=False) as (desk, _):
+        found = await desk.call("overview")
+        assert {"name": "coder", "kind": "claude-code", "model": "claude-haiku-5-5"} in found["agents"]
+        assert {"name": "me", "kind": "human"} in found["agents"]
+        library = {(one["kind"], one["name"]): one for one in found["library"]}
+        assert library["chain", "greet"]["inputs"] == {"topic": "required"}
+        assert library["council", "pair"]["members"] == ["sim/echo", "sim/slow"]
+        assert "broken/chain.yaml" in library["chain", "broken"]["error"]
+        assert str(tmp_path) not in json.dumps(found)
+
+
+async def test_the_overview_of_a_large_project_stays_short(tmp_path: Path) -> None:
+    agents = "".join(f'[agents.agent-{number}]\nkind = "human"\n' for number in range(300))
+    many = tmp_path / "library" / "many"
+    many.mkdir(parents=True)
+    for number in range(300):
+        (many / f"c{number}.yaml").write_text(CHAIN)
+    async with coordinated(tmp_path, more=agents, drives=False) as (desk, _):
+        found = await desk.call("overview")
+        assert (len(found["agents"]), len(found["library"])) == (100, 200)
+        assert found["not_listed"]["agents"] > 200
+        assert len(json.dumps(found)) < 40_000
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
@@ -205,7 +345,7 @@ async def test_status_progress_and_results_are_resources(tmp_path: Path) -> None
             "muster://runs",
         ]
         assert len((await desk.client.list_resource_templates()).resource_templates) == 3
-        assert "sim/echo" in (await read("muster://status"))["agents"]
+        assert {"name": "sim/echo", "kind": "model"} in (await read("muster://status"))["agents"]
         assert [one["id"] for one in (await read("muster://runs"))["runs"]] == [run["id"]]
         assert (await read(f"muster://runs/{run['id']}"))["state"] == "completed"
         assert (await read(f"muster://runs/{run['id']}/result"))["output"] == "hello"
@@ -215,62 +355,3 @@ async def test_status_progress_and_results_are_resources(tmp_path: Path) -> None
         for uri in ("muster://runs/none", "muster://files/etc", "file:///etc/passwd", f"muster://runs/{run['id']}/x"):
             with pytest.raises(MCPError):
                 await read(uri)
-
-
-async def started(desk: Desk) -> str:
-    return str((await desk.call("ask", agent="paid", prompt="again"))["id"])
-
-
-async def test_no_number_of_calls_at_once_exceeds_the_budget_of_the_server(tmp_path: Path) -> None:
-    async with coordinated(tmp_path, budget=0.55) as (desk, muster):
-        ids = await asyncio.gather(*(started(desk) for _ in range(20)))
-        runs = await desk.all_done(list(ids))
-        assert sorted(run["state"] for run in runs) == ["completed"] * 5 + ["failed"] * 15
-        refused = [run for run in runs if run["state"] == "failed"]
-        assert all("budget of the mcp server (--budget) does not cover this call" in run["error"] for run in refused)
-        assert (await muster.server_budgets.funds("mcp")).spent == 500_000
-        assert (await desk.call("overview"))["budget"]["left_usd"] == 0.05
-
-
-async def test_what_is_spent_is_refused_at_once_and_stays_spent(tmp_path: Path) -> None:
-    async with coordinated(tmp_path, budget=0.10) as (desk, muster):
-        await desk.done(await desk.call("ask", agent="paid", prompt="first"))
-        for tool, arguments in (
-            ("ask", {"agent": "paid", "prompt": "second"}),
-            ("submit_task", {"prompt": "second"}),
-            ("run_chain", {"chain": "greet", "input": {"topic": "x"}}),
-        ):
-            found = await desk.refused(tool, **arguments)
-            assert (found["error"], "$0.10 of $0.10" in found["message"]) == ("budget", True)
-            assert "higher --budget" in found["suggestions"][0]
-        await muster.server_budgets.set("mcp", 0.20)
-        assert (await desk.done(await desk.call("ask", agent="paid", prompt="third")))["state"] == "completed"
-
-
-async def test_a_fan_out_that_the_budget_ends_tells_what_it_started(tmp_path: Path) -> None:
-    async with coordinated(tmp_path, budget=0.10) as (desk, _):
-        await desk.done(await desk.call("ask", agent="paid", prompt="first"))
-        assert (await desk.refused("fan_out", prompts=["a", "b"]))["error"] == "budget"
-
-
-async def test_a_server_with_a_budget_lets_nobody_elses_run_spend(tmp_path: Path) -> None:
-    async with coordinated(tmp_path, budget=1.0) as (desk, muster):
-        own = await muster.start("ask", {"agent": "me", "prompt": "hm?"})
-        assert (await desk.done({"id": own.id}))["questions"]
-        found = await desk.refused("answer_question", id=own.id, text="yes")
-        assert "was not started through this server" in found["message"]
-        await own.cancel()
-        again = await desk.call("control_run", id=own.id, action="resume")
-        run = await muster.runs.find(again["id"])
-        assert run.budgets is not None
-        assert run.budgets.above == ("server:mcp",)
-
-
-async def test_tasks_that_an_agent_starts_count_under_the_budgets_above_its_own(tmp_path: Path) -> None:
-    async with coordinated(tmp_path, drives=False) as (desk, muster):
-        task = await desk.call("submit_task", prompt="x")
-        run = (await muster.pool.tasks.get(task["id"])).run
-        assert run.budgets is not None
-        child = await muster.pool.tasks.submit(TaskSpec(prompt="y"), started_by=run.id)
-        assert child.run.budgets is not None
-        assert child.run.budgets.above == run.budgets.above == ("pool:default", "server:mcp")

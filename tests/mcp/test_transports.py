@@ -6,18 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
-from tests import forkserver
+from tests import forked, forkserver
 from tests.api.server import CI, EVE, TOKENS, Project, Server
-from tests.mcp.coordinated import PATIENCE, Desk, project_in, stdio
+from tests.mcp.coordinated import AGENTS, PATIENCE, Desk, project_in, stdio
 
 SEEN = {"overview", "list_work", "wait", "result"}  # with the scope `read` alone
 HELLO = {
@@ -128,6 +130,81 @@ async def test_calls_are_logged_without_what_they_say(tmp_path: Path) -> None:
     told = [(line["tool"], line.get("error")) for line in lines if line["event"] == "tool"]
     assert told == [("ask", None), ("result", "not_found")]
     assert "nobody's business" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "id_"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"\\ud83d"}}}', 7),
+        (b'{"jsonrpc":"2.0","id":"a","params":{}}', "a"),
+        (b"{'not': 'JSON'}", None),
+        (b"\xff\xfe", None),
+        (b"[" * 3000 + b"]" * 3000, None),
+    ],
+)
+async def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
+    tmp_path: Path, line: bytes, id_: int | str | None
+) -> None:
+    project = project_in(tmp_path)
+    process = await forked.start("muster", "mcp", folder=tmp_path, environment=project.environment, stdin=PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for message in (json.dumps(HELLO).encode(), b"", line, b'{"jsonrpc":"2.0","id":8,"method":"ping"}'):
+        process.stdin.write(message + b"\n")
+    async with asyncio.timeout(PATIENCE):
+        answers = [json.loads(await process.stdout.readline()) for _ in range(3)]
+    refused = next(one for one in answers if "error" in one)
+    assert (refused["id"], refused["error"]["code"]) == (id_, -32700)
+    assert {1, 8} <= {one["id"] for one in answers if "result" in one}
+    process.stdin.close()
+    assert await process.wait() == 0
+
+
+async def test_a_wait_ends_when_its_client_is_gone_and_the_run_goes_on(tmp_path: Path) -> None:
+    project = project_in(tmp_path, GATE)
+    for name in ("go", "ready"):
+        os.mkfifo(tmp_path / name)
+    with served(project, "--log-format", "json", "--log-file", "log") as server:
+        async with connected(server) as desk, asyncio.timeout(PATIENCE):
+            run = await desk.call("ask", agent="gate", prompt="through ")
+            assert await read(tmp_path / "ready") == "begun\n"
+            await first_progress(server, run["id"])
+            while (told := logged(tmp_path / "log", "wait")) is None:
+                await desk.call("list_work")
+            assert told["error"] == "canceled"
+            (tmp_path / "go").write_text("the gate")
+            assert (await desk.done(run))["output"] == "through the gate"
+
+
+def logged(log: Path, tool: str) -> dict[str, Any] | None:
+    """Return the log line of a call of a tool, if it is there."""
+    lines: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+    return next((line for line in lines if line.get("tool") == tool), None)
+
+
+async def first_progress(server: Server, run: str) -> None:
+    """Wait for a run as a client that leaves after the first notification."""
+    arguments = {"ids": [run], "timeout_secs": 300}
+    params = {"name": "wait", "arguments": arguments, "_meta": {"progressToken": "x"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    accept = {"accept": "application/json, text/event-stream"}
+    async with (
+        httpx2.AsyncClient(timeout=PATIENCE) as http,
+        http.stream("POST", server.url, json=body, headers=accept) as it,
+    ):
+        async for line in it.aiter_lines():
+            if "notifications/progress" in line:
+                return
+
+
+async def test_two_clients_spend_one_budget(tmp_path: Path) -> None:
+    with served(project_in(tmp_path, AGENTS), "--budget", "0.35") as server:
+        async with connected(server) as one, connected(server) as other:
+            asks = [desk.call("ask", agent="paid", prompt="x") for desk in (one, other) for _ in range(5)]
+            ids = [run["id"] for run in await asyncio.gather(*asks)]
+            runs = await one.all_done(ids)
+            assert sorted(run["state"] for run in runs) == ["completed"] * 3 + ["failed"] * 7
+            assert (await other.call("overview"))["budget"]["spent_usd"] == 0.3
 
 
 async def read(fifo: Path) -> str:

@@ -342,3 +342,41 @@ async def test_a_task_that_is_done_here_is_no_driver_for_others(tmp_path: Path) 
         await m.pool.tasks.cancel("busy")  # its slot is free then, and the other task goes on by itself
         assert (await busy).state is TaskState.CANCELED
         assert (await waits).state is TaskState.COMPLETED
+
+
+async def test_a_task_that_is_tried_again_with_a_higher_budget_pays_for_nothing_twice(tmp_path: Path) -> None:
+    async with opened(tmp_path, TOML + PAID.replace("COST", "0.03")) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="paid", review=True, budget_usd=0.05))
+        await drive(m)
+        await m.pool.tasks.reject(task.id, "again")
+        await drive(m)
+        failed = await m.pool.tasks.get(task.id)
+        assert (failed.state, failed.run.ended_reason, failed.run.total.settled) == (TaskState.FAILED, "budget", 30_000)
+        again = await m.pool.tasks.retry(task.id, budget_usd=0.20)
+        assert (again.id, again.state, again.run.cap) == (task.id, TaskState.PENDING, 200_000)
+        await drive(m)
+        waiting = await m.pool.tasks.get(task.id)
+        assert (waiting.state, waiting.rejections, waiting.run.total.settled) == (TaskState.PENDING_REVIEW, 1, 60_000)
+
+
+TOLD = """
+[agents.told]
+kind = "cli"
+command = ["sh", "-c", "test -e ready || exit 1; echo $0", "{budget}"]
+output = "text"
+budget_usd = 0.10
+"""
+
+
+@pytest.mark.parametrize(("total", "told"), [(0.12, 0.064), (1.0, 0.08)])  # 80 percent
+async def test_the_agent_is_told_of_the_higher_budget_up_to_its_own(tmp_path: Path, total: float, told: float) -> None:
+    async with opened(tmp_path, TOML + TOLD) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="told", budget_usd=0.04))
+        await drive(m)
+        failed = await m.pool.tasks.get(task.id)
+        assert (failed.state, failed.run.total.settled) == (TaskState.FAILED, 40_000)  # nobody knows what it cost
+        (tmp_path / "ready").touch()
+        await m.pool.tasks.retry(task.id, budget_usd=total)
+        await drive(m)
+        done = await m.pool.tasks.get(task.id)
+        assert (done.state, float(done.reply.text if done.reply else "0")) == (TaskState.COMPLETED, told)

@@ -135,7 +135,7 @@ def granted_of(request: Request) -> tuple[str, ...]:
 
 def budget_of(request: Request) -> Microdollars | None:
     """Return the most that this call may cost, where it says so itself."""
-    value = (request.settings or {}).get("budget_usd")
+    value = request.volatile.get("budget_usd", (request.settings or {}).get("budget_usd"))
     return from_usd(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 

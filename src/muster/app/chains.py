@@ -13,6 +13,7 @@ from muster.app.file_kinds import require_chain
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, BadFile, NotFound
@@ -99,7 +100,11 @@ class Chains:
         for index, one in enumerate([{**shared, **row} for row in rows] or [shared]):
             if wrong := list(input_flaws(chain, one)):
                 where = f"row {index + 1}: " if rows else ""
-                required = tuple(f"--input {name}=…" for name, one in chain.inputs.items() if one.required)
+                required = tuple(
+                    ArgumentAdvice("input", "…", entry=name, words="{}")
+                    for name, one in chain.inputs.items()
+                    if one.required
+                )
                 raise BadArgument(f"chain {chain.name}: {where}{wrong[0]}", suggestions=(*wrong[1:], *required))
         return read_spec(stored(spec))
 

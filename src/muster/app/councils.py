@@ -20,6 +20,7 @@ from muster.councils.summary import AgentCost, CouncilReport, Injection, summari
 from muster.councils.turns import Council, propose_turn
 from muster.councils.values import CouncilAbstention, CouncilMember, Evaluation
 from muster.councils.workload import INJECT
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.entry import Signal
@@ -138,7 +139,7 @@ class Councils:
             raise BadArgument(
                 f"the baseline {spec.baseline!r} is a person, and would be asked the same question up to "
                 f"{MOST_SAMPLES} times",
-                suggestions=("name a model or a program with --baseline",),
+                suggestions=(ArgumentAdvice("baseline", words="name a model or a program with {}"),),
             )
         if spec.author is not None and not self._directory.takes_prompts(spec.author.name):
             raise BadArgument(

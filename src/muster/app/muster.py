@@ -11,7 +11,15 @@ from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.project_workloads import OWN
 from muster.app.runs.ask import WORKLOAD as QUESTION
-from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, read_question, start_question
+from muster.app.runs.ask import (
+    AskOutcome,
+    Question,
+    answer_of,
+    outcome_of_question,
+    read_question,
+    start_question,
+    submit_question,
+)
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
@@ -264,8 +272,7 @@ class Muster:
 
     async def submit_question(self, question: Question, options: RunOptions) -> RunHandle:
         """Store the run of a question for the workers; raises before that when nobody could answer it."""
-        self.agents.require(question.agent, question.request(), options.dispatch)
-        return await self.runs.submit(QUESTION, question.spec(), options)
+        return await submit_question(self.agents, self.runs, question, options)
 
     async def outcome_of_question(self, run: Run) -> AskOutcome:
         """Return what became of the question of a run: its reply and whether that is a success."""

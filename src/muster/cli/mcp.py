@@ -72,7 +72,7 @@ HttpServer = Callable[[Muster], AbstractAsyncContextManager[Any]]
 def _adapter() -> tuple[Callable[[Muster], Awaitable[None]], HttpServer]:
     """Return what serves; raises BadConfiguration when the extra is not installed."""
     try:
-        from muster.mcp.server import http_app, serve_stdio
+        from muster.mcp.transports import http_app, serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "muster":
             raise

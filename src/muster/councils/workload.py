@@ -16,6 +16,7 @@ from muster.councils.stopping import Conditions, StopDecision, StopReason, convi
 from muster.councils.synthesis import synthesize
 from muster.councils.turns import Council
 from muster.councils.values import CouncilPhase, Proposal
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Funds
 from muster.domain.canonical import Json
 from muster.domain.errors import BudgetExhausted, CouncilFailed
@@ -87,7 +88,9 @@ class _Deliberation:
             evaluated = None if self._stopped else await self._phase(CouncilPhase.EVALUATE, proposed.proposals)
         except CouncilFailed as error:
             if not self.rounds and self._shortage is StopReason.BUDGET:
-                raise BudgetExhausted(error.message, suggestions=("resume the run with --budget USD",)) from error
+                raise BudgetExhausted(
+                    error.message, suggestions=(ArgumentAdvice("budget", "USD", words="resume the run with {}"),)
+                ) from error
             if not self.rounds:
                 raise
             return self._ended(self._shortage or StopReason.MEMBERS, error.message)

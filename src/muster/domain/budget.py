@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BudgetExhausted, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
@@ -110,7 +111,7 @@ def require_left(run: RunId, cap: Microdollars | None, settled: Microdollars) ->
         raise BudgetExhausted(
             f"run {run} cannot be resumed: {show_usd(settled)} of its budget of {show_usd(cap)} is already spent "
             "by this run and the runs it continues",
-            suggestions=(f"set a new total with --budget, above {show_usd(settled)}",),
+            suggestions=(ArgumentAdvice("budget", words=f"set a new total with {{}}, above {show_usd(settled)}"),),
         )
 
 

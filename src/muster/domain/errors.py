@@ -87,7 +87,7 @@ class MusterError(Exception):
 
     def record(self) -> dict[str, Any]:
         """Return the error as JSON, for the journal and the envelope."""
-        return {"code": self.code, "message": self.message, "suggestions": list(self.suggestions)}
+        return {"code": self.code, "message": self.message, "suggestions": [str(way) for way in self.suggestions]}
 
 
 class WireError(MusterError):
@@ -510,10 +510,15 @@ class StepFailed(MusterError):
     exit_code = 1
 
 
+def needs_higher_budget(reason: str | None, error: Mapping[str, Any] | None) -> bool:
+    """Return whether a run that ended needs a higher total of its own; a day's or a server's budget is not its own."""
+    above = ("day:", "user:", "server:", "pool:", "part:", "call")
+    return reason == BudgetExhausted.code and not str((error or {}).get("level", "")).startswith(above)
+
+
 def resume_command(run: str, reason: str | None, error: Mapping[str, Any] | None) -> str:
     """Return the command that resumes a run; one that exhausted its budget needs a higher total."""
-    over = reason == BudgetExhausted.code and not str((error or {}).get("level", "")).startswith(("day:", "user:"))
-    return f"muster runs resume {run}" + (" --budget USD" if over else "")
+    return f"muster runs resume {run}" + (" --budget USD" if needs_higher_budget(reason, error) else "")
 
 
 _STATE_VERBS = {

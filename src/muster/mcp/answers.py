@@ -17,6 +17,8 @@ from muster.app.views.councils import council_view
 from muster.app.views.pool import task_view
 from muster.app.views.runs import batch_view
 from muster.domain.batch import Batch
+from muster.domain.call import Quality
+from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
 
@@ -50,6 +52,7 @@ def short_run(run: Run) -> Answer:
             "id": run.id,
             "kind": kind_of(run),
             "name": run.name,
+            "tags": list(run.tags),
             "state": str(run.state),
             "cost_usd": to_usd(run.total.settled),
             "budget_usd": None if run.cap is None else to_usd(run.cap),
@@ -115,7 +118,7 @@ async def _task(muster: Muster, run: Run, most: int) -> Answer:
         {
             **short_task(task),
             "output": cut(view["output"], most, task.id),
-            **{name: view[name] for name in names},
+            **compact({name: view[name] for name in names}),  # a reason that it has not does not replace another
             "error": error.get("message"),
             "next": await _next_of_task(muster, task),
         }
@@ -137,7 +140,13 @@ async def _outcome(muster: Muster, run: Run, most: int) -> Answer:
         case "suite" | "waves" if run.state is RunState.COMPLETED:
             report = await muster.report_of(run)
             return {"passed": report.ok, "verdict": report.summary.verdict}
-    return {"output": cut(await text_of(muster, run), most, run.id)}
+    return {"output": cut(await text_of(muster, run), most, run.id), "quality": _quality(run)}
+
+
+def _quality(run: Run) -> str | None:
+    """Return what is wrong with the answer to a question: it was cut, refused or empty; None when it is good."""
+    found = run.result.get("quality") if run.workload == "ask" and isinstance(run.result, dict) else None
+    return None if found == Quality.GOOD else found
 
 
 async def _scale(muster: Muster, run: Run) -> Answer:
@@ -185,11 +194,23 @@ def _next(run: Run, questions: Sequence[OpenQuestion]) -> str:
         return f"a person is asked: answer_question(id={one.run!r}, key={one.key!r}, text=…)"
     if run.state is RunState.COMPLETED:
         return ""
-    if run.ended_reason == "budget":
-        return f"control_run(id={run.id!r}, action='resume', budget_usd=a new total) goes on; its replies stay paid"
     if run.state in TERMINAL or run.state is RunState.INTERRUPTED:
-        return f"control_run(id={run.id!r}, action='resume') goes on with it; replies it has are not paid for again"
+        return _resume(run.id, run, "goes on with it; replies it has are not paid for again")
     return f"wait(ids=[{run.id!r}])"
+
+
+def _resume(id_: str, run: Run, effect: str) -> str:
+    """Return how something goes on that has ended; what a budget has stopped needs more of that budget first."""
+    if run.ended_reason != BudgetExhausted.code:
+        return f"control_run(id={id_!r}, action='resume') {effect}"
+    spent = to_usd(run.total.settled)
+    if needs_higher_budget(run.ended_reason, run.error):
+        more = f"above the {spent} that are spent and enough for what the error says"
+        return f"control_run(id={id_!r}, action='resume', budget_usd=a new total, {more}) {effect}"
+    return (
+        f"no tool can raise the budget that the error names: ask the operator, then "
+        f"control_run(id={id_!r}, action='resume') {effect}"
+    )
 
 
 async def _next_of_task(muster: Muster, task: Task) -> str:
@@ -201,7 +222,9 @@ async def _next_of_task(muster: Muster, task: Task) -> str:
         case TaskState.COMPLETED:
             return f"result(id={task.id!r}, part='diff') shows what it changed" if task.branch else ""
         case TaskState.FAILED | TaskState.CANCELED:
-            return f"control_run(id={task.id!r}, action='resume') tries it again"
+            return _resume(task.id, task.run, "tries it again")
+    if task.refusal:
+        return f"it stays pending: {task.refusal}; the operator can run: muster pool start --budget USD"
     if await muster.pool.living_driver() is None:
         return "no process drives the pool, so it stays pending: the operator can run `muster pool start`"
     return f"wait(ids=[{task.id!r}])"

@@ -1,8 +1,15 @@
 """What tools are called with: read strictly, and told to clients as JSON Schema. No field is a path or a command."""
 
-from typing import Annotated, Any, Literal
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+LARGEST_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
+RUN_KINDS = ("any", "task", "ask", "chain", "suite", "council", "battle", "scale", "verification")
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id or a name that another tool returned.")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -13,7 +20,7 @@ Agents = Annotated[list[Agent], Field(max_length=50)]
 Usd = Annotated[float, Field(gt=0, le=1_000_000)]
 Budget = Annotated[Usd | None, Field(description="The most that this may cost, in US dollars: a hard limit.")]
 Seconds = Annotated[float, Field(gt=0, le=86_400 * 30)]
-Tags = Annotated[list[Name], Field(max_length=100)]
+Tags = Annotated[list[Name], Field(max_length=100, description="Words of yours to find it by later.")]
 Key = Annotated[
     str | None,
     Field(
@@ -28,10 +35,47 @@ Dispatch = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoesWith:
+    """A parameter that means something only with some values of another one, of which some need it."""
+
+    parameter: str
+    other: str
+    values: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+
+    def flaw(self, given: BaseModel) -> str | None:
+        """Return what is wrong; a parameter that was given as null, empty or what it is by default was not given."""
+        usual = type(given).model_fields[self.parameter].default
+        is_given = getattr(given, self.parameter) not in (None, "", usual)
+        other = getattr(given, self.other)
+        if is_given and other not in self.values:
+            return f"{self.parameter}: it goes only with {self.other}={' or '.join(repr(one) for one in self.values)}"
+        if not is_given and other in self.needed:
+            return f"{self.parameter}: it is needed with {self.other}={other!r}"
+        return None
+
+
 class ToolInput(BaseModel):
-    """Arguments in which nothing may be misspelled."""
+    """Arguments in which nothing may be misspelled, and none is ignored."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    rules: ClassVar[tuple[GoesWith, ...]] = ()
+
+    @model_validator(mode="after")
+    def _require_meaning(self) -> Self:
+        for rule in self.rules:
+            if wrong := rule.flaw(self):
+                raise PydanticCustomError("goes_with", "{wrong}", {"wrong": wrong})
+        return self
+
+
+def _bounded(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    size = len(json.dumps(value))
+    if size > LARGEST_INPUT:
+        message = "It should have at most {most} characters as JSON, not {size}"
+        raise PydanticCustomError("too_long", message, {"most": LARGEST_INPUT, "size": size})
+    return value
 
 
 class NoInput(ToolInput):
@@ -42,7 +86,10 @@ class StartInput(ToolInput):
     """What everything that is started takes."""
 
     budget_usd: Budget = None
-    name: Annotated[Name | None, Field(description="A name of yours by which it can be referred to.")] = None
+    name: Annotated[
+        Name | None,
+        Field(description="A name of yours, which other tools take in place of the id; the newest of a name counts."),
+    ] = None
     request_key: Key = None
 
 
@@ -50,28 +97,37 @@ class TaskInput(StartInput):
     """A task for the pool."""
 
     prompt: Annotated[Text, Field(description="What is to be done, complete in itself: the agent sees nothing else.")]
-    agent: Agent | None = None
+    agent: Annotated[Agent | None, Field(description="Who does it; `overview` lists agents. Default: the slot's.")] = (
+        None
+    )
     role: Annotated[Name | None, Field(description="Only a slot with this role may do it.")] = None
     slot: Annotated[Name | None, Field(description="Only the slot with this name may do it.")] = None
     system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agent.")] = ""
     review: Annotated[bool, Field(description="Wait for `review_task` before it counts as done.")] = False
-    max_rejections: Annotated[int, Field(ge=1, le=100)] = 3
+    max_rejections: Annotated[int, Field(ge=1, le=100, description="With review: it fails when rejected so often.")] = 3
     output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema that the output must fit.")] = None
     after: Annotated[list[Id], Field(max_length=100, description="Tasks that must be completed first.")] = []
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Higher ones begin first.")] = 0
     continues: Annotated[Id | None, Field(description="A completed task whose session the agent goes on with.")] = None
-    timeout_secs: Seconds | None = None
+    timeout_secs: Annotated[Seconds | None, Field(description="How long the work may take, in seconds.")] = None
     tags: Tags = []
 
 
 class FanOutInput(StartInput):
     """Many tasks of one kind."""
 
-    prompts: Annotated[Prompts, Field(description="One task for each, at most 50.")]
-    agent: Agent | None = None
-    role: Name | None = None
-    system: Annotated[str, Field(max_length=100_000)] = ""
-    review: bool = False
+    budget_usd: Annotated[Usd | None, Field(description="The most that each task may cost, in US dollars.")] = None
+    name: Annotated[
+        Annotated[str, Field(min_length=1, max_length=190)] | None,
+        Field(description="A name of yours: the tasks are called NAME-1, NAME-2 and so on, in the order of prompts."),
+    ] = None
+    prompts: Annotated[Prompts, Field(description="One task for each, at most 50. Each must be complete in itself.")]
+    agent: Annotated[
+        Agent | None, Field(description="Who does them; `overview` lists agents. Default: the slot's.")
+    ] = None
+    role: Annotated[Name | None, Field(description="Only slots with this role may do them.")] = None
+    system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agents.")] = ""
+    review: Annotated[bool, Field(description="Each waits for `review_task` before it counts as done.")] = False
     tags: Tags = []
 
 
@@ -79,9 +135,11 @@ class AskInput(StartInput):
     """One question to one agent."""
 
     agent: Agent
-    prompt: Text
-    system: Annotated[str, Field(max_length=100_000)] = ""
-    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    prompt: Annotated[Text, Field(description="The whole question: the agent sees nothing else.")]
+    system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agent.")] = ""
+    max_tokens: Annotated[
+        Annotated[int, Field(ge=1, le=1_000_000)] | None, Field(description="The most tokens that the reply may have.")
+    ] = None
     output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema that the reply must fit.")] = None
     dispatch: Dispatch = "live"
 
@@ -90,7 +148,11 @@ class ChainRunInput(StartInput):
     """A chain of the library."""
 
     chain: Annotated[Name, Field(description="The name of a chain; `overview` lists them.")]
-    input: Annotated[dict[str, Any], Field(description="The inputs that the chain declares, by their names.")] = {}
+    input: Annotated[
+        dict[str, Any],
+        AfterValidator(_bounded),
+        Field(description="Values for the inputs that the chain declares, by name; `overview` lists them."),
+    ] = {}
 
 
 class SuiteInput(StartInput):
@@ -98,8 +160,12 @@ class SuiteInput(StartInput):
 
     suites: Annotated[list[Name], Field(min_length=1, max_length=20, description="Names of suites from `overview`.")]
     agents: Annotated[Agents, Field(description="Who is tested; several are compared.")] = []
-    judge: Annotated[Name | None, Field(description="An agent that judges, or `council:NAME`.")] = None
-    epochs: Annotated[int, Field(ge=1, le=1000, description="How often each case is run.")] | None = None
+    judge: Annotated[
+        Name | None, Field(description="An agent that judges, or `council:NAME`. Needed when cases have a rubric.")
+    ] = None
+    epochs: Annotated[Annotated[int, Field(ge=1, le=1000)] | None, Field(description="How often each case is run.")] = (
+        None
+    )
     filter: Annotated[Name | None, Field(description="Only cases whose id fits this pattern, such as `greeter/*`.")] = (
         None
     )
@@ -109,10 +175,16 @@ class SuiteInput(StartInput):
 class CouncilInput(StartInput):
     """A council: of a policy of the library, or of named agents."""
 
-    question: Text
-    agents: Annotated[Agents, Field(description="The members, at least two; not needed with a policy.")] = []
-    policy: Annotated[Name | None, Field(description="The name of a council of the library.")] = None
-    rounds: Annotated[int, Field(ge=1, le=20)] | None = None
+    question: Annotated[Text, Field(description="The whole question: the members see nothing else.")]
+    agents: Annotated[
+        Agents, Field(description="The members, at least two different ones; with a policy they are added to its own.")
+    ] = []
+    policy: Annotated[
+        Name | None, Field(description="The name of a council of the library, which says who is a member.")
+    ] = None
+    rounds: Annotated[
+        Annotated[int, Field(ge=1, le=20)] | None, Field(description="The most rounds of proposing and scoring.")
+    ] = None
     synthesis: Annotated[Agent | None, Field(description="Who writes one answer from the best proposals.")] = None
     dispatch: Dispatch = "live"
 
@@ -120,40 +192,62 @@ class CouncilInput(StartInput):
 class BattleInput(StartInput):
     """A battle, or a scale test of several."""
 
-    agent: Annotated[Agent, Field(description="Who is tested.")]
-    counterpart: Annotated[Agent | None, Field(description="Who plays the user.")] = None
+    agent: Annotated[Agent, Field(description="Who is tested; `overview` lists agents.")]
+    counterpart: Annotated[
+        Agent | None, Field(description="Who plays the user. Default: what the operator set, else the agent itself.")
+    ] = None
     goal: Annotated[Text | None, Field(description="What the counterpart wants; a judge says when it is reached.")] = (
         None
     )
     system_prompt: Annotated[Text | None, Field(description="The instructions of the agent under test.")] = None
-    message_limit: Annotated[int, Field(ge=1, le=25, description="The most replies of the agent.")] | None = None
-    judge: Agent | None = None
+    message_limit: Annotated[
+        Annotated[int, Field(ge=1, le=25)] | None, Field(description="The most replies of the agent. Default: 25.")
+    ] = None
+    judge: Annotated[
+        Agent | None,
+        Field(
+            description="A model that says whether the goal is reached. Default: what the operator set, else a "
+            "small model of the agent's provider."
+        ),
+    ] = None
     runs: Annotated[int, Field(ge=1, le=100, description="More than 1: a scale test with figures over all.")] = 1
 
 
 class ListInput(ToolInput):
     """A list of what was started."""
 
+    rules = (
+        GoesWith(parameter="needs_you", other="kind", values=RUN_KINDS),
+        GoesWith(parameter="search", other="kind", values=RUN_KINDS),
+        GoesWith(parameter="after", other="kind", values=RUN_KINDS),
+    )
     kind: Annotated[
         Literal["any", "task", "ask", "chain", "suite", "council", "battle", "scale", "verification", "batch"],
         Field(description="`batch` lists the batches at providers that hold calls of many runs."),
     ] = "any"
     needs_you: Annotated[bool, Field(description="Only what waits for a review, a permission or an answer.")] = False
-    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    search: Annotated[
+        str, Field(max_length=200, description="Only those that have this in their id, name, kind or a tag.")
+    ] = ""
+    limit: Annotated[int, Field(ge=1, le=100, description="The most that are listed.")] = 20
     after: Annotated[Id | None, Field(description="`next` of the page before.")] = None
 
 
 class WaitInput(ToolInput):
     """What is waited for, and for how long."""
 
-    ids: Annotated[list[Id], Field(min_length=1, max_length=50)]
+    ids: Annotated[list[Id], Field(min_length=1, max_length=50, description="Of tasks and runs; not of batches.")]
     until: Annotated[Literal["all", "any"], Field(description="Return when all, or any, of them are at rest.")] = "all"
-    timeout_secs: Annotated[float, Field(ge=0, le=300)] = 45.0
+    timeout_secs: Annotated[float, Field(ge=0, le=300, description="0 looks once and does not wait.")] = 45.0
 
 
 class ResultInput(ToolInput):
     """What one wants to know of a task, a run or a batch."""
 
+    rules = (
+        GoesWith(parameter="key", other="part", values=("call",), needed=("call",)),
+        GoesWith(parameter="compare_with", other="part", values=("summary",)),
+    )
     id: Id
     part: Annotated[
         Literal["summary", "output", "report", "events", "calls", "call", "log", "diff", "messages", "decisions"],
@@ -163,7 +257,9 @@ class ResultInput(ToolInput):
             "`call` with `key`: one of them in full. `log`, `diff`: of a task. `messages`, `decisions`: of a battle."
         ),
     ] = "summary"
-    key: Annotated[str | None, Field(max_length=1000, description="Of a call.")] = None
+    key: Annotated[
+        str | None, Field(max_length=1000, description="With part='call': which; part='calls' lists the keys.")
+    ] = None
     compare_with: Annotated[
         Id | None,
         Field(description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after)."),
@@ -174,6 +270,7 @@ class ResultInput(ToolInput):
 class ReviewInput(ToolInput):
     """A decision about a task that waits for one."""
 
+    rules = (GoesWith(parameter="feedback", other="decision", values=("reject", "deny")),)
     id: Id
     decision: Annotated[
         Literal["approve", "reject", "allow", "deny"],
@@ -188,57 +285,80 @@ class AnswerInput(ToolInput):
     """The answer to a question that a run asks a person."""
 
     id: Id
-    text: Text
+    text: Annotated[Text, Field(description="The answer; it must fit `schema` of the question where there is one.")]
     key: Annotated[str | None, Field(max_length=1000, description="Which question, when the run asks several.")] = None
 
 
 class SteerInput(ToolInput):
     """What is done to a council that goes on."""
 
+    rules = (GoesWith(parameter="text", other="action", values=("inject",), needed=("inject",)),)
     id: Id
     action: Annotated[
         Literal["inject", "stop"],
         Field(description="inject: tell all members `text`. stop: end with the best proposal so far."),
     ]
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    text: Annotated[str, Field(max_length=100_000, description="With inject: what all members are told.")] = ""
 
 
 class ControlInput(ToolInput):
     """What is done to a task, a run or a batch."""
 
+    rules = (GoesWith(parameter="budget_usd", other="action", values=("resume",)),)
     id: Id
     action: Annotated[
         Literal["cancel", "resume"],
-        Field(description="cancel: stop it for good. resume: go on where it stopped; replies it has are not paid."),
+        Field(description="cancel: stop it. resume: go on where it stopped; replies it has are not paid for again."),
     ]
-    budget_usd: Annotated[Usd | None, Field(description="With resume: a new total for its budget.")] = None
+    budget_usd: Annotated[
+        Usd | None,
+        Field(description="With resume: a new total for its budget in US dollars, what it has spent included."),
+    ] = None
 
 
 class PoolInput(ToolInput):
     """The crew of slots."""
 
+    rules = (
+        GoesWith(parameter="slots", other="action", values=("scale",), needed=("scale",)),
+        GoesWith(parameter="timeout_secs", other="action", values=("drain",)),
+    )
     action: Annotated[
         Literal["status", "scale", "drain", "metrics"],
-        Field(description="status: slots and counts. scale: change the number of slots. drain: take no new tasks."),
+        Field(
+            description="status: slots and counts. scale: change the number of slots. drain: take no new tasks, let "
+            "running ones end; the operator starts it again. metrics: times and costs of tasks."
+        ),
     ] = "status"
-    slots: Annotated[str, Field(pattern=r"^[+-]?[0-9]{1,6}$", description="With scale: N, +N or -N.")] | None = None
+    slots: Annotated[
+        Annotated[int, Field(ge=0, le=999_999)] | Annotated[str, Field(pattern=r"^[+-]?[0-9]{1,6}$")] | None,
+        Field(description='With scale: how many there are to be, or how many more or fewer: 4, "+2" or "-1".'),
+    ] = None
     timeout_secs: Annotated[float, Field(ge=0, le=300, description="With drain: how long tasks may go on.")] = 60.0
 
 
 class MessageInput(ToolInput):
     """Messages to slots."""
 
+    rules = (
+        GoesWith(parameter="text", other="action", values=("send",), needed=("send",)),
+        GoesWith(parameter="slot", other="action", values=("send", "unread"), needed=("unread",)),
+    )
     action: Annotated[
         Literal["send", "unread"],
         Field(description="send: to one slot or, without `slot`, to all. unread: what a slot has not read yet."),
     ]
     slot: Annotated[Name | None, Field(description="The name of a slot; `pool` lists them.")] = None
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    text: Annotated[str, Field(max_length=100_000, description="With send: the message.")] = ""
 
 
 class ContextInput(ToolInput):
     """Texts that every slot is told."""
 
-    action: Literal["list", "set", "delete"]
-    name: Name | None = None
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    rules = (
+        GoesWith(parameter="name", other="action", values=("set", "delete"), needed=("set", "delete")),
+        GoesWith(parameter="text", other="action", values=("set",), needed=("set",)),
+    )
+    action: Annotated[Literal["list", "set", "delete"], Field(description="set: add or replace one.")]
+    name: Annotated[Name | None, Field(description="With set and delete: of the text.")] = None
+    text: Annotated[str, Field(max_length=100_000, description="With set: the text.")] = ""

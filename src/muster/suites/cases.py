@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.engine.context import Context
@@ -291,7 +292,10 @@ def _gone(page: int) -> Json:
 def _nobody(case: Case) -> tuple[Subject, ...]:
     raise BadArgument(
         f"no agent given for case {case.id} ({case.file}:{case.line})",
-        suggestions=("add --agent anthropic/MODEL", "or try it without a key: --agent sim/echo"),
+        suggestions=(
+            ArgumentAdvice("agent", "anthropic/MODEL"),
+            ArgumentAdvice("agent", "sim/echo", words="or try it without a key: {}"),
+        ),
     )
 
 

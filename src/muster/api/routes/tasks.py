@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, TaskBody
+from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, ResumeBody, TaskBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
 from muster.api.json_route import JsonRoute
 from muster.app import Muster
@@ -157,10 +157,13 @@ async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, A
 
 
 @router.post("/{task_id}/retry", dependencies=START, status_code=202)
-async def retry_task(muster: Opened, starter: Starter, response: Response, task_id: str) -> dict[str, Any]:
-    """Queue a failed or canceled task again."""
+async def retry_task(
+    muster: Opened, starter: Starter, response: Response, task_id: str, body: ResumeBody | None = None
+) -> dict[str, Any]:
+    """Queue a failed or canceled task again, with a new total for its budget if one is given."""
+    wanted = body or ResumeBody()
 
     async def begin(muster: Muster) -> Run:
-        return (await muster.pool.tasks.retry(task_id)).run
+        return (await muster.pool.tasks.retry(task_id, budget_usd=wanted.budget_usd)).run
 
-    return task_view(await muster.pool.tasks.of(await starter.start(response, "retry", begin)))
+    return task_view(await muster.pool.tasks.of(await starter.start(response, "retry", begin, wanted)))

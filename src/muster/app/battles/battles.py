@@ -40,6 +40,7 @@ from muster.battles.values import (
     DecisionSource,
     GoalVerdict,
 )
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
@@ -149,7 +150,10 @@ class Battles:
         if needed:
             raise BadArgument(
                 f"a goal needs a judge, and there is none for {agent!r}",
-                suggestions=("name one: --judge AGENT", 'or set judge = "AGENT" under [battles] in muster.toml'),
+                suggestions=(
+                    ArgumentAdvice("judge", "AGENT", words="name one: {}"),
+                    'or set judge = "AGENT" under [battles] in muster.toml',
+                ),
             )
         return ""
 

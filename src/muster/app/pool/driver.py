@@ -19,7 +19,7 @@ from muster.engine.context import Context
 from muster.engine.drive import Leave, Listener
 from muster.pool.scheduling import PendingTask, PoolFunds, schedule
 from muster.pool.supervision import RestartDecision, RestartPolicy
-from muster.pool.tasks import SLOT_KEY, SlotProfile, TaskSpec, TaskState, merged, read_task, run_states, task_state
+from muster.pool.tasks import SLOT_KEY, SlotProfile, TaskState, merged, read_task, run_states, task_state
 from muster.store.base import POOL_LEVEL, SlotOutcome, SlotRecord, SlotStanding, Store
 
 LOOK_SECONDS = 2.0
@@ -215,8 +215,8 @@ class PoolDriver:
         return self._only is None or run.id in self._only
 
     def _pending_of(self, run: Run, slot: str | None) -> PendingTask:
-        spec = read_task(run.spec)
-        return PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self._tasks.most(spec), slot=slot)
+        spec, most = read_task(run.spec), self._tasks.most_of(run)
+        return PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=most, slot=slot)
 
     async def _states(self, pending: list[PendingTask]) -> Mapping[str, TaskState]:
         found = {}
@@ -234,11 +234,11 @@ class PoolDriver:
         reserved = Microdollars(sum(self._reserved.values()))
         return PoolFunds(cap=balance.cap, settled=balance.settled, reserved=max(reserved, balance.reserved))
 
-    async def _recording(self, run: RunId, slot: SlotProfile, spec: TaskSpec) -> Callable[[Context], Any]:
+    async def _recording(self, run: RunId, slot: SlotProfile, task: PendingTask) -> Callable[[Context], Any]:
         """Return what writes into the journal of a task which slot it was given, with its settings and the context."""
-        pool = self._settings.pool
+        pool, spec = self._settings.pool, task.spec
         agent = spec.agent or slot.agent or pool.agent or ""
-        limit = self._tasks.call_limit(agent, spec)
+        limit = self._tasks.call_limit(agent, spec, task.most)
         budget: dict[str, Json] = {} if limit is None else {"budget_usd": limit}
         value: dict[str, Json] = {
             "id": slot.id,
@@ -260,26 +260,33 @@ class PoolDriver:
 
         return record
 
+    async def _raised(self, run: RunId, agent: str) -> dict[str, Json]:
+        """Return the limit that calls of a task get in place of the recorded one, if a retry has raised its budget."""
+        found = await self._store.runs.get(run)
+        limit = None if found is None else self._tasks.raised_limit(agent, found)
+        return {} if limit is None else {"budget_usd": limit}
+
     def _start(
         self, run: RunId, slot: SlotProfile | None, task: PendingTask, before: Callable[[Context], Any] | None = None
     ) -> None:
         self._reserved[run] = task.most
-        self._driven[run] = asyncio.get_running_loop().create_task(self._drive(run, slot, task.spec, before))
+        self._driven[run] = asyncio.get_running_loop().create_task(self._drive(run, slot, task, before))
 
     async def _drive(
-        self, run: RunId, slot: SlotProfile | None, spec: TaskSpec, before: Callable[[Context], Any] | None
+        self, run: RunId, slot: SlotProfile | None, task: PendingTask, before: Callable[[Context], Any] | None
     ) -> None:
+        spec = task.spec
         agent = spec.agent or (slot and slot.agent) or self._settings.pool.agent or ""
         ended: Run | None = None
         try:
-            prepare = before if before is not None or slot is None else await self._recording(run, slot, spec)
+            prepare = before if before is not None or slot is None else await self._recording(run, slot, task)
             async with self._server.connect(slot, agent) as connection:
                 ended = await self._engine.drive(
                     run,
                     self._on_delta,
                     leave=Leave.FOR_SIGNALS,
                     before=_joined(connection, prepare),
-                    attached=connection.attached,
+                    attached={**connection.attached, **await self._raised(run, agent)},
                 )
         except Conflict:  # it was canceled, or somebody else drives it, who needs the slot
             slot = None if await self._is_driven(run) else slot

@@ -208,7 +208,7 @@ class Pool:
         if not self.is_declared and await self.living_driver() is None:
             raise Conflict(
                 "no process drives the pool, and its server has no slots",
-                suggestions=("start one with: muster pool start", "declare [pool] or [[slots]] in muster.toml"),
+                suggestions=("muster pool start", "or declare [pool] or [[slots]] in muster.toml"),
             )
 
     async def set_budget(self, budget_usd: str | float) -> None:

@@ -92,7 +92,7 @@ class TaskQueries:
             tree=await self._told(run.id, TREE_KEY),
             saved=await self._told(run.id, saved_key(rejections), f"{saved_key(rejections)}/{run.id}"),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
-            refusal=(await self._funds()).refusal(self.most(spec)) if task_state(run) is TaskState.PENDING else "",
+            refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
             setup="" if slot is None or rounds else await self._setup(run, slot),
         )
 
@@ -144,7 +144,12 @@ class TaskQueries:
         """Return what a task may cost: its own budget, else the default of the pool, else nothing is known."""
         usual = self._settings.pool.default_task_budget_usd
         budget = spec.budget_usd if spec.budget_usd is not None else usual
-        return NOTHING if budget is None else from_usd(budget)
+        return NOTHING if budget is None else from_usd(budget, "budget")
+
+    def most_of(self, run: Run) -> Microdollars:
+        """Return what the task of a run may cost: like `most`, and a new total that a retry was given."""
+        most = self.most(read_task(run.spec))
+        return run.cap if most and run.cap is not None else most
 
     async def find(self, reference: str) -> Run:
         """Return the newest run of a task."""

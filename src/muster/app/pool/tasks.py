@@ -10,6 +10,7 @@ from muster.app.pool.slots import profiles, project_trees
 from muster.app.pool.task_queries import Task, TaskQueries
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import ask
 from muster.domain.errors import (
@@ -22,7 +23,7 @@ from muster.domain.errors import (
     state_verb,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import from_usd
+from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.pool.scheduling import PendingTask, PoolFunds, schedule
 from muster.pool.tasks import (
@@ -112,8 +113,11 @@ class Tasks(TaskQueries):
             return await self.of(run)
         return await self.of(await self._runs.cancel(run.id))
 
-    async def retry(self, reference: str) -> Task:
-        """Have a task done again that failed or was canceled; it keeps its id, and what it had done before."""
+    async def retry(self, reference: str, *, budget_usd: str | float | None = None) -> Task:
+        """Have a task done again that failed or was canceled; it keeps its id, and what it had done before.
+
+        `budget_usd` is a new total for its budget, with what it has spent so far.
+        """
         run = await self.find(reference)
         if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
             raise Conflict(
@@ -125,7 +129,7 @@ class Tasks(TaskQueries):
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
-        return await self.of(await self._runs.prepare_resume(run.id, here=False))
+        return await self.of(await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False))
 
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
         """Change the prompt or the priority of a task that has not begun."""
@@ -156,25 +160,42 @@ class Tasks(TaskQueries):
         spec = read_task(run.spec)
         if not slot.fits(spec):
             return False
-        one = PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self.most(spec))
+        one = PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self.most_of(run))
         states = {name: task_state(await self.find(name)) for name in spec.after}
         found = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         funds = PoolFunds(cap=found.cap, settled=found.settled, reserved=found.reserved) if found else PoolFunds()
         return run.id in schedule([slot], [one], states, funds).assigned
 
-    def call_limit(self, agent: str, spec: TaskSpec) -> float | None:
+    def call_limit(self, agent: str, spec: TaskSpec, most: Microdollars) -> float | None:
         """Return what one call of a task may cost, in dollars, where its agent would reserve more than the task has.
 
         Else a call reserves what the agent says: a crash books that as uncertain, and the task must be able to go on.
         """
-        found, most = self._directory.find(agent), self.most(spec)
-        if not most or "budget_usd" not in found.profile.settable:
+        if not most or "budget_usd" not in self._directory.find(agent).profile.settable:
             return None
+        usual = self._usual(agent, spec)
+        return most / 1_000_000 if usual is None or usual > most else None
+
+    def raised_limit(self, agent: str, run: Run) -> float | None:
+        """Return what one call of a task may cost, in dollars, after a retry has raised what the task may cost.
+
+        The slot in its journal has the limit from before, which is a part of the calls that are not made again. None:
+        nothing was raised, or calls had no limit of their own.
+        """
+        spec = read_task(run.spec)
+        before, now = self.most(spec), self.most_of(run)
+        if now <= before or self.call_limit(agent, spec, before) is None:
+            return None
+        left, usual = now - run.total.settled, self._usual(agent, spec)
+        return max(left if usual is None else min(left, usual), 0) / 1_000_000
+
+    def _usual(self, agent: str, spec: TaskSpec) -> Microdollars | None:
+        """Return what a call of an agent reserves by itself; None when it has no limit of its own."""
+        found = self._directory.find(agent)
         try:
-            usual = found.quote(found.profile.complete(ask(spec.prompt))).most
-        except BadConfiguration:  # it has no limit of its own
-            return most / 1_000_000
-        return most / 1_000_000 if usual > most else None
+            return found.quote(found.profile.complete(ask(spec.prompt))).most
+        except BadConfiguration:
+            return None
 
     async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)
@@ -199,7 +220,10 @@ class Tasks(TaskQueries):
         found = await self.get(reference)
         trace = None if found.reply is None else found.reply.trace
         if trace is None or not trace.session:
-            raise BadArgument(f"task {found.id} has no session to continue", suggestions=("leave out --continue",))
+            raise BadArgument(
+                f"task {found.id} has no session to continue",
+                suggestions=(ArgumentAdvice("continue", words="leave out {}"),),
+            )
         return trace.session
 
     async def require(self, spec: TaskSpec) -> None:
@@ -234,7 +258,8 @@ class Tasks(TaskQueries):
             settings = merged(spec.settings, slot.settings)
             try:
                 if agent is None:
-                    raise BadArgument("no agent given for the task", suggestions=("add --agent, or agent in [pool]",))
+                    ways = (ArgumentAdvice("agent", words="add {}, or agent in [pool]"),)
+                    raise BadArgument("no agent given for the task", suggestions=ways)
                 self._directory.find(agent).profile.complete(replace(ask(spec.prompt), settings=settings or None))
             except MusterError as error:
                 errors.append(error)
@@ -246,7 +271,10 @@ class Tasks(TaskQueries):
         if Path(cwd).is_absolute() or ".." in parts:
             raise BadArgument(f"must be a folder below the project, not {cwd!r}", argument="cwd")
         if not (self._settings.folder / cwd).is_dir():
-            raise NotFound(f"there is no folder {cwd!r} in the project", suggestions=("--cwd must name one",))
+            raise NotFound(
+                f"there is no folder {cwd!r} in the project",
+                suggestions=(ArgumentAdvice("cwd", words="{} must name one"),),
+            )
 
     async def _require_open(self) -> None:
         pool = await self._store.pool.pool()

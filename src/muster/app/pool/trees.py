@@ -191,7 +191,7 @@ class TaskTrees:
         run = await self._tasks.find(reference)
         entry = await self._store.journal.find(run.id, SLOT_KEY)
         if entry is None or entry.value["isolation"] == Isolation.NONE:
-            ways = ("muster task result shows its output",)
+            ways = (f"muster task result {task_id(run)}",)
             raise BadArgument(f"task {task_id(run)} has no worktree", suggestions=ways)
         return worktrees_of(entry.value), entry.value
 

@@ -1,5 +1,6 @@
 """One question to one agent, durably: checked before anything is stored. The workload `ask`, and `Muster.ask`."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
+from muster.text.json_schema import bounded_schema_flaw
 
 WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal
@@ -47,7 +49,7 @@ class Question:
             if not is_text(text):
                 raise BadArgument(f"the {name} is not UTF-8")
         if not self.prompt.strip():
-            raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or pipe it in",))
+            raise BadArgument("the prompt is empty")
         self.request()
 
     def request(self) -> Request:
@@ -111,6 +113,16 @@ async def start_question(
         JsonSchemas().require(question.schema)
     agents.require(question.agent, question.request(), options.dispatch)
     return await runs.start_checked(WORKLOAD, question.spec(), options, detach=detach, on_delta=on_delta)
+
+
+async def submit_question(agents: Agents, runs: Runs, question: Question, options: RunOptions) -> RunHandle:
+    """Store the run of a question for the workers; raises before that when it cannot be answered."""
+    if question.schema is not None:  # checked in a thread, since it may come over a network and be large
+        wrong = await asyncio.to_thread(bounded_schema_flaw, question.schema)
+        if wrong:
+            raise BadArgument(wrong, argument="schema")
+    agents.require(question.agent, question.request(), options.dispatch)
+    return await runs.submit(WORKLOAD, question.spec(), options)
 
 
 FLAWS = {

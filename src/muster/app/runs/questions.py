@@ -127,7 +127,7 @@ def require_answer(text: str) -> None:
     except UnicodeError:
         raise BadArgument("the answer is not UTF-8") from None
     if not says_something(text):
-        raise BadArgument("the answer is empty", suggestions=("write it after the run, or pipe it in",))
+        raise BadArgument("the answer is empty")
 
 
 async def _chosen(store: Store, run: Run, text: str, key: str | None) -> tuple[Run, str]:

@@ -34,6 +34,15 @@ class LibraryItem:
     path: Path
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedAgent:
+    """An agent that requests may name, and what it is."""
+
+    name: str
+    kind: str  # as muster.toml declares it; of one that is named by its provider and model it is "model"
+    model: str | None = None  # where one is declared
+
+
 class Library:
     """The agents and files that requests may name; they name nothing else of this machine."""
 
@@ -45,6 +54,16 @@ class Library:
         """The names of agents that requests may name."""
         return list(dict.fromkeys((*self._settings.agents, *self._settings.serve.models)))
 
+    def offers(self) -> Sequence[OfferedAgent]:
+        """Return the agents that requests may name, with what they are."""
+        return [self._offer(name) for name in self.agents]
+
+    def _offer(self, name: str) -> OfferedAgent:
+        section = self._settings.agents.get(name)
+        if section is None:
+            return OfferedAgent(name=name, kind="model")
+        return OfferedAgent(name=name, kind=section.kind, model=getattr(section, "model", None))
+
     def require_agents(self, names: Iterable[str | None]) -> None:
         """Raise BadArgument for an agent that requests may not name; None stands for the usual one."""
         known = self.agents
@@ -52,7 +71,8 @@ class Library:
             if name is not None and name not in known:
                 raise BadArgument(
                     f"agent {name[:100]!r} cannot be named in requests: it is neither declared nor in serve.models",
-                    suggestions=did_you_mean(get_close_matches(name, known, n=1)),
+                    suggestions=did_you_mean(get_close_matches(name, known, n=1))
+                    or (f"known agents: {_known(known)}",),
                 )
 
     def items(self) -> Sequence[LibraryItem]:
@@ -73,9 +93,8 @@ class Library:
         items = {item.name: item.path for item in self.items() if item.kind is kind}
         if name not in items:
             near = get_close_matches(name, items, n=1)
-            raise BadArgument(
-                f"the library has no {kind} {name[:100]!r}", suggestions=did_you_mean(near) or _known(kind, items)
-            )
+            known = f"it has: {_known(items)}" if items else f"[library] paths holds no {kind}"
+            raise BadArgument(f"the library has no {kind} {name[:100]!r}", suggestions=did_you_mean(near) or (known,))
         return items[name]
 
     def judge(self, name: str | None) -> str | None:
@@ -102,11 +121,10 @@ class Library:
                     yield LibraryItem(kind=kind, name=_name_of(file, path), path=file)
 
 
-def _known(kind: LibraryKind, names: Iterable[str]) -> tuple[str, ...]:
-    """Return what can be named instead."""
+def _known(names: Iterable[str]) -> str:
+    """Return what can be named instead; nothing when there is nothing."""
     known = sorted(names)
-    more = ", …" if len(known) > MOST_NAMED else ""
-    return (f"it has: {', '.join(known[:MOST_NAMED])}{more}" if known else f"[library] paths holds no {kind}",)
+    return ", ".join(known[:MOST_NAMED]) + (", …" if len(known) > MOST_NAMED else "")
 
 
 def _kind_of(file: Path) -> LibraryKind | None:

@@ -13,6 +13,7 @@ from muster.councils.scoring import score_round
 from muster.councils.spec import CouncilSpec, read_spec, stored
 from muster.councils.turns import Council, evaluate_turn, propose_turn
 from muster.councils.values import CouncilMember, Evaluation, Proposal, Vote
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request
 from muster.domain.errors import BadArgument
 from muster.domain.run import Mode
@@ -54,7 +55,10 @@ def with_policy(spec: SuiteSpec, directory: AgentDirectory) -> SuiteSpec:
 
 def _read(file: str) -> CouncilSpec:
     if not file:
-        raise BadArgument(f"{COUNCIL} names no policy", suggestions=(f"name its file: --judge {COUNCIL}council.yaml",))
+        raise BadArgument(
+            f"{COUNCIL} names no policy",
+            suggestions=(ArgumentAdvice("judge", f"{COUNCIL}council.yaml", words="name its file: {}"),),
+        )
     path = Path(file)
     return read_policy(path / NAME if path.is_dir() else path)
 

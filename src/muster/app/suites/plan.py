@@ -8,6 +8,7 @@ from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.costs import NOTHING, Load, Quoter, Quoting
 from muster.app.suites.council_judge import CouncilCalls, policy_of
 from muster.councils.spec import CouncilSpec
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role
 from muster.domain.errors import BadConfiguration, MusterError
@@ -132,7 +133,10 @@ class SuitePlanner:
         if self._spec.judge is None:
             raise BadConfiguration(
                 f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) needs a judge, and none is given",
-                suggestions=("add --judge AGENT", "or add --evaluator rules, which leaves judged items out"),
+                suggestions=(
+                    ArgumentAdvice("judge", "AGENT"),
+                    ArgumentAdvice("evaluator", "rules", words="or add {}, which leaves judged items out"),
+                ),
             )
         mode = self._dispatch.mode if self._spec.judge_dispatch is None else Mode(self._spec.judge_dispatch)
         calls = self._spec.judge_samples

@@ -22,6 +22,7 @@ from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
 from muster.app.suites.trends import SuiteTrends
 from muster.app.views.errors import generation_error
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
@@ -215,10 +216,11 @@ class Suites:
         given = {name: value for name, value in changes.items() if value is not None}
         spec = read_spec(with_changes(before.spec, {**given, "generate": False}))
         if spec.judge is None:
-            raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
+            raise BadArgument("no judge given", suggestions=(ArgumentAdvice("judge", "AGENT"),))
         if spec.evaluator not in (None, "judge", "all"):
             raise BadArgument(
-                f"with the evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
+                f"with the evaluator {spec.evaluator} there is nothing to judge",
+                suggestions=(ArgumentAdvice("evaluator", "judge"),),
             )
         if spec.judge_file is None:
             self._agents.require(spec.judge)

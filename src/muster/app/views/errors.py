@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import Batch, BatchState
-from muster.domain.errors import NotFound, state_verb
+from muster.domain.errors import NotFound, needs_higher_budget, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.text.words import count
@@ -171,7 +171,8 @@ def task_error(task: "Task") -> Error | None:
         return None
     record = run.error or {}
     message = f"task {task.id} {state_verb(run.state)}: {record.get('message', run.ended_reason)}"
-    ways = [f"muster task retry {task.id}", *record.get("suggestions", ())]
+    more = " --budget USD" if needs_higher_budget(run.ended_reason, record) else ""
+    ways = [f"muster task retry {task.id}{more}", *record.get("suggestions", ())]
     return error(str(run.ended_reason), message, ways) | {
         name: record[name] for name in ("tool", "log") if record.get(name)
     }

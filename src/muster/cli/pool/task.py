@@ -117,9 +117,16 @@ def deny(
     return _changed(common, lambda muster: muster.pool.tasks.deny(task, reason), "denied, and continues without it")
 
 
-def retry(common: CommonOptions, task: TaskArgument) -> int:
+def retry(
+    common: CommonOptions,
+    task: TaskArgument,
+    budget: Annotated[
+        str | None,
+        Option("--budget", metavar="USD", help="A new total for its budget in dollars, with what it has spent so far."),
+    ] = None,
+) -> int:
     """Queue a failed or canceled task again."""
-    return _changed(common, lambda muster: muster.pool.tasks.retry(task), "queued again, and done")
+    return _changed(common, lambda muster: muster.pool.tasks.retry(task, budget_usd=budget), "queued again, and done")
 
 
 def change(

@@ -62,8 +62,13 @@ def read_text(given: str | None, noun: str, remedy: str) -> str:
     """Return a text that was given, or that stands on standard input."""
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
         raise BadArgument(f"no {noun} given", suggestions=(remedy,))
-    if given not in (None, "-"):
-        return given
+    text = given if given not in (None, "-") else _piped(noun)
+    if not text.strip():
+        raise BadArgument(f"the {noun} is empty", suggestions=(remedy,))
+    return text
+
+
+def _piped(noun: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeError:

@@ -1,7 +1,7 @@
 """Tools that decide about what goes on, and that direct the pool: reviews, answers, control, the pool and its slots."""
 
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
-from muster.domain.errors import BadArgument, Conflict
+from muster.domain.errors import Conflict
 from muster.mcp.answers import Answer, compact, short_batch, whole
 from muster.mcp.inputs import (
     AnswerInput,
@@ -46,8 +46,6 @@ async def steer_council(request: ToolRequest, given: SteerInput) -> Answer:
     muster = request.muster
     if given.action == "stop":
         request.caller.require("start")
-    if given.action == "inject" and not given.text:
-        raise BadArgument("what are the members to be told?", argument="text")
     run = await muster.councils.find(given.id)
     async with request.audited(given.action, run.id):
         if given.action == "inject":
@@ -69,7 +67,7 @@ async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
         elif given.action == "cancel":
             run = await muster.runs.cancel(run.id)
         elif run.workload == "task":
-            run = (await muster.pool.tasks.retry(run.id)).run
+            run = (await muster.pool.tasks.retry(run.id, budget_usd=given.budget_usd)).run
         else:
             prepared = await muster.prepare_resume(run.id, budget_usd=given.budget_usd, here=False)
             run = await muster.runs.queue(prepared.id)
@@ -93,8 +91,6 @@ async def pool(request: ToolRequest, given: PoolInput) -> Answer:
     match given.action:
         case "metrics":
             return metrics_view(await muster.pool.metrics())
-        case "scale" if given.slots is None:
-            raise BadArgument("to how many slots: N, +N or -N", argument="slots")
         case "scale":
             async with request.audited("scale", "pool"):
                 await muster.pool.scale(str(given.slots))
@@ -111,9 +107,7 @@ async def messages(request: ToolRequest, given: MessageInput) -> Answer:
     """Send a message to slots, or show what one has not read."""
     muster, sender = request.muster, request.caller.user.name or ""
     if given.action == "unread":
-        if given.slot is None:
-            raise BadArgument("of which slot?", argument="slot")
-        return {"messages": [message_view(one) for one in await muster.pool.unread(given.slot)]}
+        return {"messages": [message_view(one) for one in await muster.pool.unread(str(given.slot))]}
     async with request.audited("message", given.slot or "all slots"):
         if given.slot is None:
             return {"sent_to": list(await muster.pool.broadcast(given.text, sender=sender))}
@@ -125,13 +119,12 @@ async def context(request: ToolRequest, given: ContextInput) -> Answer:
     """Show, set or delete the texts that every slot is told."""
     muster = request.muster
     if given.action != "list":
-        if given.name is None:
-            raise BadArgument("which text?", argument="name")
-        async with request.audited(f"{given.action} context", given.name):
+        name = str(given.name)
+        async with request.audited(f"{given.action} context", name):
             if given.action == "set":
-                await muster.pool.set_context(given.name, given.text)
+                await muster.pool.set_context(name, given.text)
             else:
-                await muster.pool.delete_context(given.name)
+                await muster.pool.delete_context(name)
     return {"context": dict(await muster.pool.context())}
 
 

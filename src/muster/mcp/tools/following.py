@@ -3,16 +3,16 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from muster.app import Muster
 from muster.app.suites.values import ComparisonTerms
 from muster.app.views.battles import decisions_view, messages_view
 from muster.app.views.pool import log_view, pool_view
 from muster.app.views.runs import batch_view, call_view, entry_view, event_view
-from muster.app.views.service import library_view
 from muster.app.views.suites import comparison_view
 from muster.domain.errors import BadArgument, NotFound
+from muster.domain.ids import RunId
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.mcp.answers import (
@@ -21,12 +21,14 @@ from muster.mcp.answers import (
     SHORT,
     Answer,
     compact,
+    kind_of,
     short_batch,
     short_run,
     short_task,
     text_of,
     whole,
 )
+from muster.mcp.catalogue import catalogue
 from muster.mcp.inputs import ListInput, NoInput, ResultInput, WaitInput
 from muster.mcp.request import SERVER, CoordinatorTool, ToolRequest
 
@@ -34,6 +36,7 @@ BATCH_ID = re.compile(r"b[0-9a-z]{16}")
 LOOK_SECONDS = 1.0  # between two looks at a run that nothing is heard of
 PROGRESS_SECONDS = 1.0  # between two notifications of one wait
 MOST_ROWS = 500
+MOST_TOLD = 5  # runs in a notification
 WORKLOADS = {word: workload for workload, word in KINDS.items()}
 
 
@@ -43,8 +46,7 @@ async def overview(request: ToolRequest, given: NoInput) -> Answer:
     waiting = await muster.runs.page([RunState.WAITING], roots=True, limit=20)
     asking = [run for run in waiting if await is_at_rest(muster, run)]
     return {
-        "agents": list(muster.library.agents),
-        "library": library_view(muster.library.items())["items"],
+        **catalogue(muster),
         **(await _pool(muster) if request.may("admin") else {}),  # its tasks are those of everybody
         "budget": await budget_of(muster),
         "waiting": [await _listed(muster, run) for run in asking],
@@ -80,7 +82,9 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
         return {"batches": [short_batch(one) for one in await muster.batches.list((), given.limit)]}
     states = [RunState.WAITING] if given.needs_you else []
     workloads = () if given.kind == "any" else (WORKLOADS.get(given.kind, given.kind),)
-    found = await muster.runs.page(states, workloads=workloads, roots=True, after=given.after, limit=given.limit)
+    found = await muster.runs.page(
+        states, workloads=workloads, roots=True, search=given.search, after=given.after, limit=given.limit
+    )
     return {
         # Others that wait do so for a provider.
         "runs": [await _listed(muster, run) for run in found if not given.needs_you or await is_at_rest(muster, run)],
@@ -96,7 +100,8 @@ async def wait(request: ToolRequest, given: WaitInput) -> Answer:
     """Wait until runs are over or need somebody, for a bounded time, and return how they stand."""
     muster = request.muster
     runs = [await find(muster, reference) for reference in given.ids]
-    rest = [asyncio.ensure_future(_until_at_rest(muster, run, request)) for run in runs]
+    progress = WaitProgress(request, runs, given.timeout_secs)
+    rest = [asyncio.ensure_future(_until_at_rest(muster, run, progress)) for run in runs]
     first = asyncio.FIRST_COMPLETED if given.until == "any" else asyncio.ALL_COMPLETED
     try:
         await asyncio.wait(rest, timeout=given.timeout_secs, return_when=first)
@@ -116,18 +121,40 @@ async def wait(request: ToolRequest, given: WaitInput) -> Answer:
     return {"done": False, "runs": found, "next": f"still running: call {ids} again, or do something else meanwhile"}
 
 
-async def _until_at_rest(muster: Muster, run: Run, request: ToolRequest) -> None:
+class WaitProgress:
+    """Tells the client of one wait how long it has lasted and how its runs stand.
+
+    Progress must grow with every notification, and calls that are done need not: what grows is time.
+    """
+
+    def __init__(self, request: ToolRequest, runs: Sequence[Run], most: float) -> None:
+        self._request, self._most = request, most
+        self._states = {run.id: "" for run in runs}
+        self._begun = request.server.clock.monotonic()
+        self._told: float | None = None  # when the client was last notified
+
+    async def tell(self, looked_for: RunId, run: Run) -> None:
+        """Notify the client, not too often; `looked_for` is the run that was waited for, `run` the newest of it."""
+        calls = f", {run.calls.done} of {run.calls.total} calls done" if run.calls.total else ""
+        self._states[looked_for] = f"{kind_of(run)} {run.id} is {run.state}{calls}"
+        now = self._request.server.clock.monotonic()
+        if self._told is not None and now - self._told < PROGRESS_SECONDS:
+            return
+        self._told = now
+        known = [words for words in self._states.values() if words]
+        more = f"; and {len(known) - MOST_TOLD} more" if len(known) > MOST_TOLD else ""
+        seconds = round(now - self._begun, 3)
+        await self._request.progress(seconds, max(self._most, seconds), "; ".join(known[:MOST_TOLD]) + more)
+
+
+async def _until_at_rest(muster: Muster, run: Run, progress: WaitProgress) -> None:
     """Follow a run to where it ends or waits for somebody, and tell of its progress."""
-    told = 0.0
+    looked_for = run.id
     async with await muster.runs.follow(run.id, run.last_seq) as watcher:
         while not await is_at_rest(muster, run):
+            await progress.tell(looked_for, run)
             await watcher.take(LOOK_SECONDS)
             run = await find(muster, run.id)
-            now = muster.clock.monotonic()
-            if now - told >= PROGRESS_SECONDS:
-                told = now
-                calls = run.calls
-                await request.progress(calls.done, calls.total or None, f"{run.workload} {run.id} is {run.state}")
 
 
 async def is_at_rest(muster: Muster, run: Run) -> bool:
@@ -160,6 +187,8 @@ async def result(request: ToolRequest, given: ResultInput) -> Answer:
     muster = request.muster
     if await is_batch(muster, given.id):
         request.caller.require("admin")
+        if given.part != "summary":
+            raise BadArgument("must be 'summary' for a batch", argument="part")
         batch = await muster.batches.find(given.id)
         return batch_view(batch, await muster.batches.runs(batch.id))
     run = await find(muster, given.id)
@@ -184,8 +213,6 @@ async def _part(muster: Muster, run: Run, given: ResultInput) -> str:
             return await (await muster.report(run.id)).text("markdown")
         case "diff":
             return await muster.pool.trees.diff(run.id)
-        case "call" if given.key is None:
-            raise BadArgument("name the call: result(part='calls') lists the keys", argument="key")
         case "call":
             return _lines([call_view(await muster.runs.call(run.id, str(given.key)))])
     return _lines([row async for row in _rows(muster, run, given.part)])
@@ -218,8 +245,10 @@ def _lines(rows: list[object]) -> str:
 FOLLOWING = (
     CoordinatorTool(
         name="overview",
-        description="Call this first. Lists the agents, chains, suites and councils that you may name, the pool of "
-        "slots, the money that is left, and what waits for a decision.",
+        description="Call this first. Lists the agents that you may name, with their kind (model, anthropic, openai: "
+        "a model that answers; claude-code, cli: a coding agent with tools; program, http, python: the operator's own; "
+        "human: a person; scripted: for trials); chains with their inputs, suites and councils; the pool of slots, the "
+        "money that is left, and what waits for a decision.",
         takes=NoInput,
         scope="read",
         handle=overview,

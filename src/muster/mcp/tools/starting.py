@@ -57,11 +57,8 @@ async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
 
 async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:
     """Queue a task for each prompt; when one is refused, those before it go on and are told."""
-    await request.muster.pool.require_driver()
-    await request.muster.pool.tasks.require_room(len(given.prompts))
-    ids: list[str] = []
-    for number, prompt in enumerate(given.prompts):
-        spec = TaskSpec(
+    specs = [
+        TaskSpec(
             prompt=prompt,
             agent=given.agent,
             role=given.role,
@@ -69,10 +66,17 @@ async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:
             review=given.review,
             budget_usd=given.budget_usd,
         )
+        for prompt in given.prompts
+    ]  # before any is submitted: one of them may be wrong
+    await request.muster.pool.require_driver()
+    await request.muster.pool.tasks.require_room(len(specs))
+    ids: list[str] = []
+    for number, spec in enumerate(specs):
+        name = None if given.name is None else f"{given.name}-{number + 1}"
 
-        async def begin(muster: Muster, spec: TaskSpec = spec) -> Run:
+        async def begin(muster: Muster, spec: TaskSpec = spec, name: str | None = name) -> Run:
             muster.library.require_agents([given.agent])
-            return (await muster.pool.tasks.submit(spec, tags=given.tags)).run
+            return (await muster.pool.tasks.submit(spec, tags=given.tags, name=name)).run
 
         try:
             ids.append((await request.start("submit task", given, begin, part=f"/{number}")).id)
@@ -164,7 +168,7 @@ async def start_battle(request: ToolRequest, given: BattleInput) -> Answer:
 
 def _battle(muster: Muster, given: BattleInput) -> BattleSpec:
     if given.goal is None and given.runs > 1:
-        raise BadArgument("a scale test needs a goal: what the counterpart wants", argument="goal")
+        raise BadArgument("is needed with runs > 1, a scale test: what the counterpart wants", argument="goal")
     return requested_battle(
         muster,
         given.agent,
