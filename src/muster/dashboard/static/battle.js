@@ -6,6 +6,7 @@ import { Badge, Facts, Failure, Loading, sentence, Verdict } from "./parts.js";
 import { Message } from "./calls.js";
 
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
+const ENDED = { goal: "goal reached", limit: "turn limit reached", error: "failed", manual: "canceled by a person", timeout: "out of time", budget: "budget spent" };
 const NEAR = 160; // pixels from the end within which the page follows what is said
 
 export function BattleTab({ run, children }) {
@@ -61,8 +62,8 @@ function Outcome({ battle, run, talk, going }) {
   const turns = talk.messages.filter((one) => one.role === "assistant").length;
   const kind = going ? "pending" : battle.endedReason === "goal" ? "ok" : battle.endedReason === "limit" && !battle.goal ? "ok" : "";
   const cost = talk.messages.reduce((sum, one) => sum + one.costUsd, 0) + talk.decisions.reduce((sum, one) => sum + one.costUsd, 0);
-  return html`<${Verdict} label="Outcome" kind=${kind} name=${going ? word(run.state) : battle.endedReason ?? run.state}
-      text=${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : sentence(battle.verdict)}>
+  return html`<${Verdict} label="Outcome" kind=${kind} name=${going ? word(run.state) : ENDED[battle.endedReason] ?? word(run.state)}
+      text=${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : sentence(battle.verdict, [battle.agent])}>
     ${going && html`<progress max=${battle.messageLimit} value=${turns} aria-label="Turns played">${turns}</progress>`}
     <${Facts} items=${[
       ["Goal", battle.goal ?? "none; it is played to its limit"],

@@ -70,17 +70,36 @@ function Permission({ task, act, tell }) {
     <div class="actions"><${Action} label="Allow" kind="main" act=${act("allow", {})} onError=${tell} /><${Action} label="Deny" kind="danger" act=${act("deny", {})} onError=${tell} /></div></section>`;
 }
 
-const KINDS = [["+++", "meta"], ["---", "meta"], ["diff ", "file"], ["index ", "meta"], ["@@", "hunk"], ["+", "in"], ["-", "out"]];
-const kindOf = (line) => KINDS.find(([start]) => line.startsWith(start))?.[1] ?? "";
+const OF_HUNK = { "+": "in", "-": "out" };
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+
+/** What each line of a diff is. A hunk says how many lines it has: within them "---" is a line that was taken out. */
+export function kindsOf(lines) {
+  let [before, after] = [0, 0]; // lines of the hunk that are still to come
+  return lines.map((line) => {
+    if (before > 0 || after > 0) {
+      const sign = line.charAt(0);
+      before -= sign === "-" || sign === " " || sign === "" ? 1 : 0;
+      after -= sign === "+" || sign === " " || sign === "" ? 1 : 0;
+      return OF_HUNK[sign] ?? "";
+    }
+    const found = line.match(HUNK);
+    if (found === null) return line.startsWith("diff ") ? "file" : "meta";
+    [before, after] = [Number(found[1] ?? 1), Number(found[2] ?? 1)];
+    return "hunk";
+  });
+}
 
 function Diff({ id, found, files }) {
   if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
   if (!found.data) return html`<${Loading} what="the diff" />`;
   const { diff, overlaps } = found.data;
+  const lines = diff.trimEnd().split("\n");
+  const kinds = kindsOf(lines);
   return html`<section class="card diff" aria-label="Diff">
     ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
     ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one, place) => html`<span key=${one.path}>${place > 0 && "; "}${one.path} (${one.tasks.filter((task) => task !== id).map((task, number) => html`${number > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)})</span>`)}</p></div>`}
-    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${diff.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${`line d-${kindOf(line)}`}>${line}</span>`)}</code></pre>`}
+    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${lines.map((line, place) => html`<span key=${place} class=${`line d-${kinds[place]}`}>${line}</span>`)}</code></pre>`}
   </section>`;
 }
 
