@@ -46,7 +46,7 @@ async def side(store: Store, run: str, story: Story, subject: str | None = None)
 
 
 def story(found: Sequence[CaseResult], answers: dict[str, str] | None = None, **rest: Any) -> Story:
-    said = {name: "hello" for name in NAMES} | (answers or {})
+    said = dict.fromkeys(NAMES, "hello") | (answers or {})
     calls = [an_answer(case, said[case.id]) for case in CASES]
     return Story(cases=CASES, results=found, calls=calls, **rest)
 

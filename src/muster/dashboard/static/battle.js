@@ -89,7 +89,7 @@ function Turn({ message, turn, decisions, battle }) {
 function Decision({ decision }) {
   return html`<div class=${`decision v-${decision.verdict}`}>
     <p class="line-up"><strong>${word(decision.stage)}</strong> <${Badge} state=${VERDICTS[decision.verdict] ?? "unjudged"} text=${decision.verdict} />
-      ${decision.confidence !== null && html`<span class="soft small">confidence ${percent(decision.confidence)}</span><meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
+      ${decision.confidence !== null && html`<span class="soft small">${percent(decision.confidence)} sure that the goal is reached</span><meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
     ${decision.reason && html`<p>${decision.reason}</p>`}
     <p class="soft small">${[decision.criteriaApplied.join(", "), decision.model, decision.latencyMs > 0 && duration(decision.latencyMs / 1000)].filter(Boolean).join(" · ")}</p>
   </div>`;

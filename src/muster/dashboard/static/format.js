@@ -2,13 +2,14 @@
 
 export const LIVE = new Set(["queued", "running", "waiting", "interrupted"]);
 export const STATUS_ORDER = ["failed", "error", "timed_out", "unjudged", "flaky", "waiting", "skipped", "passed"];
-const WORDS = { timed_out: "timed out", pending_review: "in review", not_worse: "not worse" };
+const WORDS = { pending_review: "in review" };
 
 /** What people call a workload. */
 const KINDS = { ask: "question", deliberation: "council", scale: "scale test", waves: "verification" };
 export const kindOf = (run) => KINDS[run.workload] ?? run.workload;
 
-export const word = (name) => WORDS[name] ?? String(name);
+export const word = (name) => WORDS[name] ?? String(name).replaceAll("_", " ");
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const number = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
 export const percent = (share, places = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(places)}%`);
 export const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
@@ -36,8 +37,8 @@ export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "–";
   if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
   if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 100) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const minutes = Math.floor(Math.round(seconds) / 60);
+  if (minutes < 100) return `${minutes} min ${Math.round(seconds) % 60} s`;
   return minutes < 2880 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.floor(minutes / 1440)} days`;
 }
 

@@ -1,6 +1,6 @@
 // Parts that several views are made of.
 import { html, useEffect, useRef, useState } from "./html.js";
-import { ago, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
+import { ago, capital, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
 
 export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
 
@@ -30,8 +30,8 @@ export function Failure({ error, children }) {
 
 /** A text as a sentence; a name with which it begins, such as that of an agent, stays as it is written. */
 export function sentence(text, names = []) {
-  const begin = names.some((name) => text.startsWith(name)) ? text.charAt(0) : text.charAt(0).toUpperCase();
-  return begin + text.slice(1) + (/[.!?…:]$/.test(text) ? "" : ".");
+  const begun = names.some((name) => text.startsWith(name)) ? text : capital(text);
+  return begun + (/[.!?…:]$/.test(text) ? "" : ".");
 }
 
 /** Nothing is here yet: what this place is for, and what to do first. */
@@ -69,7 +69,8 @@ export function Cost({ run }) {
   const all = whole(run);
   const imputed = all.imputed_usd > 0 ? ` + ${shortMoney(all.imputed_usd)} imputed` : "";
   const own = spentOf(run);
-  return html`<span title=${own === spentOf(all) ? money(own) : `${money(spentOf(all))} in all, ${money(own)} of it by this run; the rest by those that it continues`}>${shortMoney(all.spent_usd + all.uncertain_usd)}${imputed}${
+  const parts = own !== spentOf(all);
+  return html`<span title=${parts ? `${money(spentOf(all))} in all, ${money(own)} of it by this run` : money(own)}>${shortMoney(all.spent_usd + all.uncertain_usd)}${imputed}${parts && html`<span class="soft"> in all</span>`}${
     run.budget_usd === null ? "" : html`<span class="soft"> of ${shortMoney(run.budget_usd)}</span>`}</span>`;
 }
 

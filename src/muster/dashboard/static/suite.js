@@ -42,7 +42,7 @@ function Verdict({ report, going, agreement }) {
 function Subjects({ run, subjects }) {
   const two = subjects.length > 1 && new URLSearchParams({ a: run.id, of_a: subjects[1].subject, b: run.id, of_b: subjects[0].subject });
   return html`<div class="between"><h2>Subjects</h2>${two && html`<a class="plain small" href=${`#/compare?${two}`}>Compare two of them</a>`}</div><div class="card scroll" tabindex="0" role="region" aria-label="Subjects"><table>
-    <thead><tr><th scope="col">Subject</th><th scope="col" class="number">Pass rate</th><th scope="col">95 % interval</th><th scope="col" class="number">Score</th><th scope="col" class="number">p50</th><th scope="col" class="number">p95</th><th scope="col" class="number">Cost</th></tr></thead>
+    <thead><tr><th scope="col">Subject</th><th scope="col" class="number">Pass rate</th><th scope="col">95% interval</th><th scope="col" class="number">Score</th><th scope="col" class="number">p50</th><th scope="col" class="number">p95</th><th scope="col" class="number">Cost</th></tr></thead>
     <tbody>${subjects.map((one) => html`<tr key=${one.subject}>
       <th scope="row" class="name">${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">its interval overlaps the one above</span>` : ""}</th>
       <td class="number"><strong>${percent(one.pass_rate)}</strong></td>
