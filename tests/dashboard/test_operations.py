@@ -215,7 +215,7 @@ def test_a_trend_shows_rates_and_the_baseline(look: Any, operated: Operated) -> 
     expect(chart.locator(".baseline")).to_have_count(1)
     rows = page.get_by_role("region", name="Runs").get_by_role("row")
     expect(rows).to_have_count(13)
-    expect(rows.nth(1)).to_contain_text("50% of 20, between 30% and 70%")
+    expect(rows.nth(1)).to_contain_text("50% of 20 30% to 70%")
     expect(rows.nth(10)).to_contain_text("baseline main")
     page.get_by_label("Runs called").select_option("paid")
     expect(page.get_by_role("img", name="Pass rate over 1 run:")).to_be_visible()

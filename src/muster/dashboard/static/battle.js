@@ -2,7 +2,7 @@
 import { html, useChange, useRef, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { duration, LIVE, percent, shortMoney, word } from "./format.js";
-import { Badge, Facts, Failure, Loading, sentence, Verdict } from "./parts.js";
+import { Badge, Facts, Failure, Loading, Money, sentence, Verdict } from "./parts.js";
 import { Message } from "./calls.js";
 
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
@@ -71,7 +71,7 @@ function Outcome({ battle, run, talk, going }) {
       ["Counterpart", battle.counterpart],
       battle.judge && ["Judge", battle.judge === battle.confirmJudge ? battle.judge : `${battle.judge}, confirmed by ${battle.confirmJudge}`],
       ["Turns", `${turns} of ${battle.messageLimit}`],
-      ["Cost", shortMoney(going ? cost : battle.costUsd)],
+      ["Cost", html`<${Money} usd=${going ? cost : battle.costUsd} />`],
     ]} />
   <//>`;
 }

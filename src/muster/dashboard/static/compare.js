@@ -90,7 +90,7 @@ function Pairs({ a, b, several }) {
   const [chosen, open] = useState(null);
   const search = useSettled(typed.trim());
   const narrow = useNarrow();
-  const path = (after) => `/api/compare/pairs?${new URLSearchParams(Object.entries({ a, b, search, after, change: change === "all" ? "" : change }).filter(([, value]) => value))}`;
+  const path = (after) => `/api/compare/pairs?${new URLSearchParams(Object.entries({ a, b, search, after, limit: 200, change: change === "all" ? "" : change }).filter(([, value]) => value))}`;
   const pages = usePages(path, "pairs", [change, search]);
   const counts = pages.page?.counts ?? {};
   const all = Object.values(counts).reduce((sum, many) => sum + many, 0);

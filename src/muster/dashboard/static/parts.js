@@ -1,12 +1,15 @@
 // Parts that several views are made of.
 import { html, useEffect, useRef, useState } from "./html.js";
-import { ago, capital, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
+import { ago, capital, clock, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
 
 export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
 
 export const Tags = ({ names }) => names.map((name) => html`<span class="tag" key=${name}>${name}</span>`);
 
 export const Ago = ({ at, now }) => html`<time datetime=${at} title=${moment(at)}>${ago(at, now)}</time>`;
+
+/** The time of a day, where things happen within minutes. */
+export const Clock = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${clock(at)}</time>`;
 
 /** An amount in short, with the exact one as its title. */
 export const Money = ({ usd }) => html`<span title=${money(usd)}>${shortMoney(usd)}</span>`;

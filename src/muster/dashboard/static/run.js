@@ -1,7 +1,7 @@
 // One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
 import { html, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, newKey, post, useGet, useStream } from "./http.js";
-import { capital, duration, elapsed, kindOf, LIVE, money, moment, number, spentOf, word } from "./format.js";
+import { capital, duration, elapsed, kindOf, LIVE, moment, number, spentOf, word } from "./format.js";
 import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Money, sentence, Tabs, Tags } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";

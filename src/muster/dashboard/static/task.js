@@ -1,8 +1,8 @@
 // One task: what was asked, what was changed, and the decision about it beside the changes.
 import { html, useChange, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
-import { clock, duration, elapsed, number, shortMoney } from "./format.js";
-import { Action, Ago, Badge, Facts, Failure, Loading, Tags } from "./parts.js";
+import { duration, elapsed, number } from "./format.js";
+import { Action, Ago, Badge, Clock, Facts, Failure, Loading, Money, Tags } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
 const OPEN = new Set(["pending", "running", "pending_review"]);
@@ -32,7 +32,7 @@ export function TaskView({ id }) {
           ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
-        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", shortMoney(task.cost_usd)], ["Took", duration(elapsed(task.started_at, task.ended_at))],
+        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", html`<${Money} usd=${task.cost_usd} />`], ["Took", duration(elapsed(task.started_at, task.ended_at))],
         task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />
@@ -107,5 +107,5 @@ function Log({ found }) {
   const log = found.data?.log ?? [];
   if (found.error) return html`<${Failure} error=${found.error} />`;
   return html`<section class="card log" aria-label="Log">${log.length === 0 ? html`<p class="soft padded">Nothing has happened yet.</p>` : html`<ol>${log.map((one, place) => html`<li key=${place}>
-    <span class="soft mono">${clock(one.at)}</span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
+    <span class="soft mono"><${Clock} at=${one.at} /></span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
 }

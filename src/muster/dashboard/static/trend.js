@@ -39,7 +39,7 @@ function Trend({ name }) {
   const dearest = Math.max(...runs.map(spentOf));
   const ends = [runs[0], runs.at(-1)].map((run) => day(run.created_at));
   const baseline = runs.findLast((run) => run.baselines.length > 0);
-  const rate = (one) => (one ? html`<strong>${percent(one.pass_rate)}</strong> <span class="soft small">of ${number(one.cases_run)}, <br />${between(one)}</span>` : "–");
+  const rate = (one) => (one ? html`<strong>${percent(one.pass_rate)}</strong> <span class="soft small">of ${number(one.cases_run)} <br />${one.pass_interval.map((end) => percent(end)).join(" to ")}</span>` : "–");
   return html`<div class="charts broad">
       <div class="card padded"><h2>Pass rate, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
         <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch tone-${place}`}></span>${subject}</li>`)}
@@ -48,9 +48,9 @@ function Trend({ name }) {
         told=${(run) => `${moment(run.created_at)}: ${shortMoney(spentOf(run))}`} />
         ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
-    <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ["State"], ...subjects.map((subject) => [subject, "rate"]), ["Cost", "number"], ["Against baseline"]]}
+    <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ...subjects.map((subject) => [subject, "rate"]), ["State"], ["Cost", "number"], ["Against baseline"]]}
       rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> <${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
-        html`<${Badge} state=${run.state} />`, ...subjects.map((subject) => rate(found(run, subject))), html`<${Money} usd=${spentOf(run)} />`,
+        ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, html`<${Money} usd=${spentOf(run)} />`,
         baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare<span class="hidden"> with the baseline</span></a>`])}>
       ${runs.length === MOST && html`<p class="foot soft small">The newest ${number(MOST)} runs.</p>`}<//>`;
 }
