@@ -77,7 +77,8 @@ def test_a_run_is_forked_and_deleted(server: Server) -> None:
 
 
 def test_what_requests_may_name(server: Server) -> None:
-    assert server.get("/api/agents").json == {"agents": [{"name": n} for n in ("me", "sim/echo", "sim/slow")]}
+    names = ("me", "sim/echo", "sim/slow")
+    assert server.get("/api/agents").json == {"agents": [{"name": name, "human": name == "me"} for name in names]}
     assert server.get("/api/library").json == {
         "items": [
             {"kind": "chain", "name": "greet"},
@@ -110,6 +111,11 @@ def test_a_suite_is_started_reported_reviewed_and_compared(server: Server) -> No
     server.until(other, "completed")
     assert server.get(f"/api/compare?a={run}&b={other}").status == 200
     assert server.get("/api/compare?a=nothing&b=nothing").status == 404
+    page = server.get(f"/api/compare/pairs?a={run}&b={other}:sim/echo&limit=1").json
+    assert (page["counts"]["same"], len(page["pairs"]), page["a"]["run"]) == (sum(page["counts"].values()), 1, run)
+    assert server.get(f"/api/compare/pairs?a={run}&b={other}&change=other").status == 400
+    subjects = [{"subject": "sim/echo", "agent": "sim/echo", "prompt": None}]
+    assert server.get(f"/api/suites/{run}/subjects").json == {"subjects": subjects}
     assert server.get("/api/baselines").json == {"baselines": []}
 
 

@@ -250,6 +250,8 @@ NO_COMMAND = {
     "runs.newest_of_lineage": "a part of other use cases",
     "runs.page": "muster runs list",
     "submit_question": "muster ask starts it",
+    "suites.pairs": "muster compare lists what changed",
+    "suites.results.subjects": "muster report",
     "suites.results.summary": "muster report",
     "suites.submit": "muster run starts it",
     "verify.begin": "muster verify, through repairs",

@@ -139,7 +139,7 @@ def test_a_council_without_a_quorum_fails_and_says_who_is_missing(councils: Coun
     assert "odd: failed" in done.envelope()["error"]["message"]
     trace = councils.muster("trace", "last")
     assert trace.code == 0
-    assert "the council is failed" in trace.out
+    assert "the council failed after 0 rounds" in trace.out
     assert "Round 1, propose: the round is not complete and does not count" in trace.out
     assert "ada proposes: 42 for sure" in trace.out
     assert "odd has no part in propose: failed" in trace.out

@@ -60,7 +60,8 @@ def look(browser: Browser) -> Iterator[Any]:
     contexts = []
 
     def open_page(server: Server, place: str = "runs", **options: Any) -> Seen:
-        context = browser.new_context(**options)
+        # What moves for ever draws frame after frame, which a click has to wait for on a machine that is busy.
+        context = browser.new_context(**({"reduced_motion": "reduce"} | options))
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         seen = Seen(context.new_page(), server)

@@ -152,9 +152,9 @@ class Demo:
         return cls(project)
 
 
-def start_suite(server: Server, *subjects: str, name: str) -> str:
-    chosen = {"suites": ["help-desk"], "agents": list(subjects), "judge": "referee"}
-    return started(server, "/api/suites/start", {**chosen, "name": name, "budget_usd": 0.5, "run_tags": ["nightly"]})
+def start_suite(server: Server, *subjects: str, name: str, budget_usd: float = 0.5) -> str:
+    chosen = {"suites": ["help-desk"], "agents": list(subjects), "judge": "referee", "budget_usd": budget_usd}
+    return started(server, "/api/suites/start", {**chosen, "name": name, "run_tags": ["nightly"]})
 
 
 def start_battle(server: Server, **more: Any) -> str:
@@ -162,6 +162,17 @@ def start_battle(server: Server, **more: Any) -> str:
     return started(
         server, "/api/battles/start", {**sides, "goal": "A table for two is booked", "budgetUsd": 0.2, **more}
     )
+
+
+def spent(one: dict[str, Any]) -> float:
+    """Return what counts against a budget."""
+    return float(sum(one[f"{lane}_usd"] for lane in ("spent", "imputed", "uncertain")))
+
+
+def dollars(one: dict[str, Any]) -> str:
+    """Write exactly what was spent, as the page does."""
+    micro = round(1e6 * spent(one))
+    return f"${micro / 1e6:.{2 if micro % 10_000 == 0 else 4 if micro % 100 == 0 else 6}f}"
 
 
 def submit_task(server: Server, prompt: str, **more: Any) -> str:

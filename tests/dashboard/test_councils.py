@@ -58,6 +58,12 @@ def test_a_council_is_followed_and_answered_as_its_person(look: Any, server: Ser
     page.get_by_role("button", name="Really stop?").click()
     expect(page.get_by_label("Outcome")).to_contain_text("a person stopped it")
     expect(page.get_by_label("Intervene")).to_have_count(0)
+    page.get_by_role("navigation", name="Where this is").get_by_role("link", name="Runs").click()
+    for words in ("Councils", "deliberation"):  # what people call it, and what the store does
+        page.get_by_label("Search runs").fill(words)
+        expect(page.get_by_role("row", name=run)).to_contain_text("council")
+    page.get_by_label("Search runs").fill("verification")
+    expect(page.get_by_role("heading", name="No run fits these filters")).to_be_visible()
     assert seen.diagnostics == []
 
 

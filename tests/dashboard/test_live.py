@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.api.served import ServedStore
 from tests.api.server import Project, Server
 
-from .demo import start_battle, started
+from .demo import Demo, dollars, start_battle, start_suite, started
 
 
 def test_an_empty_store_says_what_to_do_first(look: Any, tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_an_empty_store_says_what_to_do_first(look: Any, tmp_path: Path) -> None
         seen = look(server)
         expect(seen.page.get_by_role("heading", name="Nothing has been run yet")).to_be_visible()
         expect(seen.page.locator(".command")).to_have_text('muster ask sim/echo "hello"')
-        for place, words in (("tasks", "No task has been submitted yet"), ("compare", "There are no two suite runs")):
+        for place, words in (("tasks", "No task has been submitted yet"), ("compare", "There are no suite runs")):
             expect(seen.go(place).get_by_role("heading", name=words)).to_be_visible()
         run = server.ask("hello", name="first")
         expect(seen.go("runs").get_by_role("link", name="first")).to_be_visible()
@@ -73,6 +73,8 @@ def test_a_run_whose_budget_is_spent_goes_on_with_a_new_one(look: Any, server: S
     run = started(server, "/api/ask", {"agent": "careful", "prompt": "hello", "budget_usd": 0.000001})
     server.until(run, "failed")
     page = look(server, f"runs/{run}").page
+    expect(page.locator(".notice li").first).to_contain_text("enter a higher total above and press Resume")
+    expect(page.locator(".notice")).to_contain_text("raise its budget: muster runs resume RUN --budget TOTAL")
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("Enter a new total in dollars")).to_be_visible()
     page.get_by_label("New total budget in $").fill("1")
@@ -80,6 +82,25 @@ def test_a_run_whose_budget_is_spent_goes_on_with_a_new_one(look: Any, server: S
     expect(page).not_to_have_url(f"{server.url}/#/runs/{run}")
     resumed = page.url.rpartition("/")[2]
     assert server.until(resumed, "completed")["budget_usd"] == 1
+
+
+def test_a_resumed_suite_shows_all_its_cases_and_what_the_whole_work_has_cost(look: Any, tmp_path: Path) -> None:
+    with Demo.at(tmp_path, cases=150).project.serve() as server:
+        run = start_suite(server, "careful", name="in-two-parts", budget_usd=0.05)
+        server.until(run, "failed")
+        again = server.post(f"/api/runs/{run}/resume", {"budget_usd": 0.10}).json["id"]
+        found = server.until(again, "failed")
+        assert found["lineage"]["spent_usd"] > found["spent_usd"] > 0
+        counts = server.get(f"/api/suites/{again}/summary").json["counts"]
+        assert sum(counts.values()) == 150  # also of the cases that neither run came to
+        page = look(server, f"runs/{again}").page
+        facts = page.locator(".run-head .facts > div")
+        whole = facts.filter(has_text="Cost, of budget")
+        expect(whole).to_contain_text("in all of $0.10")
+        told = f"{dollars(found['lineage'])} in all, {dollars(found)} of it by this run"
+        expect(whole.locator("[title]").first).to_have_attribute("title", told)
+        expect(facts.filter(has_text="Cost of this run").locator("[title]")).to_have_attribute("title", dollars(found))
+        expect(page.get_by_role("button", name="All 150")).to_be_visible()
 
 
 def test_a_battle_that_cannot_be_started_says_why(look: Any, server: Server) -> None:
@@ -96,7 +117,7 @@ def test_a_battle_is_canceled(look: Any, server: Server) -> None:
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Really cancel?").click()
     expect(page.locator(".run-head")).to_contain_text("canceled")
-    expect(page.get_by_label("Outcome")).to_contain_text("manual")
+    expect(page.get_by_label("Outcome")).to_contain_text("canceled by a person")
     assert server.get(f"/api/runs/{run}").json["state"] == "canceled"
 
 

@@ -49,9 +49,31 @@ def test_what_the_server_says_of_a_field_stands_at_the_field(look: Any, server: 
     expect(page.locator(".notice")).to_have_count(0)
 
 
-def test_what_belongs_to_no_field_stands_below_the_form(look: Any, server: Server) -> None:
-    page = look(server, "start/council").page
+def test_missing_agents_are_told_at_the_agents(look: Any, server: Server) -> None:
+    seen: Seen = look(server, "start/council")
+    page = seen.page
     page.get_by_label("Question").fill("Alone?")
     page.get_by_role("checkbox", name="careful").check()
     page.get_by_role("button", name="Ask the council").click()
-    expect(page.get_by_role("alert")).to_contain_text("2 to 50 members")
+    members = page.get_by_role("group", name="Members")
+    expect(members.get_by_role("alert")).to_contain_text("2 to 50 members, not 1")
+    seen.go("start/suite")
+    page.get_by_role("button", name="Start the suite").click()
+    chosen = page.get_by_role("group", name="Agents")
+    expect(chosen.get_by_role("alert")).to_contain_text("No agent given for case help-desk/hours-0")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_a_person_is_not_the_agent_that_is_chosen_at_first(look: Any, server: Server) -> None:
+    seen: Seen = look(server, "start/battle")
+    named = seen.page.get_by_label("Agent under test", exact=True)
+    expect(named.get_by_role("option").last).to_have_text("me (a person)")
+    assert named.input_value() != "me"
+
+
+def test_what_belongs_to_no_field_stands_below_the_form(look: Any, server: Server) -> None:
+    page = look(server, "start/task").page
+    page.get_by_label("What is to be done").fill("Something")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Submit the task").click()
+    expect(page.locator("form").get_by_role("alert")).to_contain_text("The server cannot be reached")

@@ -176,6 +176,9 @@ def test_a_suite_shows_figures_charts_and_a_matrix(look: Any, filled: Filled) ->
     expect(subjects.get_by_role("row")).to_have_count(3)
     assert "between" in (subjects.locator("svg").first.get_attribute("aria-label") or "")
     expect(page.locator(".charts h3")).to_have_text(["How cases ended", "Scores", "Time an answer took", "Cost"])
+    first = filled.server.get(f"/api/suites/{filled.both}/summary").json["subjects"][0]
+    of_a_case = (first["cost_usd"] + first["judge_cost_usd"]) / first["cases_run"]
+    expect(page.locator(".charts .card").last).to_contain_text(f"${of_a_case:.2g} a case")
     cells = page.get_by_role("region", name="Matrix of cases and subjects").locator(".cell")
     expect(cells).to_have_count(10)  # on five cases they differ
     assert cells.first.get_attribute("aria-label") == "help-desk/refund-1, careful: passed, 0.95"
@@ -198,7 +201,7 @@ def test_a_verdict_is_reviewed_and_the_agreement_changes(look: Any, filled: Fill
     page.get_by_role("button", name="Wrong").click()
     expect(page.get_by_role("dialog")).to_contain_text("Reviewed as wrong: It is honest.")
     page.keyboard.press("Escape")
-    expect(page.locator(".agreement")).to_contain_text("in 0% of 1 reviewed verdicts")
+    expect(page.locator(".agreement")).to_contain_text("in 0% of 1 reviewed verdict (")
     table.get_by_role("button", name="help-desk/hours-0").click()
     page.get_by_role("button", name="Right", exact=True).click()
     expect(page.get_by_role("button", name="✓ Right")).to_be_visible()
@@ -209,19 +212,87 @@ def test_a_verdict_is_reviewed_and_the_agreement_changes(look: Any, filled: Fill
 
 
 def test_two_runs_are_compared_pair_by_pair(look: Any, filled: Filled) -> None:
-    page = look(filled.server, "compare").page
+    seen = look(filled.server, "compare")
+    page = seen.page
     page.get_by_label("Before (A)").select_option(filled.before)
     page.get_by_label("After (B)").select_option(filled.after)
     expect(page.get_by_label("Verdict")).to_contain_text("careful in A is compared with hasty in B")
     page.get_by_role("button", name="Worse 5").click()
     pairs = page.get_by_role("table", name="Pairs").get_by_role("button")
     expect(pairs).to_have_count(5)
-    page.get_by_role("button", name="Other answer").click()
+    assert server_says_worse(filled) == 5
+    page.get_by_role("button", name="Same result").click()
+    page.get_by_label("Search cases").fill("HOURS-0")
+    expect(pairs).to_have_count(1)
+    expect(pairs).to_contain_text("another answer")
     page.get_by_role("button", name="help-desk/hours-0").click()
     panel = page.get_by_role("dialog")
     assert "four" in " ".join(panel.get_by_label("Answer A").locator("del").all_inner_texts())
     assert "five" in " ".join(panel.get_by_label("Answer B").locator("ins").all_inner_texts())
     expect(panel.get_by_label("Answer B")).to_contain_text("A colleague looks at it today")
+    assert not [url for url in seen.requests if "/report" in url]  # nobody loads two whole runs
+
+
+def server_says_worse(filled: Filled) -> int:
+    found = filled.server.get(f"/api/compare?a={filled.before}&b={filled.after}").json
+    return len(found["subjects"][0]["regressions"])
+
+
+def test_two_agents_of_one_run_are_compared(look: Any, filled: Filled) -> None:
+    page = look(filled.server, f"runs/{filled.both}").page
+    page.get_by_role("link", name="Compare two of them").click()
+    expect(page.get_by_label("Verdict")).to_contain_text("hasty in A is compared with careful in B")
+    page.get_by_role("button", name="Swap the sides").click()
+    expect(page.get_by_label("Verdict")).to_contain_text("careful in A is compared with hasty in B")
+    expect(page.get_by_role("button", name="Worse 5")).to_be_visible()
+    expect(page.get_by_role("region", name="Figures").get_by_role("row").nth(1)).to_contain_text("careful → hasty")
+    page.get_by_label("Agent of B").select_option("")
+    expect(page.get_by_text("This is one run. Choose an agent of it on each side.")).to_be_visible()
+    page.get_by_label("Agent of B").select_option("careful")
+    expect(page.get_by_label("Verdict")).to_contain_text("same")
+
+
+def test_back_leads_to_where_one_was_in_a_list(look: Any, filled: Filled) -> None:
+    page = look(filled.server, viewport={"width": 1000, "height": 260}).page
+    rows = page.get_by_role("table", name="Runs").get_by_role("link")
+    expect(rows.last).to_be_visible()
+    rows.last.scroll_into_view_if_needed()
+    place = page.evaluate("scrollY")
+    assert place > 100
+    rows.last.click()
+    expect(page.get_by_role("navigation", name="Parts of the run")).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    assert page.evaluate("getComputedStyle(document.querySelector('main')).outlineStyle") == "none"
+    page.go_back()
+    expect(rows.last).to_be_visible()
+    page.wait_for_function("place => scrollY === place", arg=place)
+    page.go_forward()
+    expect(page.get_by_role("navigation", name="Parts of the run")).to_be_visible()
+    page.wait_for_function("scrollY === 0")
+
+
+DIFF = """diff --git a/notes.sql b/notes.sql
+index 1..2 100644
+--- a/notes.sql
++++ b/notes.sql
+@@ -1,3 +1,3 @@ head
+ SELECT 1;
+--- an old remark
+++++ a new remark
+ SELECT 2;
+diff --git a/b b/b
+--- a/b
++++ b/b
+@@ -1 +1 @@
+-a
++b"""
+
+
+def test_lines_of_a_diff_are_told_by_their_place_and_not_by_their_text(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    kinds = page.evaluate("async (lines) => (await import('/page/task.js')).kindsOf(lines)", DIFF.split("\n"))
+    head, change = ["file", "meta", "meta", "meta", "hunk"], ["", "out", "in", ""]
+    assert kinds == [*head, *change, "file", "meta", "meta", "hunk", "out", "in"]
 
 
 def test_a_place_that_is_not_there_says_where_to_go(look: Any, filled: Filled) -> None:

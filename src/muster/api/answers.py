@@ -114,7 +114,7 @@ SLOTS, MESSAGES = answer(slots=listed(named("Slot"))), answer(messages=listed(na
 ANSWERS: Mapping[str, Schema] = {
     "get /healthz": answer(status={"const": "ok"}),
     "get /api/audit": answer(records=listed(named("AuditRecord")), next=MAYBE_COUNT),
-    "get /api/agents": answer(agents=listed(answer(name=TEXT))),
+    "get /api/agents": answer(agents=listed(answer(name=TEXT, human=FLAG))),
     "get /api/library": answer(items=listed(answer(kind={"enum": ["suite", "chain", "council"]}, name=TEXT))),
     "post /api/ask": RUN,
     "get /api/runs": answer(runs=listed(RUN), next=MAYBE_TEXT),
@@ -176,9 +176,24 @@ ANSWERS: Mapping[str, Schema] = {
     "get /api/suites/{run_id}/summary": answer(
         ok=FLAG, verdict=TEXT, counts=COUNTS, warnings=listed(TEXT), subjects=listed(answer(subject=TEXT))
     ),
+    "get /api/suites/{run_id}/subjects": answer(
+        subjects=listed(answer(subject=TEXT, **fields(MAYBE_TEXT, "agent prompt")))
+    ),
     "get /api/suites/{run_id}/cases": answer(cases=listed(named("Case")), next=MAYBE_TEXT),
     "get /api/suites/{run_id}/case": named("Case"),
     "get /api/compare": {"type": "object"},
+    "get /api/compare/pairs": answer(
+        pairs=listed(
+            answer(
+                **fields(TEXT, "case subject_a subject_b change reason"),
+                epoch=COUNT,
+                **fields(MAYBE_TEXT, "before after"),
+                **fields(MAYBE_NUMBER, "before_score after_score"),
+            )
+        ),
+        counts=COUNTS,
+        next=MAYBE_TEXT,
+    ),
     "get /api/baselines": answer(baselines=listed(answer(name=TEXT))),
     "get /api/reviews": answer(run=TEXT, reviews=listed(named("Review")), borderline=COUNT),
     "post /api/reviews": named("Review"),

@@ -22,6 +22,7 @@ from muster.battles.summary import (
 from muster.battles.values import PLAYED as OWN_ENDS
 from muster.battles.values import BattleEnding
 from muster.domain.entry import Event
+from muster.domain.errors import state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
@@ -196,7 +197,7 @@ class ScaleReport:
         """Return on one line what it came to."""
         ended, total = len(self.ended), len(self.battles)
         if self.run.state not in TERMINAL:
-            return f"the scale test is {self.run.state}: {ended} of {total} battles are over"
+            return f"the scale test {state_verb(self.run.state)}: {ended} of {total} battles are over"
         if not ended:
             return "no battle was played"
         low, high = self.intervals["goal"].low, self.intervals["goal"].high

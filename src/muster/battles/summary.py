@@ -22,7 +22,7 @@ from muster.battles.values import (
 )
 from muster.domain.call import Role
 from muster.domain.entry import Entry, Event
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, CallCounts, Run, RunState, Spent
@@ -119,7 +119,7 @@ class BattleReport:
         """Return on one line what it came to."""
         after = f"after {count(self.turns, 'reply', 'replies')} of {self.spec.agent}"
         if self.ending is None:
-            return f"the battle is {self.run.state} {after}"
+            return f"the battle {state_verb(self.run.state)} {after}"
         return f"{battle_words(self)} {after}"
 
 

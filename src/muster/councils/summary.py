@@ -16,7 +16,7 @@ from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilPh
 from muster.councils.workload import INJECTED, SEED
 from muster.domain.call import Reply
 from muster.domain.entry import EntryKind, EntryState, Event
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, state_verb
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
@@ -126,7 +126,7 @@ class CouncilReport:
         after = f"after {count(len(self.rounds), 'round')}"
         if self.result is None:
             why = f": {self.run.error['message']}" if self.run.error and "message" in self.run.error else ""
-            return f"the council is {self.run.state} {after}{why}"
+            return f"the council {state_verb(self.run.state)} {after}{why}"
         stop = self.result.stop
         won = "no proposal won" if self.winner is None else f"the proposal of {self.winner.agent} won"
         won += f" ({self.result.undecided})" if self.result.undecided else ""

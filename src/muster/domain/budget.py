@@ -162,9 +162,11 @@ class Refused:
         key = "call_usd" if self.level == CALL else "day_usd" if self.level.startswith(("day:", "user:")) else ""
         more = (f"raise {key} in muster.toml",) if key else ()
         more = (_RAISE_SERVER,) if self.level.startswith("server:") else more
+        more = (_RAISE_RUN,) if self.level.startswith(("run:", "lineage:")) else more
         return BudgetExhausted(self.message, level=self.level, suggestions=(*more, less))
 
 
+_RAISE_RUN = "raise its budget: muster runs resume RUN --budget TOTAL goes on with what is done"
 _RAISE_SERVER = "the operator of the server can raise it: start it with a higher --budget"
 
 

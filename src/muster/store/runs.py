@@ -95,6 +95,7 @@ def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
             "roots": int(wanted.roots),
             "name": wanted.name,
             "search": _pattern(wanted.search),
+            "searched_workloads": _listed(wanted.searched_workloads),
             "before_at": before_at,
             "before_id": before_id,
             "limit": wanted.limit,

@@ -44,7 +44,7 @@ async def list_runs(
     muster: Opened,
     state: Annotated[list[RunState] | None, Query(max_length=20)] = None,
     workload: Annotated[list[str] | None, Query(max_length=20)] = None,
-    search: Annotated[str, Query(max_length=200, description="Looked for in ids, names, workloads and tags.")] = "",
+    search: Annotated[str, Query(max_length=200, description="Looked for in ids, names, kinds of work and tags.")] = "",
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 50,
 ) -> dict[str, Any]:

@@ -12,15 +12,17 @@ from muster.app.runs.handle import RunHandle
 from muster.app.serving.library import LibraryKind
 from muster.app.suites.reviews import ReviewDraft
 from muster.app.suites.suites import SuiteChoice
-from muster.app.suites.values import ComparisonTerms, RowFilter, Status
+from muster.app.suites.values import ComparisonTerms, PairChange, PairFilter, RowFilter, Status
 from muster.app.views.runs import run_view
 from muster.app.views.service import library_view
 from muster.app.views.suites import (
     baseline_view,
     case_page_view,
     comparison_view,
+    pair_page_view,
     review_view,
     reviews_view,
+    subjects_view,
     suite_summary_view,
     trend_view,
     whole_case_view,
@@ -29,13 +31,17 @@ from muster.app.views.suites import (
 router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]
 Share = Annotated[float, Query(gt=0, lt=1)]
+SideReference = Annotated[
+    str, Query(min_length=1, max_length=400, description="A run or a baseline, or NAME:SUBJECT for one subject of it.")
+]
 SubjectName = Annotated[str | None, Query(max_length=200)]
 
 
 @router.get("/api/agents", dependencies=READ)
 async def list_agents(muster: Opened) -> dict[str, Any]:
-    """Return the agents that requests may name."""
-    return {"agents": [{"name": name} for name in muster.library.agents]}
+    """Return the agents that requests may name, and which of them are persons."""
+    people = muster.library.people
+    return {"agents": [{"name": name, "human": name in people} for name in muster.library.agents]}
 
 
 @router.get("/api/library", dependencies=READ)
@@ -71,6 +77,12 @@ async def suite_summary(muster: Opened, run_id: str) -> dict[str, Any]:
     return suite_summary_view(await muster.suites.results.summary(run_id))
 
 
+@router.get("/api/suites/{run_id}/subjects", dependencies=READ)
+async def list_subjects(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return who was tested in a suite run: agents, under prompts where it has several."""
+    return subjects_view(await muster.suites.results.subjects(run_id))
+
+
 @router.get("/api/suites/{run_id}/cases", dependencies=READ)
 async def list_cases(
     muster: Opened,
@@ -98,15 +110,33 @@ async def show_case(
 @router.get("/api/compare", dependencies=READ)
 async def compare(
     muster: Opened,
-    a: RunReference,
-    b: RunReference,
+    a: SideReference,
+    b: SideReference,
     threshold: Share = 0.05,
     alpha: Share = 0.05,
     subject: SubjectName = None,
+    changes: Annotated[int | None, Query(ge=0, description="The most changed cases that are listed; all.")] = None,
 ) -> dict[str, Any]:
     """Compare two suite runs or baselines, paired by case and epoch."""
     terms = ComparisonTerms(threshold=threshold, alpha=alpha)
-    return comparison_view(await muster.suites.compare(a, b, terms, subject=subject))
+    found = await muster.suites.compare(a, b, terms, subject=subject)
+    return comparison_view(found, most_changes=changes)
+
+
+@router.get("/api/compare/pairs", dependencies=READ)
+async def list_pairs(
+    muster: Opened,
+    a: SideReference,
+    b: SideReference,
+    subject: SubjectName = None,
+    change: Annotated[list[PairChange] | None, Query(max_length=10)] = None,
+    search: Annotated[str, Query(max_length=200, description="Looked for in the ids of cases.")] = "",
+    after: Annotated[str | None, Query(max_length=2000, description="`next` of the page before.")] = None,
+    limit: PageLimit = 100,
+) -> dict[str, Any]:
+    """Return a page of the pairs that a comparison rests on, what got worse first."""
+    wanted = PairFilter(changes=frozenset(change or ()), search=search)
+    return pair_page_view(await muster.suites.pairs(a, b, wanted, subject=subject, after=after, limit=limit))
 
 
 @router.get("/api/baselines", dependencies=[needs("admin")])

@@ -33,6 +33,16 @@ from muster.store.base import RunPage
 PAGE = 1000  # runs that are looked through at a time
 
 
+# What people call the workloads whose names in the store are other words.
+KINDS = {"ask": "question", "deliberation": "council", "scale": "scale test", "waves": "verification"}
+
+
+def _called(search: str) -> tuple[str, ...]:
+    """Return the workloads whose name for people has the words of a search in it, as one or as several of them."""
+    words = search.strip().lower()
+    return tuple(workload for workload, name in KINDS.items() if words and words in f"{name}s")
+
+
 class RunReader:
     """Reads the runs of an open Muster that its user may see."""
 
@@ -83,7 +93,7 @@ class RunReader:
     ) -> Sequence[Run]:
         """Return a page of runs, the newest first; `after` is the id of the last run of the page before.
 
-        `name` is a whole name, `search` is looked for in ids, names, workloads and tags.
+        `name` is a whole name, `search` is looked for in ids, names, kinds of work and tags.
         """
         require_limit(limit)
         last = None if after is None else await self.get(RunId(after))
@@ -95,6 +105,7 @@ class RunReader:
                 roots=roots,
                 name=name,
                 search=search,
+                searched_workloads=_called(search),
                 before=None if last is None else (last.created_at, last.id),
                 limit=limit,
             )

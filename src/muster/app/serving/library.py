@@ -9,6 +9,7 @@ from pathlib import Path
 from muster.app.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
 from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
 from muster.settings import Settings
+from muster.settings.sections import HumanSection
 from muster.suites.spec import COUNCIL
 from muster.text.documents.readers import READERS
 
@@ -63,6 +64,11 @@ class Library:
         if section is None:
             return OfferedAgent(name=name, kind="model")
         return OfferedAgent(name=name, kind=section.kind, model=getattr(section, "model", None))
+
+    @property
+    def people(self) -> frozenset[str]:
+        """The names of agents that are persons: a run waits for their answers."""
+        return frozenset(name for name, one in self._settings.agents.items() if isinstance(one, HumanSection))
 
     def require_agents(self, names: Iterable[str | None]) -> None:
         """Raise BadArgument for an agent that requests may not name; None stands for the usual one."""

@@ -55,6 +55,10 @@ class SuiteResults:
         suite = await self._open(reference)
         return SuiteSummary(suite=suite, report=await summarize(suite))
 
+    async def subjects(self, reference: str) -> tuple[Subject, ...]:
+        """Return who was tested in a suite run."""
+        return await (await self._open(reference)).all_subjects()
+
     async def cases(
         self, reference: str, wanted: RowFilter = EVERY_ROW, *, after: str | None = None, limit: int = 100
     ) -> CasePage:

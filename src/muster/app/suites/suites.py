@@ -13,7 +13,7 @@ from muster.app.costs import Quoting
 from muster.app.file_kinds import require_suite
 from muster.app.runs.files import borrow, runs_of
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, require_reference
+from muster.app.runs.options import RunOptions, require_limit, require_reference
 from muster.app.runs.runs import Runs
 from muster.app.suites.council_judge import policy_of, with_policy
 from muster.app.suites.generation import Generated, Generation, conclude_generation
@@ -28,6 +28,7 @@ from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
 from muster.store.base import Store
+from muster.suites.compare.pairs import EVERY_PAIR, PairFilter, PairPage, page_of_pairs
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
@@ -287,6 +288,23 @@ class Suites:
         async with AsyncExitStack() as files:
             sides = SideFinder(self._store, self._runs, files, on_note, has_files=self._has_files)
             return await compare_runs(await sides.find(a, subject), await sides.find(b, subject), terms)
+
+    async def pairs(
+        self,
+        a: str,
+        b: str,
+        wanted: PairFilter = EVERY_PAIR,
+        *,
+        subject: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> PairPage:
+        """Return a page of the pairs of a comparison, what got worse first; `after` is `next` of the page before."""
+        require_limit(limit)
+        async with AsyncExitStack() as files:
+            sides = SideFinder(self._store, self._runs, files, lambda text: None, has_files=self._has_files)
+            one, other = await sides.find(a, subject), await sides.find(b, subject)
+            return await page_of_pairs(one, other, wanted, after=after, limit=limit)
 
     async def trend(self, reference: str, limit: int = 30) -> SuiteTrend:
         """Return what the newest suite runs of the same name as a run came to, the oldest of them first."""

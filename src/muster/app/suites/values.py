@@ -1,9 +1,10 @@
 """What suites hand to the edges: the values of their reports and comparisons, and the words for them."""
 
 from muster.suites.case import MOST_TOOL_TURNS
+from muster.suites.compare.pairs import ComparedPair, PairFilter, PairPage
 from muster.suites.compare.report import between, comparison_json, comparison_markdown, limits, summary
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, SubjectComparison
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, PairChange
 from muster.suites.format.suite import NOTHING
 from muster.suites.reports.figures import Figures, figures, score_of, steadiness
 from muster.suites.reports.json_report import report_json
@@ -27,10 +28,14 @@ __all__ = [
     "CasePage",
     "CaseRow",
     "Change",
+    "ComparedPair",
     "Comparison",
     "ComparisonTerms",
     "ComparisonVerdict",
     "Figures",
+    "PairChange",
+    "PairFilter",
+    "PairPage",
     "ReviewedRun",
     "RowFilter",
     "RunComparison",

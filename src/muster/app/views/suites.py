@@ -1,6 +1,7 @@
 """Plans, reports, reviews, baselines, generated cases and findings of suites as JSON."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
 from muster.domain.run import Run
-from muster.suites.compare.report import comparison_json, comparison_markdown
+from muster.suites.compare.pairs import PairPage
+from muster.suites.compare.report import comparison_json, comparison_markdown, pairs_json
 from muster.suites.compare.runs import RunComparison
 from muster.suites.format.suite import Examination
+from muster.suites.journal import Subject
 from muster.suites.reports.json_report import report_json, result_json, row_json, subject_json
 from muster.suites.reports.paging import CasePage
 from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS
@@ -75,9 +78,14 @@ def removed_baseline_view(name: str) -> dict[str, Any]:
     return {"removed": name}
 
 
-def comparison_view(found: RunComparison, *, markdown: bool = False) -> dict[str, Any]:
-    """Return a comparison of two runs as JSON; if asked for, with its Markdown."""
-    return comparison_json(found) | ({"markdown": comparison_markdown(found)} if markdown else {})
+def pair_page_view(found: PairPage) -> dict[str, Any]:
+    """Return a page of the pairs of two runs as JSON."""
+    return _redacted(pairs_json(found))
+
+
+def comparison_view(found: RunComparison, *, markdown: bool = False, most_changes: int | None = None) -> dict[str, Any]:
+    """Return a comparison of two runs as JSON; if asked for, with its Markdown, or with few of the changed cases."""
+    return comparison_json(found, most_changes) | ({"markdown": comparison_markdown(found)} if markdown else {})
 
 
 def review_view(made: Review) -> dict[str, Any]:
@@ -130,6 +138,12 @@ def suite_summary_view(found: SuiteSummary) -> dict[str, Any]:
     ]
     told = report_json(found.report) | {"subjects": subjects, "seconds_axis": [LEAST_SECONDS, MOST_SECONDS]}
     return _redacted(told)
+
+
+def subjects_view(found: Iterable[Subject]) -> dict[str, Any]:
+    """Return who was tested in a suite run as JSON."""
+    subjects = [{"subject": one.label, "agent": one.agent or None, "prompt": one.prompt or None} for one in found]
+    return {"subjects": subjects}
 
 
 def case_page_view(found: CasePage) -> dict[str, Any]:

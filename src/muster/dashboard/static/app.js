@@ -1,6 +1,6 @@
 // The shell: where one is, what is shown there, and whether the server can be reached.
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { access, enterToken, forgetToken, hasToken, streams } from "./http.js";
+import { access, enterToken, forgetToken, hasToken, newKey, streams } from "./http.js";
 import { Later } from "./parts.js";
 import { RunsView } from "./runs.js";
 
@@ -25,10 +25,39 @@ function readRoute() {
   return { place: place || "runs", id, rest, query: new URLSearchParams(query) };
 }
 
+history.scrollRestoration = "manual"; // lists are loaded page by page, so only they know when a place can be reached
+const places = new Map(); // how far down one was, by the entries of the history
+let entry = entryOf();
+
+/** The name of the entry of the history that is shown. */
+function entryOf() {
+  if (!history.state?.entry) history.replaceState({ entry: newKey() }, "");
+  return history.state.entry;
+}
+
+/** Scroll to where one was, as soon as so much is loaded; whoever does anything meanwhile stays where they are. */
+function scrollBack(target) {
+  scrollTo(0, target);
+  if (scrollY >= target) return undefined;
+  const stop = new AbortController();
+  const watch = new ResizeObserver(() => {
+    scrollTo(0, target);
+    if (scrollY >= target) stop.abort();
+  });
+  for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(name, () => stop.abort(), { passive: true, signal: stop.signal });
+  stop.signal.addEventListener("abort", () => watch.disconnect());
+  watch.observe(document.body);
+  return () => stop.abort();
+}
+
 function useRoute() {
   const [route, tell] = useState(readRoute());
   useEffect(() => {
-    const change = () => tell(readRoute());
+    const change = () => {
+      places.set(entry, scrollY);
+      entry = entryOf();
+      tell(readRoute());
+    };
     addEventListener("hashchange", change);
     return () => removeEventListener("hashchange", change);
   }, []);
@@ -42,10 +71,10 @@ function Page() {
   const where = `${route.place}/${route.id}`;
   const before = useRef(where);
   useEffect(() => {
-    if (before.current === where) return;
+    if (before.current === where) return undefined;
     before.current = where;
-    scrollTo(0, 0);
     main.current?.focus({ preventScroll: true }); // so that the keyboard goes on in what is new
+    return scrollBack(places.get(entry) ?? 0);
   }, [where]);
   useEffect(() => {
     document.querySelector("header [aria-current=page]")?.scrollIntoView({ inline: "center", block: "nearest" });

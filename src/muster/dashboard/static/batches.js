@@ -1,8 +1,8 @@
 // Batches: calls that wait at a provider for half the price; what they saved, one batch in full, and its cancel.
 import { html, useNarrow, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
-import { duration, elapsed, money, number, percent, shortMoney } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, Loading, sentence } from "./parts.js";
+import { count, duration, elapsed, number, percent, shortMoney } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, Loading, Money, sentence } from "./parts.js";
 import { Rows, usePages } from "./window.js";
 
 const OPEN = ["planned", "sent", "running", "ended"];
@@ -51,13 +51,13 @@ function BatchRows({ pages, going }) {
     html`<span class="title">${batch.id}</span><span class="under soft">${batch.provider} · ${Object.values(batch.agents).join(", ")}</span>`,
     html`<${State} batch=${batch} />`,
     html`<${Progress} batch=${batch} />`,
-    isOpen(batch) ? html`<span class="soft">at most</span> ${shortMoney(batch.reserved_usd)}` : shortMoney(batch.cost_usd),
+    isOpen(batch) ? html`<span class="soft">at most</span> <${Money} usd=${batch.reserved_usd} />` : html`<${Money} usd=${batch.cost_usd} />`,
     html`<span class="thin soft">saved </span>${saving(batch)}`,
     html`<${Ago} at=${batch.created_at} now=${now} />`,
   ];
   return html`<${Rows} label="Batches" kind="run-rows batch-rows" items=${pages.items} columns=${COLUMNS} cells=${cells} height=${narrow ? 112 : 60}
       keyOf=${(batch) => batch.id} href=${(batch) => `#/batches/${batch.id}`} onEnd=${pages.more} />
-    <p class="foot soft small">${number(pages.items.length)} batches${pages.next ? ", more below" : ""}</p>`;
+    <p class="foot soft small">${count(pages.items.length, "batch", "batches")}${pages.next ? ", more below" : ""}</p>`;
 }
 
 export function BatchView({ id }) {
@@ -78,7 +78,7 @@ export function BatchView({ id }) {
       <p class="under"><${State} batch=${batch} /> ${batch.note && html`<span class="soft">${sentence(batch.note)}</span>`}</p>
       <${Facts} items=${[
         ["Calls", html`<${Progress} batch=${batch} />`],
-        open ? ["Can cost at most", money(batch.reserved_usd)] : ["Cost", html`${money(batch.cost_usd)}<span class="soft small"> of ${money(batch.live_usd)} live</span>`],
+        open ? ["Can cost at most", html`<${Money} usd=${batch.reserved_usd} />`] : ["Cost", html`<${Money} usd=${batch.cost_usd} /><span class="soft small"> instead of <${Money} usd=${batch.live_usd} /> live</span>`],
         ["Saved against live prices", saving(batch)],
         ["Provider", html`${batch.provider}${batch.provider_state && html`<span class="soft">, ${batch.provider_state}</span>`}<br /><span class="soft small">${batch.provider_id ?? "no id yet"}</span>`],
         ["Agents", Object.keys(batch.agents).join(", ")],

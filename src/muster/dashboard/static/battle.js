@@ -2,10 +2,11 @@
 import { html, useChange, useRef, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { duration, LIVE, percent, shortMoney, word } from "./format.js";
-import { Badge, Facts, Failure, Loading, sentence, Verdict } from "./parts.js";
+import { Badge, Facts, Failure, Loading, Money, sentence, Verdict } from "./parts.js";
 import { Message } from "./calls.js";
 
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
+const ENDED = { goal: "goal reached", limit: "turn limit reached", error: "failed", manual: "canceled by a person", timeout: "out of time", budget: "budget spent" };
 const NEAR = 160; // pixels from the end within which the page follows what is said
 
 export function BattleTab({ run, children }) {
@@ -61,8 +62,8 @@ function Outcome({ battle, run, talk, going }) {
   const turns = talk.messages.filter((one) => one.role === "assistant").length;
   const kind = going ? "pending" : battle.endedReason === "goal" ? "ok" : battle.endedReason === "limit" && !battle.goal ? "ok" : "";
   const cost = talk.messages.reduce((sum, one) => sum + one.costUsd, 0) + talk.decisions.reduce((sum, one) => sum + one.costUsd, 0);
-  return html`<${Verdict} label="Outcome" kind=${kind} name=${going ? word(run.state) : battle.endedReason ?? run.state}
-      text=${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : sentence(battle.verdict)}>
+  return html`<${Verdict} label="Outcome" kind=${kind} name=${going ? word(run.state) : ENDED[battle.endedReason] ?? word(run.state)}
+      text=${going ? `Turn ${Math.min(turns + 1, battle.messageLimit)} of at most ${battle.messageLimit}.` : sentence(battle.verdict, [battle.agent])}>
     ${going && html`<progress max=${battle.messageLimit} value=${turns} aria-label="Turns played">${turns}</progress>`}
     <${Facts} items=${[
       ["Goal", battle.goal ?? "none; it is played to its limit"],
@@ -70,7 +71,7 @@ function Outcome({ battle, run, talk, going }) {
       ["Counterpart", battle.counterpart],
       battle.judge && ["Judge", battle.judge === battle.confirmJudge ? battle.judge : `${battle.judge}, confirmed by ${battle.confirmJudge}`],
       ["Turns", `${turns} of ${battle.messageLimit}`],
-      ["Cost", shortMoney(going ? cost : battle.costUsd)],
+      ["Cost", html`<${Money} usd=${going ? cost : battle.costUsd} />`],
     ]} />
   <//>`;
 }
@@ -88,7 +89,7 @@ function Turn({ message, turn, decisions, battle }) {
 function Decision({ decision }) {
   return html`<div class=${`decision v-${decision.verdict}`}>
     <p class="line-up"><strong>${word(decision.stage)}</strong> <${Badge} state=${VERDICTS[decision.verdict] ?? "unjudged"} text=${decision.verdict} />
-      ${decision.confidence !== null && html`<span class="soft small">confidence ${percent(decision.confidence)}</span><meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
+      ${decision.confidence !== null && html`<span class="soft small">${percent(decision.confidence)} sure that the goal is reached</span><meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
     ${decision.reason && html`<p>${decision.reason}</p>`}
     <p class="soft small">${[decision.criteriaApplied.join(", "), decision.model, decision.latencyMs > 0 && duration(decision.latencyMs / 1000)].filter(Boolean).join(" · ")}</p>
   </div>`;

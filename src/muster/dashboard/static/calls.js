@@ -2,12 +2,12 @@
 import { callsOf } from "./early.js";
 import { html, useEffect, useNarrow, useState } from "./html.js";
 import { useGet } from "./http.js";
-import { clock, duration, elapsed, LIVE, money, number } from "./format.js";
-import { Badge, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
+import { duration, elapsed, LIVE, money, number } from "./format.js";
+import { Badge, Clock, Empty, Facts, Failure, Loading, Money, Panel } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 import { Rows, usePages } from "./window.js";
 
-const COLUMNS = [["Call", "name"], ["State", "state"], ["Agent", "agent"], ["Attempts", "number tries"], ["Seconds", "number took"], ["Cost", "number cost"]];
+const COLUMNS = [["Call", "name"], ["State", "state"], ["Agent", "agent"], ["Attempts", "number tries"], ["Took", "number took"], ["Cost", "number cost"]];
 export const isOpen = (call) => call.state === "open";
 
 export function CallsTab({ run, live }) {
@@ -23,7 +23,7 @@ export function CallsTab({ run, live }) {
     call.agent,
     html`${number(call.attempts)}<span class="thin soft"> attempt${call.attempts === 1 ? "" : "s"}</span>`,
     duration(call.seconds),
-    money(call.cost_usd),
+    html`<${Money} usd=${call.cost_usd} />`,
   ];
   if (pages.error) return html`<${Failure} error=${pages.error} />`;
   if (!pages.loaded) return html`<${Loading} what="calls" />`;
@@ -91,7 +91,7 @@ function Attempts({ call }) {
     <thead><tr><th scope="col">No.</th><th scope="col">Ended as</th><th scope="col">Began</th><th scope="col" class="number">Took</th><th scope="col" class="number">Reserved</th><th scope="col" class="number">Cost</th></tr></thead>
     <tbody>${call.attempt_list.map((one) => html`<tr key=${one.n}>
       <td>${one.n}</td><td><${Badge} state=${one.state} />${one.error && html`<div class="soft small">${one.error.message}</div>`}</td>
-      <td>${clock(one.started_at)}</td><td class="number">${duration(one.ended_at ? elapsed(one.started_at, one.ended_at) : null)}</td>
-      <td class="number">${money(one.reserved_usd)}</td><td class="number">${money(one.cost_usd)}</td></tr>`)}</tbody>
+      <td><${Clock} at=${one.started_at} /></td><td class="number">${duration(one.ended_at ? elapsed(one.started_at, one.ended_at) : null)}</td>
+      <td class="number"><${Money} usd=${one.reserved_usd} /></td><td class="number"><${Money} usd=${one.cost_usd} /></td></tr>`)}</tbody>
   </table></div>`;
 }

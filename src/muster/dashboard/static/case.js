@@ -1,8 +1,8 @@
 // One case under one subject: what was said, what was checked, what the judge thought, and what a person thinks of that.
 import { html, useState } from "./html.js";
 import { post, useGet } from "./http.js";
-import { duration, money, percent, score, word } from "./format.js";
-import { Action, Badge, Choice, Facts, Failure, Loading, Panel, Tags } from "./parts.js";
+import { duration, percent, score, word } from "./format.js";
+import { Action, Badge, Choice, Facts, Failure, Loading, Money, Panel, Tags } from "./parts.js";
 import { Conversation } from "./calls.js";
 import { ModelText } from "./text.js";
 
@@ -31,7 +31,7 @@ function Epoch({ row, epoch }) {
     <${Facts} items=${[
       ["Score", epoch.score === null ? "–" : `${score(epoch.score)} (${score(row.threshold)} is needed)`],
       ["Took", duration(epoch.seconds)],
-      ["Cost", `${money(epoch.cost_usd)}${epoch.judge_cost_usd > 0 ? ` and ${money(epoch.judge_cost_usd)} for the judge` : ""}`],
+      ["Cost", html`<${Money} usd=${epoch.cost_usd} />${epoch.judge_cost_usd > 0 && html` and <${Money} usd=${epoch.judge_cost_usd} /> for the judge`}`],
       ["Where", `${row.file}${row.line ? `:${row.line}` : ""}`],
     ]} />
     ${epoch.why && html`<div class="box bad"><p>${epoch.why}</p></div>`}

@@ -38,7 +38,7 @@ function roundsOf({ rounds, open_round: phases }) {
 
 function Outcome({ council, run, going, toneOf }) {
   const { stop, winner } = council;
-  return html`<${Verdict} label="Outcome" kind=${going ? "pending" : winner ? "ok" : ""} name=${going ? word(run.state) : winner ? "decided" : "not decided"} text=${sentence(council.verdict)}>
+  return html`<${Verdict} label="Outcome" kind=${going ? "pending" : winner ? "ok" : ""} name=${going ? word(run.state) : winner ? "decided" : "not decided"} text=${sentence(council.verdict, council.members.map((one) => one.name))}>
     <div class="asked" tabindex="0" role="region" aria-label="Question of the council"><${ModelText} text=${council.question} /></div>
     <p>${council.members.map((one) => html`<span class=${`member ${toneOf(one.name)}`} title=${one.persona}>${one.name} <span class="soft small">${one.role}</span></span> `)}</p>
     <${Facts} items=${[

@@ -1,8 +1,8 @@
 // The events of a run, the newest first; older ones are loaded when one scrolls down, and only so many are kept.
 import { html, useEffect, useNarrow, useRef, useState } from "./html.js";
 import { get } from "./http.js";
-import { clock, number } from "./format.js";
-import { Empty, Failure, Loading, Panel } from "./parts.js";
+import { number } from "./format.js";
+import { Clock, Empty, Failure, Loading, Panel } from "./parts.js";
 import { Json } from "./text.js";
 import { Rows } from "./window.js";
 
@@ -41,7 +41,7 @@ export function EventsTab({ run, live }) {
   if (state.error) return html`<${Failure} error=${state.error} />`;
   if (!state.loaded) return html`<${Loading} what="events" />`;
   if (state.events.length === 0) return html`<div class="card"><${Empty} title="Nothing has happened yet" /></div>`;
-  const cells = (event) => [html`<span class="title mono">${event.kind}</span>`, html`<span class="soft">${number(event.seq)}</span>`, clock(event.at), html`<span class="line soft">${summary(event.data)}</span>`];
+  const cells = (event) => [html`<span class="title mono">${event.kind}</span>`, html`<span class="soft">${number(event.seq)}</span>`, html`<${Clock} at=${event.at} />`, html`<span class="line soft">${summary(event.data)}</span>`];
   return html`<section class="card" aria-label="Events">
     <${Rows} label="Events" kind="event-rows" items=${state.events} columns=${[["Event", "name"], ["No.", "number seq"], ["At", "when"], ["What", "data"]]} cells=${cells}
       height=${narrow ? 60 : 34} total=${live.last} keyOf=${(event) => event.seq} onOpen=${open} onEnd=${more} />

@@ -1,8 +1,8 @@
 // A verification: what was found, file by file beside the code as it was verified; who looked, and what it came to.
 import { html, useChange, useState } from "./html.js";
 import { useGet } from "./http.js";
-import { count, duration, LIVE, number, percent, shortMoney, word } from "./format.js";
-import { Badge, Choice, Empty, Facts, Failure, Loading, Table, Verdict } from "./parts.js";
+import { count, duration, LIVE, number, percent, word } from "./format.js";
+import { Badge, Choice, Empty, Facts, Failure, Loading, Money, Table, Verdict } from "./parts.js";
 import { CallPanel } from "./calls.js";
 import { ModelText } from "./text.js";
 import { usePages } from "./window.js";
@@ -39,7 +39,7 @@ function Outcome({ found, going }) {
       ["Files verified", `${number(files.length - found.unseen.length)} of ${number(files.length)}`],
       ["Findings", html`${number(counts.total)} <span class="soft small">${SEVERITIES.filter((one) => counts[one] > 0).map((one) => `${number(counts[one])} ${one}`).join(", ")}</span>`],
       ["Waves", `${number(found.waves.length)} of ${number(found.waves.length + found.not_started.length)}`],
-      ["Cost", html`${shortMoney(cost.cost_usd)} ${cost.live_usd > cost.cost_usd && html`<span class="soft small">live it were ${shortMoney(cost.live_usd)}</span>`}`],
+      ["Cost", html`<${Money} usd=${cost.cost_usd} /> ${cost.live_usd > cost.cost_usd && html`<span class="soft small">instead of <${Money} usd=${cost.live_usd} /> live</span>`}`],
       found.redactions > 0 && ["Secrets taken out", number(found.redactions)],
     ]} />
     ${found.left_out.length > 0 && html`<details><summary class="small">${count(found.left_out.length, "file")} left out</summary><ul>${found.left_out.slice(0, 200).map((one) => html`<li class="small"><code>${one.path}</code>: ${one.why}</li>`)}</ul></details>`}
@@ -55,7 +55,7 @@ function Wave({ wave, run }) {
     html`${number(one.counts.total)}${one.counts.rejected > 0 && html`<div class="soft small">${number(one.counts.rejected)} rejected</div>`}`,
     html`${one.thresholds.map((each) => html`<div class=${`small ${each.holds ? "" : "bad"}`} title=${each.why}>${each.holds ? "✓" : "✗"} <code>${each.expression}</code></div>`)}
       <div class="soft small">${[one.score !== null && `score ${one.score.toFixed(1)}`, one.coverage !== null && `coverage ${one.coverage.toFixed(0)}%`].filter(Boolean).join(", ")}</div>`,
-    `${number(one.answered)} of ${number(one.chunks)}`, duration(one.seconds), shortMoney(one.cost_usd),
+    `${number(one.answered)} of ${number(one.chunks)}`, duration(one.seconds), html`<${Money} usd=${one.cost_usd} />`,
     one.keys.length > 0 && html`<details class="small"><summary>${count(one.keys.length, "call")}<span class="hidden"> of ${one.agent}</span></summary>
       ${one.keys.slice(0, MOST_KEYS).map((key) => html`<button type="button" class="switch mono" onClick=${() => open(key)}>${key}</button> `)}
       ${one.keys.length > MOST_KEYS && html`<a href=${`#/runs/${run.id}/calls`}>all</a>`}</details>`,

@@ -2,13 +2,18 @@
 
 export const LIVE = new Set(["queued", "running", "waiting", "interrupted"]);
 export const STATUS_ORDER = ["failed", "error", "timed_out", "unjudged", "flaky", "waiting", "skipped", "passed"];
-const WORDS = { timed_out: "timed out", pending_review: "in review", not_worse: "not worse" };
+const WORDS = { pending_review: "in review" };
 
-export const word = (name) => WORDS[name] ?? String(name);
+/** What people call a workload. */
+const KINDS = { ask: "question", deliberation: "council", scale: "scale test", waves: "verification" };
+export const kindOf = (run) => KINDS[run.workload] ?? run.workload;
+
+export const word = (name) => WORDS[name] ?? String(name).replaceAll("_", " ");
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const number = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
 export const percent = (share, places = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(places)}%`);
 export const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
-export const count = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+export const count = (value, noun, several = `${noun}s`) => `${number(value)} ${value === 1 ? noun : several}`;
 
 /** Cents when it is round, else four or six places. */
 export function money(dollars) {
@@ -17,19 +22,23 @@ export function money(dollars) {
   return `$${(micro / 1e6).toFixed(micro % 10_000 === 0 ? 2 : micro % 100 === 0 ? 4 : 6)}`;
 }
 
-/** Money where there is little room: two places that say something. */
+/** Money where many amounts stand together: two places that say something; `Money` has the exact amount as its title. */
 export function shortMoney(dollars) {
   if (dollars === null || dollars === undefined) return "–";
   if (dollars === 0 || dollars >= 1) return `$${dollars.toFixed(2)}`;
-  return `$${dollars.toFixed(Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(dollars)))))}`;
+  if (dollars < 0.0001) return "<$0.0001";
+  return `$${dollars.toFixed(Math.max(2, 1 - Math.floor(Math.log10(dollars))))}`;
 }
+
+/** What counts against a budget: what was paid, what a subscription covered, and what may have been spent. */
+export const spentOf = (one) => one.spent_usd + (one.imputed_usd ?? 0) + one.uncertain_usd;
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "–";
   if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
   if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 100) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const minutes = Math.floor(Math.round(seconds) / 60);
+  if (minutes < 100) return `${minutes} min ${Math.round(seconds) % 60} s`;
   return minutes < 2880 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.floor(minutes / 1440)} days`;
 }
 
@@ -46,7 +55,14 @@ export function ago(text, now = Date.now()) {
   if (seconds < 60) return `${Math.floor(seconds)} s ago`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
-  return new Date(at(text)).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
+  return day(text);
+}
+
+// Lists say how long ago something was, and for what is older its day; the exact moment is their title.
+export function day(text) {
+  if (!text) return "–";
+  const zone = text.includes("T") ? {} : { timeZone: "UTC" }; // a day without a time is one of the ledger
+  return new Date(at(text)).toLocaleDateString("en-GB", { dateStyle: "medium", ...zone });
 }
 
 export const clock = (text) => (text ? new Date(at(text)).toLocaleTimeString("en-GB") : "–");

@@ -1,12 +1,18 @@
 // Parts that several views are made of.
 import { html, useEffect, useRef, useState } from "./html.js";
-import { ago, moment, money, number, percent, shortMoney, word } from "./format.js";
+import { ago, capital, clock, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
 
 export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
 
 export const Tags = ({ names }) => names.map((name) => html`<span class="tag" key=${name}>${name}</span>`);
 
 export const Ago = ({ at, now }) => html`<time datetime=${at} title=${moment(at)}>${ago(at, now)}</time>`;
+
+/** The time of a day, where things happen within minutes. */
+export const Clock = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${clock(at)}</time>`;
+
+/** An amount in short, with the exact one as its title. */
+export const Money = ({ usd }) => html`<span title=${money(usd)}>${shortMoney(usd)}</span>`;
 
 export const Loading = ({ what }) => html`<p class="loading soft" role="status">Loading ${what} …</p>`;
 
@@ -25,7 +31,11 @@ export function Failure({ error, children }) {
   return html`<div class="notice bad" role="alert"><p><strong>${sentence(error.message)}</strong></p>${children}</div>`;
 }
 
-export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…:]$/.test(text) ? "" : ".");
+/** A text as a sentence; a name with which it begins, such as that of an agent, stays as it is written. */
+export function sentence(text, names = []) {
+  const begun = names.some((name) => text.startsWith(name)) ? text : capital(text);
+  return begun + (/[.!?…:]$/.test(text) ? "" : ".");
+}
 
 /** Nothing is here yet: what this place is for, and what to do first. */
 export function Empty({ title, children }) {
@@ -44,10 +54,13 @@ export function CallsBar({ calls }) {
   </span>`;
 }
 
+/** What the whole work has cost: a run that goes on with others shares their budget. */
+const whole = (run) => run.lineage ?? run;
+
 /** What was spent of a budget. */
 export function CostBar({ run }) {
-  const spent = run.spent_usd + (run.imputed_usd ?? 0) + run.uncertain_usd; // all of it counts
   if (run.budget_usd === null) return null;
+  const spent = spentOf(whole(run));
   const share = run.budget_usd === 0 ? 1 : Math.min(1, spent / run.budget_usd);
   const told = `${money(spent)} of ${money(run.budget_usd)}, ${percent(share)}`;
   return html`<span class="bar" role="img" aria-label=${told} title=${told}>
@@ -56,8 +69,12 @@ export function CostBar({ run }) {
 }
 
 export function Cost({ run }) {
-  const imputed = run.imputed_usd > 0 ? ` + ${shortMoney(run.imputed_usd)} imputed` : "";
-  return html`<span>${shortMoney(run.spent_usd + run.uncertain_usd)}${imputed}${run.budget_usd === null ? "" : html`<span class="soft"> of ${shortMoney(run.budget_usd)}</span>`}</span>`;
+  const all = whole(run);
+  const imputed = all.imputed_usd > 0 ? ` + ${shortMoney(all.imputed_usd)} imputed` : "";
+  const own = spentOf(run);
+  const parts = own !== spentOf(all);
+  return html`<span title=${parts ? `${money(spentOf(all))} in all, ${money(own)} of it by this run` : money(own)}>${shortMoney(all.spent_usd + all.uncertain_usd)}${imputed}${parts && html`<span class="soft"> in all</span>`}${
+    run.budget_usd === null ? "" : html`<span class="soft"> of ${shortMoney(run.budget_usd)}</span>`}</span>`;
 }
 
 /** Several buttons of which one is chosen. */

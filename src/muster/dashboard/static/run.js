@@ -1,8 +1,8 @@
 // One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
 import { html, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, newKey, post, useGet, useStream } from "./http.js";
-import { duration, elapsed, LIVE, money, moment, number } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Tabs, Tags } from "./parts.js";
+import { capital, duration, elapsed, kindOf, LIVE, moment, number, spentOf, word } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Money, sentence, Tabs, Tags } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
@@ -21,6 +21,7 @@ const OWN = { suite: ["results", "Results"], chain: ["steps", "Steps"], battle: 
 const BESIDE = new Set(["conversation", "council"]); // tabs that show what people are asked where it belongs
 const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
 const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);
+const ENDED = { budget: "its budget is spent", timeout: "its time is over", manual: "canceled by a person", limit: "its limit is reached", goal: "its goal is reached", error: "an error", step_failed: "a step failed" };
 const MOST_TAIL = 500; // events that are kept for the tabs between two looks
 
 function tabsOf(run) {
@@ -93,19 +94,19 @@ function Head({ run, tell, reload }) {
   return html`<nav class="crumbs small" aria-label="Where this is"><a href="#/runs">Runs</a>${run.parent && html` / <a href=${`#/runs/${run.parent}`}>${run.parent}</a>`}</nav>
     <section class="card padded run-head">
       <div class="between">
-        <h1>${run.name ?? run.id}</h1>
+        <h1>${run.name ?? `${capital(kindOf(run))} ${run.id}`}</h1>
         <div class="actions">
           ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
-          ${spent && html`<label class="small" for="new-budget">New total budget in $</label><input id="new-budget" class="short" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${(event) => choose(event.target.value)} />`}
-          ${RESUMABLE.has(run.state) && html`<${Action} label="Resume" act=${resume} onError=${tell} />`}
+          ${RESUMABLE.has(run.state) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
+            <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${(event) => choose(event.target.value)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
         </div>
       </div>
-      <p class="under"><${Badge} state=${run.state} /> <span class="soft">${run.workload}${run.name ? ` · ${run.id}` : ""}</span> <${Tags} names=${run.tags} /></p>
+      <p class="under"><${Badge} state=${run.state} /> <span class="soft">${kindOf(run)}${run.name ? ` · ${run.id}` : ""}</span> <${Tags} names=${run.tags} /></p>
       <${Facts} items=${factsOf(run, now)} />
     </section>`;
 }
@@ -116,12 +117,13 @@ function factsOf(run, now) {
   return [
     ["Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
       ${notes.length > 0 && html`<span class="soft small">${notes.map(([many, name]) => `${number(many)} ${name}`).join(", ")}</span>`}`],
-    [run.budget_usd === null ? "Cost" : "Cost of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />
-      ${run.uncertain_usd > 0 && html`<span class="soft small">${money(run.uncertain_usd)} of it uncertain</span>`}`],
+    [run.budget_usd === null ? "Cost" : "Cost, of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />
+      ${run.lineage.uncertain_usd > 0 && html`<span class="soft small"><${Money} usd=${run.lineage.uncertain_usd} /> of it uncertain</span>`}`],
+    spentOf(run.lineage) > spentOf(run) && ["Cost of this run", html`<${Money} usd=${spentOf(run)} /><br /><span class="soft small">a part of a resumed work</span>`],
     ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
-    run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", run.ended_reason],
-    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved ${money(run.live_usd - run.batch_usd)}</span>`}`],
+    run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", ENDED[run.ended_reason] ?? word(run.ended_reason)],
+    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved <${Money} usd=${run.live_usd - run.batch_usd} /></span>`}`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
     run.started_by && ["Started by", run.started_by],
   ];
@@ -129,8 +131,10 @@ function factsOf(run, now) {
 
 function RunError({ run }) {
   const { message, suggestions, ...more } = run.error;
-  return html`<div class="notice bad"><p><strong>${message ?? "The run failed."}</strong></p>
-    ${suggestions?.length > 0 && html`<ul>${suggestions.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
+  const spent = run.ended_reason === "budget" && RESUMABLE.has(run.state);
+  const hints = spent ? ["To go on, enter a higher total above and press Resume: what is done is kept.", ...(suggestions ?? [])] : suggestions ?? [];
+  return html`<div class="notice bad"><p><strong>${sentence(message ?? "The run failed")}</strong></p>
+    ${hints.length > 0 && html`<ul>${hints.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
     ${Object.keys(more).length > 1 && html`<details><summary class="small">Details</summary><${Json} value=${more} /></details>`}</div>`;
 }
 

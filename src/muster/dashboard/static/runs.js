@@ -1,6 +1,6 @@
 // All runs, the newest first: what goes on, what it came to, and what it cost.
 import { html, useEffect, useNarrow, useNow, useSettled, useState, useTicks } from "./html.js";
-import { duration, elapsed, LIVE, number } from "./format.js";
+import { count, duration, elapsed, kindOf, LIVE, number } from "./format.js";
 import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Failure, Loading, Tags } from "./parts.js";
 import { Rows, usePages } from "./window.js";
 
@@ -38,7 +38,7 @@ export function RunsView({ query }) {
   useTicks(going ? 1500 : 4000, () => pages.refresh((run) => run.id), [known, workload, search, going]);
   useEffect(() => {
     const asked = new URLSearchParams(Object.entries({ state: known === "all" ? "" : known, workload, search }).filter(([, value]) => value));
-    history.replaceState(null, "", `#/runs${asked.size ? `?${asked}` : ""}`);
+    history.replaceState(history.state, "", `#/runs${asked.size ? `?${asked}` : ""}`);
   }, [known, workload, search]);
   const filtered = known !== "all" || workload || search;
   return html`<h1>Runs</h1>
@@ -75,11 +75,11 @@ function RunRows({ pages, going }) {
   ];
   const named = (run) => {
     const [first, ...others] = cells(run);
-    return [html`${first}<span class="under soft">${run.workload}${run.name ? ` · ${run.id}` : ""} <${Tags} names=${run.tags} /></span>`, ...others];
+    return [html`${first}<span class="under soft">${kindOf(run)}${run.name ? ` · ${run.id}` : ""} <${Tags} names=${run.tags} /></span>`, ...others];
   };
   return html`<${Rows} label="Runs" kind="run-rows" items=${pages.items} columns=${COLUMNS} cells=${named} height=${narrow ? 112 : 60}
     keyOf=${(run) => run.id} href=${(run) => `#/runs/${run.id}`} onEnd=${pages.more} />
-    <p class="foot soft small">${number(pages.items.length)} runs${pages.next ? ", more below" : ""}</p>`;
+    <p class="foot soft small">${count(pages.items.length, "run")}${pages.next ? ", more below" : ""}</p>`;
 }
 
 function FirstSteps() {

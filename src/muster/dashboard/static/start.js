@@ -10,7 +10,9 @@ export function StartView({ id }) {
   const library = useGet("/api/library");
   const kind = KINDS.some(([name]) => name === id) ? id : "battle";
   const error = agents.error ?? library.error;
-  const names = agents.data?.agents.map((one) => one.name) ?? [];
+  const named = agents.data?.agents ?? [];
+  const names = [...named].sort((a, b) => a.human - b.human).map((one) => one.name); // whom a run does not wait for comes first
+  const people = new Set(named.filter((one) => one.human).map((one) => one.name));
   const listed = (wanted) => library.data.items.filter((one) => one.kind === wanted).map((one) => one.name);
   return html`<h1>Start</h1>
     <${Tabs} label="What to start" base="#/start" tabs=${KINDS} value=${kind} />
@@ -18,25 +20,30 @@ export function StartView({ id }) {
     ${!error && (!agents.data || !library.data) && html`<${Loading} what="agents" />`}
     ${agents.data && names.length === 0 && html`<div class="notice warn"><p>No agent may be named here yet. Declare one in muster.toml, or list models that requests may name:</p>
       <${Command} text=${'[serve]\nmodels = ["sim/echo"]'} /><p>Then start the server again.</p></div>`}
-    ${names.length > 0 && library.data && html`
+    ${names.length > 0 && library.data && html`<${People.Provider} value=${people}>
       ${kind === "battle" && html`<${BattleForm} agents=${names} />`}
       ${kind === "scale" && html`<${ScaleForm} agents=${names} />`}
       ${kind === "suite" && html`<${SuiteForm} agents=${names} suites=${listed("suite")} />`}
       ${kind === "council" && html`<${CouncilForm} agents=${names} policies=${listed("council")} />`}
-      ${kind === "task" && html`<${TaskForm} agents=${names} />`}`}`;
+      ${kind === "task" && html`<${TaskForm} agents=${names} />`}<//>`}`;
 }
 
+const People = createContext(new Set()); // agents that are persons
 const Wrong = createContext({}); // what the server said of fields, by their names
 
 const CALLED = { runs: "runCount" }; // what a field is called by whoever checks it
+
+// Of what a message is that does not name its field.
+const ABOUT = [[/^no agent given/, "agents"], [/a council has from/, "agents"], [/ needs a judge/, "judge"], [/^no slot of the pool fits/, "role"]];
 
 /** Cut what the server said into what it says of fields of this form, and the rest. */
 function blame(message, fields) {
   const found = { of: {}, rest: [] };
   for (const part of message.split(/; (?=body )/)) {
     const [, name, words] = part.match(/^body (\w+)[^:]*: (.*)$/s) ?? part.match(/^(\w+) ((?:must|is|has|cannot) .*)$/s) ?? [];
-    const field = CALLED[name] ?? name;
-    if (fields.has(field)) found.of[field] = sentence(words);
+    const about = ABOUT.find(([pattern]) => pattern.test(part));
+    const field = about?.[1] ?? CALLED[name] ?? name;
+    if (fields.has(field)) found.of[field] = sentence(words ?? part.replace(/^not a valid spec of a \w+: /, ""));
     else found.rest.push(part);
   }
   return found;
@@ -80,13 +87,19 @@ function Field({ id, label, hint, children }) {
 }
 
 function Checks({ name, label, options, first }) {
+  const people = useContext(People);
   const wrong = useContext(Wrong)[name];
   return html`<fieldset class="field"><legend>${label}</legend>
-    ${options.map((one, place) => html`<label key=${one} class="check"><input type="checkbox" name=${name} value=${one} defaultChecked=${first && place === 0} /> ${one}</label>`)}
+    <div class="checks">${options.map((one, place) => html`<label key=${one} class="check"><input type="checkbox" name=${name} value=${one} defaultChecked=${first && place === 0} /> <span>${one}${people.has(one) ? " (a person)" : ""}</span></label>`)}</div>
     ${wrong && html`<span class="bad small" role="alert">${wrong}</span>`}</fieldset>`;
 }
 
-const AgentSelect = ({ id, agents, none }) => html`<select id=${id} name=${id} required=${!none}>${none && html`<option value="">${none}</option>`}${agents.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`;
+function AgentSelect({ id, agents, none }) {
+  const people = useContext(People);
+  return html`<select id=${id} name=${id} required=${!none}>${none && html`<option value="">${none}</option>`}
+    ${agents.map((name) => html`<option key=${name} value=${name}>${name}${people.has(name) ? " (a person)" : ""}</option>`)}</select>`;
+}
+
 const Budget = ({ id }) => html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder="the usual one" /><//>`;
 
 /** Fields that were filled in, numbers as numbers. */
@@ -149,14 +162,12 @@ function CouncilForm({ agents, policies }) {
   };
   return html`<${StartForm} about="Agents propose answers, weigh each other's proposals, and stop when they are convinced." label="Ask the council" submit=${submit}>
     <${Field} id="question" label="Question"><textarea id="question" name="question" rows="4" required></textarea><//>
+    <${Checks} name="agents" label="Members, two at least" options=${agents} />
     <div class="fields">
-      <${Checks} name="agents" label="Members, two at least" options=${agents} />
-      <div>
-        ${policies.length > 0 && html`<${Field} id="policy" label="Policy" hint="A council of the library; who is chosen here joins its members."><select id="policy" name="policy" aria-describedby="policy-hint">
-          <option value="">none</option>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select><//>`}
-        <${Field} id="synthesis" label="Synthesis by"><${AgentSelect} id="synthesis" agents=${agents} none="nobody: the best proposal stands" /><//>
-        <${Field} id="baseline" label="Compared with"><${AgentSelect} id="baseline" agents=${agents} none="nobody" /><//>
-      </div>
+      ${policies.length > 0 && html`<${Field} id="policy" label="Policy" hint="A council of the library; who is chosen here joins its members."><select id="policy" name="policy" aria-describedby="policy-hint">
+        <option value="">none</option>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select><//>`}
+      <${Field} id="synthesis" label="Synthesis by"><${AgentSelect} id="synthesis" agents=${agents} none="nobody: the best proposal stands" /><//>
+      <${Field} id="baseline" label="Compared with"><${AgentSelect} id="baseline" agents=${agents} none="nobody" /><//>
     </div>
     <div class="fields">
       <${Field} id="rounds" label="Most rounds"><input id="rounds" name="rounds" type="number" min="1" max="100" placeholder="3" /><//>
@@ -177,10 +188,8 @@ function SuiteForm({ agents, suites }) {
     location.hash = `#/runs/${started.id}`;
   };
   return html`<${StartForm} about="Every case of the suites is put to every agent that is chosen, and judged." label="Start the suite" submit=${submit}>
-    <div class="fields">
-      <${Checks} name="suites" label="Suites" options=${suites} first />
-      <${Checks} name="agents" label="Agents" options=${agents} />
-    </div>
+    <${Checks} name="suites" label="Suites" options=${suites} first />
+    <${Checks} name="agents" label="Agents" options=${agents} />
     <div class="fields">
       <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="that of the suite" /><//>
       <${Field} id="epochs" label="Epochs"><input id="epochs" name="epochs" type="number" min="1" max="1000" placeholder="1" /><//>

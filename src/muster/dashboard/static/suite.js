@@ -1,8 +1,8 @@
 // What a suite came to: the verdict, figures of each subject with their intervals, charts, a matrix, and every case.
 import { html, useChange, useMemo, useNarrow, useSettled, useState, useTicks } from "./html.js";
 import { useGet } from "./http.js";
-import { duration, LIVE, money, number, percent, score, shortMoney, STATUS_ORDER, word } from "./format.js";
-import { Badge, Choice, Empty, Failure, Loading, Tags } from "./parts.js";
+import { count, duration, LIVE, number, percent, score, STATUS_ORDER, word } from "./format.js";
+import { Badge, Choice, Empty, Failure, Loading, Money, Tags } from "./parts.js";
 import { Charts, IntervalLine } from "./charts.js";
 import { CasePanel } from "./case.js";
 import { Rows, usePages } from "./window.js";
@@ -23,7 +23,7 @@ export function SuiteTab({ run }) {
       ? html`<div class="card adding-up"><${Loading} what=${run.calls.total > 2000 ? `the figures of ${number(run.calls.total)} calls` : "the figures"} /></div>`
       : html`<${Verdict} report=${data} going=${going} agreement=${reviews.data} />
         ${data.warnings.length > 0 && html`<div class="notice warn"><ul>${data.warnings.map((one) => html`<li key=${one}>${one}</li>`)}</ul></div>`}
-        ${data.subjects.length > 0 && html`<${Subjects} subjects=${data.subjects} /><${Variants} subjects=${data.subjects} /><h2>Charts</h2><${Charts} report=${data} />`}
+        ${data.subjects.length > 0 && html`<${Subjects} run=${run} subjects=${data.subjects} /><${Variants} subjects=${data.subjects} /><h2>Charts</h2><${Charts} report=${data} />`}
         ${data.subjects.length > 1 && html`<${Matrix} run=${run} subjects=${data.subjects} onOpen=${open} />`}`}
     <${Cases} run=${run} report=${data} going=${going} reviews=${reviews.data} onOpen=${open} />
     ${chosen && html`<${CasePanel} key=${nameOf(chosen)} run=${run.id} row=${chosen} reviews=${reviews.data?.reviews ?? []} onReview=${reviews.reload} onClose=${() => open(null)} />`}`;
@@ -35,19 +35,20 @@ function Verdict({ report, going, agreement }) {
   return html`<section class=${`card verdict ${kind}`} aria-label="Verdict">
     <span class="word">${going ? "in progress" : report.ok ? "passed" : "not passed"}</span>
     <p>${report.verdict}</p>
-    ${agreement && agreement.reviews.length > 0 && html`<p class="agreement">People agree with the judge in <strong>${percent(judged.raw)}</strong> of ${number(judged.reviews)} reviewed verdicts${judged.kappa === null ? "" : ` (κ ${judged.kappa.toFixed(2)})`}${agreement.borderline > 0 ? `, and call ${number(agreement.borderline)} borderline` : ""}.</p>`}
+    ${agreement && agreement.reviews.length > 0 && html`<p class="agreement">People agree with the judge in <strong>${percent(judged.raw)}</strong> of ${count(judged.reviews, "reviewed verdict")}${judged.kappa === null ? "" : ` (κ ${judged.kappa.toFixed(2)})`}${agreement.borderline > 0 ? `, and call ${number(agreement.borderline)} borderline` : ""}.</p>`}
   </section>`;
 }
 
-function Subjects({ subjects }) {
-  return html`<h2>Subjects</h2><div class="card scroll" tabindex="0" role="region" aria-label="Subjects"><table>
-    <thead><tr><th scope="col">Subject</th><th scope="col" class="number">Pass rate</th><th scope="col">95 % interval</th><th scope="col" class="number">Score</th><th scope="col" class="number">p50</th><th scope="col" class="number">p95</th><th scope="col" class="number">Cost</th></tr></thead>
+function Subjects({ run, subjects }) {
+  const two = subjects.length > 1 && new URLSearchParams({ a: run.id, of_a: subjects[1].subject, b: run.id, of_b: subjects[0].subject });
+  return html`<div class="between"><h2>Subjects</h2>${two && html`<a class="plain small" href=${`#/compare?${two}`}>Compare two of them</a>`}</div><div class="card scroll" tabindex="0" role="region" aria-label="Subjects"><table>
+    <thead><tr><th scope="col">Subject</th><th scope="col" class="number">Pass rate</th><th scope="col">95% interval</th><th scope="col" class="number">Score</th><th scope="col" class="number">p50</th><th scope="col" class="number">p95</th><th scope="col" class="number">Cost</th></tr></thead>
     <tbody>${subjects.map((one) => html`<tr key=${one.subject}>
       <th scope="row" class="name">${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">its interval overlaps the one above</span>` : ""}</th>
       <td class="number"><strong>${percent(one.pass_rate)}</strong></td>
       <td><${IntervalLine} share=${one.pass_rate} interval=${one.pass_interval} label="pass rate" /></td>
       <td class="number">${score(one.mean_score)}</td><td class="number">${duration(one.seconds?.p50)}</td><td class="number">${duration(one.seconds?.p95)}</td>
-      <td class="number">${shortMoney(one.cost_usd + one.judge_cost_usd)}</td></tr>`)}</tbody>
+      <td class="number"><${Money} usd=${one.cost_usd + one.judge_cost_usd} /></td></tr>`)}</tbody>
   </table></div>`;
 }
 
@@ -130,7 +131,7 @@ function Cases({ run, report, going, reviews, onOpen }) {
   const cells = (one) => [
     html`<span class="title">${one.case}</span><span class="under soft">${one.why || one.description} <${Tags} names=${one.tags} /></span>`,
     html`<${Badge} state=${one.status} />${reviewed.has(nameOf(one)) && html` <span class="tag">${reviewed.get(nameOf(one))}</span>`}`,
-    one.subject, score(one.score), duration(one.seconds), money(one.cost_usd + one.judge_cost_usd),
+    one.subject, score(one.score), duration(one.seconds), html`<${Money} usd=${one.cost_usd + one.judge_cost_usd} />`,
   ];
   const total = many(statuses.length ? statuses : STATUS_ORDER);
   return html`<h2>Cases</h2><section class="card" aria-label="Cases">

@@ -1,8 +1,8 @@
 // One task: what was asked, what was changed, and the decision about it beside the changes.
 import { html, useChange, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
-import { clock, duration, elapsed, number, shortMoney } from "./format.js";
-import { Action, Ago, Badge, Facts, Failure, Loading, Tags } from "./parts.js";
+import { duration, elapsed, number } from "./format.js";
+import { Action, Ago, Badge, Clock, Facts, Failure, Loading, Money, Tags } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
 const OPEN = new Set(["pending", "running", "pending_review"]);
@@ -32,7 +32,7 @@ export function TaskView({ id }) {
           ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
-        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", shortMoney(task.cost_usd)], ["Took", duration(elapsed(task.started_at, task.ended_at))],
+        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", html`<${Money} usd=${task.cost_usd} />`], ["Took", duration(elapsed(task.started_at, task.ended_at))],
         task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />
@@ -70,17 +70,36 @@ function Permission({ task, act, tell }) {
     <div class="actions"><${Action} label="Allow" kind="main" act=${act("allow", {})} onError=${tell} /><${Action} label="Deny" kind="danger" act=${act("deny", {})} onError=${tell} /></div></section>`;
 }
 
-const KINDS = [["+++", "meta"], ["---", "meta"], ["diff ", "file"], ["index ", "meta"], ["@@", "hunk"], ["+", "in"], ["-", "out"]];
-const kindOf = (line) => KINDS.find(([start]) => line.startsWith(start))?.[1] ?? "";
+const OF_HUNK = { "+": "in", "-": "out" };
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+
+/** What each line of a diff is. A hunk says how many lines it has: within them "---" is a line that was taken out. */
+export function kindsOf(lines) {
+  let [before, after] = [0, 0]; // lines of the hunk that are still to come
+  return lines.map((line) => {
+    if (before > 0 || after > 0) {
+      const sign = line.charAt(0);
+      before -= sign === "-" || sign === " " || sign === "" ? 1 : 0;
+      after -= sign === "+" || sign === " " || sign === "" ? 1 : 0;
+      return OF_HUNK[sign] ?? "";
+    }
+    const found = line.match(HUNK);
+    if (found === null) return line.startsWith("diff ") ? "file" : "meta";
+    [before, after] = [Number(found[1] ?? 1), Number(found[2] ?? 1)];
+    return "hunk";
+  });
+}
 
 function Diff({ id, found, files }) {
   if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
   if (!found.data) return html`<${Loading} what="the diff" />`;
   const { diff, overlaps } = found.data;
+  const lines = diff.trimEnd().split("\n");
+  const kinds = kindsOf(lines);
   return html`<section class="card diff" aria-label="Diff">
     ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
     ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one, place) => html`<span key=${one.path}>${place > 0 && "; "}${one.path} (${one.tasks.filter((task) => task !== id).map((task, number) => html`${number > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)})</span>`)}</p></div>`}
-    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${diff.trimEnd().split("\n").map((line, place) => html`<span key=${place} class=${`line d-${kindOf(line)}`}>${line}</span>`)}</code></pre>`}
+    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${lines.map((line, place) => html`<span key=${place} class=${`line d-${kinds[place]}`}>${line}</span>`)}</code></pre>`}
   </section>`;
 }
 
@@ -88,5 +107,5 @@ function Log({ found }) {
   const log = found.data?.log ?? [];
   if (found.error) return html`<${Failure} error=${found.error} />`;
   return html`<section class="card log" aria-label="Log">${log.length === 0 ? html`<p class="soft padded">Nothing has happened yet.</p>` : html`<ol>${log.map((one, place) => html`<li key=${place}>
-    <span class="soft mono">${clock(one.at)}</span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
+    <span class="soft mono"><${Clock} at=${one.at} /></span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
 }

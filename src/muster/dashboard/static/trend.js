@@ -2,8 +2,8 @@
 import { html, useMemo, useNarrow, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { Columns } from "./charts.js";
-import { LIVE, moment, number, percent, shortMoney } from "./format.js";
-import { Ago, Badge, Command, Empty, Failure, Loading, Table, Tags } from "./parts.js";
+import { count, day, LIVE, moment, number, percent, shortMoney, spentOf } from "./format.js";
+import { Ago, Badge, Command, Empty, Failure, Loading, Money, Table, Tags } from "./parts.js";
 
 const MOST = 60; // runs
 const TONES = 6; // subjects, each in its colour
@@ -24,7 +24,6 @@ export function TrendView({ query }) {
       <${Trend} key=${chosen} name=${chosen} />`}`;
 }
 
-const costOf = (run) => run.spent_usd + run.imputed_usd + run.uncertain_usd;
 const found = (run, subject) => run.subjects.find((one) => one.subject === subject && one.pass_rate !== null);
 const between = ({ pass_interval: [low, high] }) => `between ${percent(low)} and ${percent(high)}`;
 
@@ -37,22 +36,22 @@ function Trend({ name }) {
   const { runs } = data;
   const all = [...new Set(runs.flatMap((run) => run.subjects.map((one) => one.subject)))].sort();
   const subjects = all.slice(0, TONES);
-  const dearest = Math.max(...runs.map(costOf));
-  const ends = [runs[0], runs.at(-1)].map((run) => new Date(run.created_at).toLocaleDateString("en-GB", { dateStyle: "medium" }));
+  const dearest = Math.max(...runs.map(spentOf));
+  const ends = [runs[0], runs.at(-1)].map((run) => day(run.created_at));
   const baseline = runs.findLast((run) => run.baselines.length > 0);
-  const rate = (one) => (one ? html`${percent(one.pass_rate)} <span class="soft small">of ${number(one.cases_run)}, ${between(one)}</span>` : "–");
+  const rate = (one) => (one ? html`<strong>${percent(one.pass_rate)}</strong> <span class="soft small">of ${number(one.cases_run)} <br />${one.pass_interval.map((end) => percent(end)).join(" to ")}</span>` : "–");
   return html`<div class="charts broad">
       <div class="card padded"><h2>Pass rate, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
         <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch tone-${place}`}></span>${subject}</li>`)}
           ${all.length > TONES && html`<li>… and ${number(all.length - TONES)} more</li>`}${baseline && html`<li><span class="swatch baseline"></span>baseline</li>`}</ul></div>
-      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${number(runs.length)} runs, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} value=${costOf}
-        told=${(run) => `${moment(run.created_at)}: ${shortMoney(costOf(run))}`} />
-        ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(costOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
+      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} value=${spentOf}
+        told=${(run) => `${moment(run.created_at)}: ${shortMoney(spentOf(run))}`} />
+        ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
-    <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ["State"], ...subjects.map((subject) => [subject, "whole"]), ["Cost", "number"], ["", "whole"]]}
+    <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ...subjects.map((subject) => [subject, "rate"]), ["State"], ["Cost", "number"], ["Against baseline"]]}
       rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> <${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
-        html`<${Badge} state=${run.state} />`, ...subjects.map((subject) => rate(found(run, subject))), shortMoney(costOf(run)),
-        baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare with the baseline</a>`])}>
+        ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, html`<${Money} usd=${spentOf(run)} />`,
+        baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare<span class="hidden"> with the baseline</span></a>`])}>
       ${runs.length === MOST && html`<p class="foot soft small">The newest ${number(MOST)} runs.</p>`}<//>`;
 }
 
@@ -63,7 +62,7 @@ function Rates({ runs, subjects, ends }) {
   const down = (share) => 150 - 140 * share;
   const points = subjects.map((subject) => runs.flatMap((run, place) => (found(run, subject) ? [{ ...found(run, subject), at: across(place), run }] : [])));
   const told = points.filter((line) => line.length).map((line) => `${line[0].subject} from ${percent(line[0].pass_rate)} to ${percent(line.at(-1).pass_rate)}`);
-  return html`<svg viewBox=${`0 0 ${right + 8} 168`} role="img" aria-label=${`Pass rate over ${number(runs.length)} runs: ${told.join("; ")}`}>
+  return html`<svg viewBox=${`0 0 ${right + 8} 168`} role="img" aria-label=${`Pass rate over ${count(runs.length, "run")}: ${told.join("; ")}`}>
     ${[0, 0.25, 0.5, 0.75, 1].map((share) => html`<g key=${share}><line class="axis" x1="36" x2=${right} y1=${down(share)} y2=${down(share)} /><text x="30" y=${down(share) + 4} text-anchor="end">${percent(share)}</text></g>`)}
     ${runs.map((run, place) => run.baselines.length > 0 && html`<line key=${run.id} class="baseline" x1=${across(place)} x2=${across(place)} y1="6" y2="150" />`)}
     ${points.map((line, tone) => html`<g key=${tone} class=${`tone-${tone}`}><polyline points=${line.map((one) => `${one.at},${down(one.pass_rate)}`).join(" ")} />

@@ -8,18 +8,19 @@ const SPARE = 8; // rows above and below what is seen
 export function Rows({ label, items, columns, cells, height, total, onEnd, href, onOpen, keyOf, kind }) {
   const place = useRef(null);
   const [range, tell] = useState([0, 40]);
-  const look = () => {
+  const latest = useRef(null);
+  const look = (latest.current = () => {
     const box = place.current?.getBoundingClientRect();
     if (!box) return;
     const first = Math.max(0, Math.floor(-box.top / height) - SPARE);
     const last = Math.min(items.length, Math.ceil((innerHeight - box.top) / height) + SPARE);
     tell((old) => (old[0] === first && old[1] === last ? old : [first, last]));
     if (onEnd && last >= items.length - 2 * SPARE) onEnd();
-  };
+  });
   useLayoutEffect(look, [items.length, height]);
   useEffect(() => {
     let asked = 0;
-    const soon = () => (asked ||= requestAnimationFrame(() => ((asked = 0), look())));
+    const soon = () => (asked ||= requestAnimationFrame(() => ((asked = 0), latest.current())));
     addEventListener("scroll", soon, { passive: true });
     addEventListener("resize", soon);
     return () => {
@@ -27,7 +28,7 @@ export function Rows({ label, items, columns, cells, height, total, onEnd, href,
       removeEventListener("scroll", soon);
       removeEventListener("resize", soon);
     };
-  });
+  }, []);
   const shown = items.slice(range[0], range[1]);
   return html`<div class=${`rows ${kind}`} role="table" aria-label=${label} aria-rowcount=${(total ?? items.length) + 1}>
     <div role="rowgroup"><div class="row head" role="row" aria-rowindex="1">
@@ -55,9 +56,9 @@ function Row({ item, cells, height, index, href, onOpen, columns }) {
   </div>`;
 }
 
-/** Pages of a list that are loaded when they are needed: `path(after)` asks for one, `field` names its rows. */
+/** Pages of a list that are loaded when they are needed: `path(after)` asks for one, `field` names its rows; `page` is the last. */
 export function usePages(path, field, inputs) {
-  const [state, tell] = useState({ items: [], next: null, error: null, loaded: false });
+  const [state, tell] = useState({ items: [], next: null, page: null, error: null, loaded: false });
   const now = useRef(state);
   const held = useRef(null); // what is asked for one after the other, until the inputs change
 
@@ -67,7 +68,7 @@ export function usePages(path, field, inputs) {
       if (signal.aborted) return 0;
       try {
         const page = await get(path(after), signal);
-        now.current = { ...change(now.current, page[field], page.next), error: null, loaded: true };
+        now.current = { ...change(now.current, page[field], page.next), page, error: null, loaded: true };
         tell(now.current);
         return page[field].length;
       } catch (error) {

@@ -53,6 +53,7 @@ class RunPage:
     roots: bool = False  # without children
     name: str | None = None  # None: any
     search: str = ""  # in id, name, workload or tags
+    searched_workloads: tuple[str, ...] = ()  # that a search finds too, whatever they are called in the store
     before: tuple[float, str] | None = None  # when the last run of the page before was created, and its id
     limit: int = 100
 

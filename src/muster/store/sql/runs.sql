@@ -70,7 +70,8 @@ WHERE (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
   AND (:roots = 0 OR runs.parent_id IS NULL)
   AND (CAST(:name AS TEXT) IS NULL OR runs.name = :name)
   AND (:search = '' OR runs.id LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.name, '')) LIKE :search ESCAPE '!'
-       OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!')
+       OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!'
+       OR :searched_workloads LIKE '%,' || runs.workload || ',%')
   AND (CAST(:before_id AS TEXT) IS NULL OR runs.created_at < :before_at
        OR (runs.created_at = :before_at AND runs.id < :before_id))
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit

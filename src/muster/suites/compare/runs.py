@@ -117,8 +117,8 @@ Outcomes = dict[tuple[str, int], EpochOutcome]
 
 async def compare_runs(a: Side, b: Side, terms: ComparisonTerms) -> RunComparison:
     """Compare two runs, each subject with the one of the same label."""
-    before, after = await _outcomes(a.suite), await _outcomes(b.suite)
-    pairs = _pairs(a, b, before, after)
+    before, after = await outcomes_of(a.suite), await outcomes_of(b.suite)
+    pairs = paired_subjects(a, b, before, after)
     # Shared between the subjects: with nothing changed the whole comparison sounds an alarm no more often than alpha.
     alpha = terms.alpha / len(pairs)
     subjects = tuple(
@@ -135,7 +135,7 @@ async def compare_runs(a: Side, b: Side, terms: ComparisonTerms) -> RunCompariso
     return RunComparison(a=a, b=b, subjects=subjects, notes=notes, terms=terms)
 
 
-async def _outcomes(suite: SuiteRun) -> dict[str, Outcomes]:
+async def outcomes_of(suite: SuiteRun) -> dict[str, Outcomes]:
     """Read how every epoch of every case ended, by subject; subjects without any result are there too."""
     found: dict[str, Outcomes] = {subject.label: {} for subject in suite.subjects}
     async for result in suite.results():
@@ -144,10 +144,12 @@ async def _outcomes(suite: SuiteRun) -> dict[str, Outcomes]:
 
 
 def _outcome(result: CaseResult) -> EpochOutcome:
-    return EpochOutcome(status=result.status, score=result.score)
+    return EpochOutcome(status=result.status, score=result.score, keys=result.keys)
 
 
-def _pairs(a: Side, b: Side, before: Mapping[str, Outcomes], after: Mapping[str, Outcomes]) -> list[tuple[str, str]]:
+def paired_subjects(
+    a: Side, b: Side, before: Mapping[str, Outcomes], after: Mapping[str, Outcomes]
+) -> list[tuple[str, str]]:
     """Return which subject is compared with which."""
     if a.subject is not None or b.subject is not None:
         return [(_chosen(a, before, b.subject), _chosen(b, after, a.subject))]

@@ -24,7 +24,7 @@ from muster.statistics.sample_size import (
     needed_for_margin,
     spread_of,
 )
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome, counted
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome, PairChange, counted
 from muster.suites.verdict import NOT_RUN, Status
 
 Outcomes = Mapping[tuple[str, int], EpochOutcome]
@@ -55,6 +55,25 @@ class Pair:
     def passes(self) -> tuple[bool, bool]:
         """Return whether it passed in A, and in B."""
         return _passed(self.before), _passed(self.after)
+
+    @property
+    def change(self) -> PairChange:
+        """Whether B is worse or better than A here; only passing counts."""
+        before, after = self.passes
+        if before == after:
+            return PairChange.SAME
+        return PairChange.WORSE if before else PairChange.BETTER
+
+    @property
+    def reason(self) -> str:
+        """How it ended in A and in B, or where a result is missing."""
+        if self.after is None:
+            return "missing in B"
+        if self.lost:
+            return f"no result in B: {_word(self.after.status)}"
+        if self.hollow:
+            return f"no result in A: {_word(self.before.status)}"
+        return f"{_word(self.before.status)} in A, {_word(self.after.status)} in B"
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -97,18 +116,8 @@ def change_of(pair: Pair) -> Change:
         after=None if after is None else after.status,
         before_score=pair.before.score,
         after_score=None if after is None else after.score,
-        reason=_reason(pair),
+        reason=pair.reason,
     )
-
-
-def _reason(pair: Pair) -> str:
-    if pair.after is None:
-        return "missing in B"
-    if pair.lost:
-        return f"no result in B: {_word(pair.after.status)}"
-    if pair.hollow:
-        return f"no result in A: {_word(pair.before.status)}"
-    return f"{_word(pair.before.status)} in A, {_word(pair.after.status)} in B"
 
 
 def _word(status: Status) -> str:
@@ -364,7 +373,6 @@ def _comparison(
     verdict: ComparisonVerdict, why: str, needed: Needed | None, evidence: _Evidence, pairing: Pairing, terms: _Terms
 ) -> Comparison:
     pass_at_least, score_at_least = evidence.limits or (None, None)
-    changed = [(pair, pair.passes) for pair in pairing.pairs]
     return Comparison(
         verdict=verdict,
         why=why,
@@ -384,8 +392,8 @@ def _comparison(
         score_after=evidence.scores[1],
         score_difference=evidence.score_difference,
         score_interval=evidence.score_interval,
-        regressions=tuple(change_of(pair) for pair, passes in changed if passes == (True, False)),
-        improvements=tuple(change_of(pair) for pair, passes in changed if passes == (False, True)),
+        regressions=tuple(change_of(pair) for pair in pairing.pairs if pair.change is PairChange.WORSE),
+        improvements=tuple(change_of(pair) for pair in pairing.pairs if pair.change is PairChange.BETTER),
         no_result=sum(pair.lost for pair in pairing.pairs),
         new=pairing.new,
         left_out=pairing.left_out,

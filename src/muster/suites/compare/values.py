@@ -18,12 +18,22 @@ class ComparisonVerdict(StrEnum):
     UNSURE = "not enough evidence"
 
 
+class PairChange(StrEnum):
+    """How one epoch of a case in B is against the same in A."""
+
+    WORSE = "worse"  # passed in A, and not in B
+    BETTER = "better"  # passed in B, and not in A
+    NEW = "new"  # only B has it
+    SAME = "same"  # passed in both or in neither
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochOutcome:
-    """How one epoch of a case ended in one of the runs."""
+    """How one epoch of a case ended in one of the runs, and the keys of its calls."""
 
     status: Status
     score: float | None = None
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
+from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
 from muster.suites.case import Case
@@ -41,11 +42,19 @@ class SuiteRun:
     snapshot: SuiteSnapshot
     environment: Mapping[str, Json]
     waits: bool = False  # for batches, so that what has no result yet may still get one
+    continues: tuple[RunId, ...] = ()  # the runs that it goes on with, the last one first
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
         """Who was tested."""
         return self.spec.subjects(self.snapshot)
+
+    async def all_subjects(self) -> tuple[Subject, ...]:
+        """Return who was tested, with the agents that only some cases name."""
+        found = dict.fromkeys(self.subjects)
+        async for case in self.cases():
+            found |= dict.fromkeys(self.spec.tested_on(case, self.snapshot))
+        return tuple(found)
 
     async def cases(self) -> AsyncIterator[Case]:
         """Yield the cases that were selected, page by page."""
@@ -67,8 +76,14 @@ class SuiteRun:
         return tuple(entry for entry in found if entry is not None)
 
     async def page_of_cases(self, page: int) -> tuple[Case, ...]:
-        """Return a page of cases; nothing after the last one."""
-        return cases_of(await self._value(cases_key(page)))
+        """Return a page of cases; nothing after the last one.
+
+        A resumed run copies its pages as it comes to them; until then they stand in the run that it continues.
+        """
+        for run in (self.run.id, *self.continues):
+            if found := cases_of(await self._value(cases_key(page), run)):
+                return found
+        return ()
 
     async def page_of_results(self, page: int) -> tuple[CaseResult, ...]:
         """Return the last version of a page of results; only one with something mendable can have a newer one."""
@@ -81,9 +96,9 @@ class SuiteRun:
             version += 1
         return newest
 
-    async def _value(self, key: str) -> Json:
+    async def _value(self, key: str, run: RunId | None = None) -> Json:
         await asyncio.sleep(0)  # whoever goes over a large run lets others go on between two pages
-        entry = await self.store.journal.find(self.run.id, key)
+        entry = await self.store.journal.find(run or self.run.id, key)
         return None if entry is None else entry.value
 
 
@@ -108,7 +123,21 @@ async def open_suite_run(store: Store, run: Run) -> SuiteRun:
         snapshot=msgspec.convert(entry.value, SuiteSnapshot),
         environment={} if environment is None else environment.value,
         waits=await _waits(store, run),
+        continues=await _continued(store, run),
     )
+
+
+async def _continued(store: Store, run: Run) -> tuple[RunId, ...]:
+    """Return the runs that a run goes on with; one whose answers it only reuses is none of them."""
+    found: list[RunId] = []
+    before = run
+    while before.origin is not None:
+        origin = await store.runs.get(before.origin.run)
+        if origin is None or origin.lineage_level != run.lineage_level:
+            break
+        found.append(origin.id)
+        before = origin
+    return tuple(found)
 
 
 async def _waits(store: Store, run: Run) -> bool:
@@ -196,9 +225,11 @@ class Spoken:
 
     async def answer(self, result: CaseResult) -> str:
         """Return the last answer."""
-        if not result.keys:
-            return await self._record(result.case)
-        return last_answer(await self._suite.calls(result.keys))
+        return await self.answer_in(result.case, result.keys)
+
+    async def answer_in(self, case: str, keys: tuple[str, ...]) -> str:
+        """Return the last answer of the calls of a case; without calls, the one that was recorded."""
+        return last_answer(await self._suite.calls(keys)) if keys else await self._record(case)
 
     async def conversation(self, case: Case, result: CaseResult) -> tuple[Turn, ...]:
         """Return the whole conversation, and why it ended when it broke off."""

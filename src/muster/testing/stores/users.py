@@ -75,6 +75,8 @@ async def pages_through_runs(store: Store) -> None:
     assert await store.runs.page(RunPage(workloads=("other",))) == []
     assert [run.id for run in await store.runs.page(RunPage(search="A3"))] == ["a3"]
     assert await store.runs.page(RunPage(search="%")) == []
+    assert len(await store.runs.page(RunPage(search="%", searched_workloads=("other", workload)))) == 5
+    assert await store.runs.page(RunPage(search="%", searched_workloads=("other",))) == []
 
 
 async def knows_which_runs_ended_before(store: Store) -> None:
