@@ -34,6 +34,7 @@ class Command:
 
     words: tuple[str, ...]
     host: str = HERE
+    clock: float = 0.0  # by how many seconds its clock is wrong
 
 
 SERVER = Command(("serve", "--port", "0", "--json"))
@@ -51,8 +52,8 @@ class Fleet:
     folder: Path
     variables: dict[str, str]
     redis: RedisServer
-    postgres: PostgresServer | None
     stack: ExitStack
+    postgres: PostgresServer | None = None  # that may be killed
     processes: list[tuple[Command, Forked]] = field(default_factory=list)
     deaths: dict[int, float] = field(default_factory=dict)  # when processes were killed
 
@@ -62,7 +63,7 @@ class Fleet:
 
     @contextmanager
     def _ended(self, command: Command) -> Iterator[Forked]:
-        environment = {**self.variables, "TEST_HOST": command.host}
+        environment = {**self.variables, "TEST_HOST": command.host, "TEST_CLOCK": str(command.clock)}
         process = Forked(
             "tests.elsewhere", command.words, folder=self.folder, environment=environment, shows_errors=True
         )
@@ -115,7 +116,8 @@ async def test_whatever_is_killed_all_runs_complete_and_only_calls_in_flight_are
     with ExitStack() as stack:
         sim = stack.enter_context(RehearsalProcess(latency_ms=150))
         postgres = stack.enter_context(postgres_server())
-        fleet = _open_fleet(tmp_path, sim, stack, postgres)
+        fleet = _open_fleet(tmp_path, sim, stack, postgres.url())
+        fleet.postgres = postgres
         found = await _submit(fleet, runs, calls)
         fleet.start(SERVER)
         for host in workers:
@@ -135,7 +137,7 @@ async def test_whatever_is_killed_all_runs_complete_and_only_calls_in_flight_are
                 assert database.execute(unsure).fetchone()[0] > 0
 
 
-def _open_fleet(folder: Path, sim: RehearsalProcess, stack: ExitStack, postgres: PostgresServer | None = None) -> Fleet:
+def _open_fleet(folder: Path, sim: RehearsalProcess, stack: ExitStack, database_url: str | None = None) -> Fleet:
     """Start a Redis for a folder; nobody works there yet."""
     declare_prices(folder, "concurrency = 8")
     settings_file = folder / "muster.toml"
@@ -144,9 +146,9 @@ def _open_fleet(folder: Path, sim: RehearsalProcess, stack: ExitStack, postgres:
     keys = {"ANTHROPIC_BASE_URL": sim.anthropic, "OPENAI_BASE_URL": sim.openai}
     keys |= {"ANTHROPIC_API_KEY": "sk-test-0123456789", "OPENAI_API_KEY": "sk-test-0123456789"}
     variables = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(folder), "REDIS_URL": redis.url}
-    if postgres is not None:
-        variables["MUSTER_DATABASE_URL"] = postgres.url()
-    return Fleet(folder, {**variables, **keys}, redis, postgres, stack)
+    if database_url is not None:
+        variables["MUSTER_DATABASE_URL"] = database_url
+    return Fleet(folder, {**variables, **keys}, redis, stack)
 
 
 async def _submit(fleet: Fleet, runs: int, calls: int, *, mixed: bool = True, dispatch: str = "live") -> list[str]:
@@ -177,7 +179,7 @@ async def _until_over(fleet: Fleet, runs: list[str]) -> None:
 async def _copy(fleet: Fleet) -> sqlite3.Connection:
     """Open the store as a file, which is a copy if it is none."""
     file = fleet.folder / ".muster"
-    if fleet.postgres is not None:
+    if "MUSTER_DATABASE_URL" in fleet.variables:
         file = fleet.folder / "copy"
         settings = load_settings(folder=fleet.folder, environment=fleet.variables)
         async with open_muster(settings=settings) as muster:
@@ -185,6 +187,32 @@ async def _copy(fleet: Fleet) -> sqlite3.Connection:
     database = sqlite3.connect(file / "muster.db")
     database.row_factory = sqlite3.Row
     return database
+
+
+@pytest.mark.postgres
+async def test_workers_whose_clocks_are_ten_minutes_wrong_harm_nobody(tmp_path: Path, database_url: str) -> None:
+    with ExitStack() as stack:
+        sim = stack.enter_context(RehearsalProcess(latency_ms=300))
+        fleet = _open_fleet(tmp_path, sim, stack, database_url)
+        found = await _submit(fleet, 6, 8)
+        for host, clock in (("right", 0.0), ("fast", 600.0), ("slow", -600.0)):
+            fleet.start(Command(("worker", "--quiet", "--concurrency", "2"), host, clock))
+        began = time.time()
+        await _until_over(fleet, found)
+        with closing(await _copy(fleet)) as database:
+            assert list(law.violations(database, law.read_audit(sim.audit_url))) == []
+            drivers = {data.split()[-1] for data in _told(database, "run.started", "$.driver")}
+            assert drivers == {"right", "fast", "slow"}
+            assert _told(database, "run.resumed", "$.driver") == []  # nobody took a run from one who drove it
+            assert _told(database, "run.interrupted", "$.reason") == []
+            times = [at for (at,) in database.execute("SELECT at FROM events WHERE kind <> 'run.created'")]
+            assert began - 5 <= min(times) <= max(times) <= time.time() + 5
+
+
+def _told(database: sqlite3.Connection, kind: str, path: str) -> list[str]:
+    """Return what events of a kind say."""
+    rows = database.execute("SELECT json_extract(data, ?) FROM events WHERE kind = ?", (path, kind))
+    return [value for (value,) in rows]
 
 
 async def test_the_batch_of_a_killed_worker_is_polled_by_another_and_not_created_again(tmp_path: Path) -> None:

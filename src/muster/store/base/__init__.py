@@ -72,6 +72,7 @@ from muster.store.base.records import (
     ReviewTable,
     StoreControl,
     StoreInspection,
+    StoreTime,
 )
 from muster.store.base.runs import (
     Announcement,
@@ -190,6 +191,7 @@ __all__ = [
     "StoreControl",
     "StoreInspection",
     "StoreSpending",
+    "StoreTime",
     "StoreTotals",
     "TotalsReader",
     "WorkerTable",
@@ -198,6 +200,10 @@ __all__ = [
 
 class Store(Protocol):
     """All abilities of a store, by part; whoever needs only one asks for that protocol."""
+
+    @property
+    def time(self) -> StoreTime:
+        """When it is."""
 
     @property
     def journal(self) -> Journal:
