@@ -49,7 +49,7 @@ chaos:         ## the full crash proofs, half an hour; kills at system calls nee
 	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api tests/store --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
-	@scripts/prepare redis
+	@scripts/prepare redis postgresql
 	$(BIN)/python -m bench
 
 docs:          ## the command reference, made from the code
