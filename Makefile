@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-page test-postgres test-claude test-node check chaos bench docs
+.PHONY: demo test test-page test-postgres test-fleet test-claude test-node check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -23,6 +23,10 @@ test-page:     ## the views of the page that `make test` leaves out, in a browse
 test-postgres: ## the tests of the engine with the store on a real PostgreSQL
 	@scripts/prepare postgresql
 	MUSTER_TEST_DATABASE=postgres scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude" tests/engine
+
+test-fleet:    ## the tests of the API against two servers and four workers, with a real PostgreSQL and Redis
+	@scripts/prepare postgresql redis
+	MUSTER_TEST_FLEET=1 scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not node" tests/api
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
@@ -45,7 +49,7 @@ chaos:         ## the full crash proofs, half an hour; kills at system calls nee
 	$(BIN)/pytest -m chaos tests/chaos tests/engine tests/api tests/store --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
-	@scripts/prepare redis
+	@scripts/prepare redis postgresql
 	$(BIN)/python -m bench
 
 docs:          ## the command reference, made from the code

@@ -11,12 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import bench.fleet as work
 import muster
 from muster.settings import Settings, load_settings
+from tests.postgres import postgres_server
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = '[workloads]\nimport = ["bench.fleet"]\n'
@@ -79,12 +80,16 @@ def work_off(folder: Path, environment: dict[str, str], workers: int, most: int)
 
 def main() -> None:
     """Run so many workers and print their figures as JSON; what it takes to start them is not counted."""
-    url, workers, runs, calls = sys.argv[1], *map(int, sys.argv[2:5])
+    url, database, workers, runs, calls = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
     assert work.AGENT.startswith("anthropic/")
-    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as data, redis_at(Path(data)) as redis:
+    with ExitStack() as stack:
+        place, data = (stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(2))
+        redis = stack.enter_context(redis_at(Path(data)))
         folder = Path(place)
         (folder / "muster.toml").write_text(SETTINGS, encoding="utf-8")
         keys = {"ANTHROPIC_API_KEY": "sk-bench-0123456789", "ANTHROPIC_BASE_URL": url, "REDIS_URL": redis}
+        if database == "postgres":
+            keys["MUSTER_DATABASE_URL"] = stack.enter_context(postgres_server()).url()
         environment = {"PATH": os.environ["PATH"], "HOME": place, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", **keys}
         settings = load_settings(folder=folder, environment=environment)
         most = max(1, runs // workers)

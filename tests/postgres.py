@@ -3,13 +3,16 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 USER = "muster"
+PATIENCE = 60.0
 
 
 class PostgresServer:
@@ -48,8 +51,30 @@ class PostgresServer:
         self.run([self._binaries / "pg_ctl", "-D", self._data, "-w", "-t", "180", "-l", log, "-o", options, "start"])
 
     def stop(self) -> None:
-        """End the server at once, as a crash does."""
+        """End the server at once, as a crash does, unless it was killed."""
+        if not (self._data / "postmaster.pid").exists():
+            return
         self.run([self._binaries / "pg_ctl", "-D", self._data, "-w", "-t", "180", "-m", "immediate", "stop"])
+
+    def kill(self) -> None:
+        """End every process of the server as kill -9 does."""
+        main = int((self._data / "postmaster.pid").read_text().splitlines()[0])
+        family = [main, *map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
+        for process in family:  # the main one first, so that it starts no others
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        end = time.monotonic() + PATIENCE
+        while any(map(_runs, family)):
+            assert time.monotonic() < end, "PostgreSQL does not end"
+            time.sleep(0.01)
+        # In a container nobody may ask for its exit code: it would count as one that still runs.
+        for file in (self._data / "postmaster.pid", self._folder / f"{self.socket.name}.lock"):
+            file.unlink()
+
+    def restart(self) -> None:
+        """Kill it and start it again; what was committed is there."""
+        self.kill()
+        self.start()
 
     def run(self, command: Sequence[Path | str]) -> None:
         subprocess.run(
@@ -82,6 +107,14 @@ def postgres_server(password: str = "") -> Iterator[PostgresServer]:
             server.stop()
         finally:
             shutil.rmtree(folder)
+
+
+def _runs(process: int) -> bool:
+    """Return whether a process is there, and not only its exit code."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _owner(folder: Path) -> str | None:

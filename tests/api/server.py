@@ -5,9 +5,10 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from tests.forkserver import Forked
 
 from . import contract
+from .fleet import FleetStore
 
 PATIENCE = 60.0
 LOOK_SECONDS = 0.05
@@ -104,8 +106,11 @@ class Project:
 
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
+    fleet: FleetStore | None = None  # None: its store is a file, and one process serves it
 
     def __post_init__(self) -> None:
+        if self.fleet is not None:
+            self.variables |= self.fleet.variables
         library = self.folder / "library"
         (library / "greet").mkdir(parents=True, exist_ok=True)
         (library / "greet" / "chain.yaml").write_text(CHAIN)
@@ -124,12 +129,43 @@ class Project:
     def environment(self) -> dict[str, str]:
         return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder), **self.variables}
 
+    def stored(self) -> bytes:
+        """Return all that is stored, to look for what must not be there."""
+        if self.fleet is not None:
+            return self.fleet.stored()
+        return b"".join(file.read_bytes() for file in (self.folder / ".muster").iterdir() if file.is_file())
+
     def command(self, *arguments: str) -> Forked:
         return Forked("muster", arguments, folder=self.folder, environment=self.environment)
 
     @contextmanager
     def serve(self, *arguments: str) -> "Iterator[Server]":
-        """Start the server and end it with the block."""
+        """Start the server, or those of a fleet with their workers, and end them with the block."""
+        if self.fleet is None:
+            with self.serve_one(*arguments) as server:
+                yield server
+            return
+        with ExitStack() as stack:
+            servers = [stack.enter_context(self.serve_one(*arguments)) for _ in range(self.fleet.servers)]
+            for _ in range(self.fleet.workers):
+                stack.enter_context(self._working())
+            for server in servers:
+                server.until_idle_beside_workers()
+            yield Server(servers[0].url, servers[0].process, turns=cycle(server.url for server in servers))
+
+    @contextmanager
+    def _working(self) -> "Iterator[None]":
+        with Forked(
+            "muster", ("worker", "--quiet"), folder=self.folder, environment=self.environment, shows_errors=True
+        ) as process:
+            try:
+                yield
+            finally:
+                process.kill()
+
+    @contextmanager
+    def serve_one(self, *arguments: str) -> "Iterator[Server]":
+        """Start one server and end it with the block."""
         words = ("serve", "--port", "0", "--json", *arguments)
         with Forked("muster", words, folder=self.folder, environment=self.environment) as process:
             try:
@@ -150,6 +186,7 @@ class Server:
     url: str
     process: Forked
     token: str | None = None
+    turns: Iterator[str] | None = None  # addresses of all servers of a fleet, again and again
 
     @property
     def address(self) -> tuple[str, int]:
@@ -159,7 +196,14 @@ class Server:
         return parts.hostname, parts.port
 
     def with_token(self, token: str) -> "Server":
-        return Server(self.url, self.process, token)
+        return Server(self.url, self.process, token, self.turns)
+
+    def until_idle_beside_workers(self) -> None:
+        """Wait until it leaves all runs to workers."""
+        end = time.monotonic() + PATIENCE
+        while self.get("/healthz").json["driven_here"]:
+            assert time.monotonic() < end, "the server does not see the workers"
+            time.sleep(LOOK_SECONDS)
 
     def request(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None, raw: bytes = b""
@@ -170,6 +214,8 @@ class Server:
             raw, sent["content-type"] = json.dumps(body).encode(), "application/json"
         if self.token is not None:
             sent["authorization"] = f"Bearer {self.token}"
+        if self.turns is not None:
+            self.url = next(self.turns)
         connection = HTTPConnection(*self.address, timeout=PATIENCE)
         try:
             connection.request(method, path, raw or None, {**sent, **(headers or {})})

@@ -288,6 +288,25 @@ async def test_another_program_enqueues_a_battle_and_gets_its_result(fleet: Proj
         assert [one["ending"] for one in value["result"]["battles"]] == ["limit", "limit"]
 
 
+@pytest.mark.postgres
+async def test_a_worker_until_idle_takes_jobs_that_no_run_stands_for_yet_and_names_its_store(
+    fleet: Project, redis: RedisServer, database_url: str
+) -> None:
+    fleet.variables["MUSTER_DATABASE_URL"] = f"{database_url}&password=hidden-0123"
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        await Queue("battles", {"connection": client}).add(
+            "battle", {**BATTLE, "messageLimit": 1}, {"jobId": "battle-1"}
+        )
+    finally:
+        await client.aclose()
+    worker = fleet.command("worker", "--until-idle")
+    said, noted = await asyncio.to_thread(worker.communicate, PATIENCE)
+    assert (worker.returncode, "run battle-1 completed" in said) == (0, True)
+    assert "working for postgresql://" in noted
+    assert "hidden-0123" not in noted
+
+
 @pytest.mark.parametrize(
     ("queue", "data", "why"),
     [

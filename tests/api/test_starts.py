@@ -105,6 +105,7 @@ def test_too_many_starts_are_refused_with_the_time_to_wait_and_a_known_key_is_no
         assert server.get("/api/runs").status == 200
 
 
+@pytest.mark.one_server  # workers of a fleet drive them one after the other too, in any order
 def test_more_runs_than_a_client_may_have_at_a_time_are_queued_in_order(project: Project) -> None:
     project.declare("", SETTINGS.replace("jobs_per_client = 100", "jobs_per_client = 1"))
     with project.serve() as server:

@@ -14,10 +14,12 @@ import sqlite3
 import sys
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 LANES = ("billed", "imputed", "uncertain")
+CAPPED = ("billed", "uncertain")  # what counts against a budget
 BATCH_ENDS = ("collected", "refused", "abandoned")
 
 Names = dict[tuple[str, str], str]  # run and key of a call to the digest of its request
@@ -74,6 +76,63 @@ def of_attempts(attempts: list[sqlite3.Row]) -> Iterator[str]:
             yield f"attempt {attempt['n']} of {attempt['key']} is uncertain and not booked as its reservation"
 
 
+@dataclass
+class Tenure:
+    """One driver's time with a run, from its claim until it let go or was found dead."""
+
+    epoch: int
+    pid: int
+    since: float
+    released: bool = False
+
+
+def of_drivers(database: sqlite3.Connection, deaths: Mapping[int, float]) -> Iterator[str]:
+    """No run has two drivers at once: whoever is replaced has let go or is dead, and what it writes carries its epoch.
+
+    Epochs begin at 0 and grow by one with every claim, and whenever a driver is declared dead. `deaths` says when
+    processes were killed, by their ids.
+    """
+    attempts = {(row["run_id"], row["key"], row["n"]): row for row in database.execute("SELECT * FROM attempts")}
+    for run in database.execute("SELECT id, epoch FROM runs").fetchall():
+        told = database.execute("SELECT kind, at, data FROM events WHERE run_id = ? ORDER BY seq", (run["id"],))
+        epoch, tenures = 0, list[Tenure]()
+        for event in told:
+            data = json.loads(event["data"])
+            died = event["kind"].startswith("run.") and data.get("reason") == "driver_died"
+            if died or event["kind"] in ("run.started", "run.resumed"):
+                epoch += 1
+                yield from of_replaced(run["id"], tenures, deaths, event["at"])
+            if event["kind"] in ("run.started", "run.resumed"):
+                tenures.append(Tenure(epoch, int(data["driver"].split()[1]), event["at"]))
+            elif event["kind"] in ("run.completed", "run.waiting") or (event["kind"] == "run.interrupted" and not died):
+                tenures[-1].released = True
+            elif event["kind"] in ("call.done", "call.retry", "call.failed"):
+                found = attempts[run["id"], data["key"], data["attempt"]]
+                if tenures[-1].released or found["epoch"] != tenures[-1].epoch:
+                    yield f"run {run['id']}: attempt of epoch {found['epoch']} settled in epoch {tenures[-1].epoch}"
+        if epoch != run["epoch"]:
+            yield f"run {run['id']} has epoch {run['epoch']}, and its events tell of {epoch}"
+        yield from of_tenures(run["id"], tenures, [one for name, one in attempts.items() if name[0] == run["id"]])
+
+
+def of_replaced(run: str, tenures: list[Tenure], deaths: Mapping[int, float], at: float) -> Iterator[str]:
+    """The last driver of a run has let go of it, or was killed before somebody else took it."""
+    if tenures and not tenures[-1].released and deaths.get(tenures[-1].pid, at + 1) > at:
+        yield f"run {run} was taken from process {tenures[-1].pid}, which was alive"
+
+
+def of_tenures(run: str, tenures: list[Tenure], attempts: list[sqlite3.Row]) -> Iterator[str]:
+    """Every attempt began while its driver had the run; only those of drivers that were killed are uncertain."""
+    ends = [*(tenure.since for tenure in tenures[1:]), float("inf")]
+    known = {tenure.epoch: (tenure, end) for tenure, end in zip(tenures, ends, strict=True)}
+    for attempt in attempts:
+        tenure, end = known[attempt["epoch"]]
+        if not tenure.since <= attempt["started_at"] <= end:
+            yield f"run {run}: attempt {attempt['n']} of {attempt['key']} began when another driver had the run"
+        if attempt["state"] == "uncertain" and tenure.released:
+            yield f"run {run}: attempt {attempt['n']} of {attempt['key']} is uncertain, and its driver was not killed"
+
+
 def of_batches(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[str]:
     """Every batch at the provider is in the books: under its id, or as one that was given up."""
     rows = list(database.execute("SELECT provider_id, state FROM batches"))
@@ -91,6 +150,8 @@ def of_money(database: sqlite3.Connection, attempts: list[sqlite3.Row]) -> Itera
         for level in attempt["levels"].split():
             sums[level, attempt["lane"]] += attempt["cost"]
     for budget in database.execute("SELECT * FROM budgets"):
+        if budget["cap"] is not None and sum(budget[lane] for lane in CAPPED) > budget["cap"]:
+            yield f"{budget['id']} has spent more than its {budget['cap']}"
         if budget["reserved"] != 0:
             yield f"{budget['reserved']} are still reserved in {budget['id']}"
         for lane in LANES:

@@ -31,7 +31,7 @@ async def fleet(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
     """Ask all questions and give all answers."""
 
     async def ask(number: int, _: int) -> str:
-        text = question(number, spec["size"])
+        text = spec.get("topic", "") + question(number, spec["size"])
         message = muster.Message(role=muster.Role.USER, text=text)
         request = muster.Request(messages=(message,), max_tokens=spec["max_tokens"])
         for _ in range(ROUNDS - 1):

@@ -2,11 +2,10 @@
 
 import re
 import sqlite3
-from collections.abc import Callable
 
 import psycopg
 
-from muster.store.queries import for_postgres, for_sqlite, migrations, queries
+from muster.store.queries import for_postgres, for_sqlite, migrations, numbered_queries, numbered_rows, queries
 
 
 def _parameters(query: str) -> list[str]:
@@ -27,21 +26,11 @@ def test_every_query_is_understood_by_postgres(postgres: str) -> None:
         for _, _, text in migrations("postgres"):
             database.execute(text.encode())
         database.execute("CREATE TABLE muster_schema (version BIGINT NOT NULL)")
-        for name, text in queries("postgres").items():
-            if text.startswith("CREATE"):
+        for name, query in numbered_queries().items():
+            if query.text.startswith(b"CREATE"):
                 continue
             # PREPARE makes the server parse it and settle every type, which nothing short of running it does.
-            numbered = re.sub(r"%\((\w+)\)s", _numbering(), text)
-            database.execute(f"PREPARE {name} AS {numbered}".encode())
-
-
-def _numbering() -> Callable[[re.Match[str]], str]:
-    seen: dict[str, int] = {}
-
-    def number(match: re.Match[str]) -> str:
-        return f"${seen.setdefault(match[1], len(seen) + 1)}"
-
-    return number
+            database.execute(f"PREPARE {name} AS ".encode() + query.text)
 
 
 def test_no_query_uses_names_that_a_database_makes_up_for_columns() -> None:
@@ -60,13 +49,20 @@ def test_a_query_that_postgres_does_not_know_would_be_noticed(postgres: str) -> 
 
 
 def test_parameters_are_spelled_for_postgres() -> None:
-    assert for_postgres("a = :a AND b = ':x' || :b") == "a = %(a)s AND b = '%(x)s' || %(b)s"
-    assert for_postgres("100 % :n") == "100 %% %(n)s"
+    query = for_postgres("a = :b AND b = :a OR :b = 100 % 7")
+    assert (query.text, query.names) == (b"a = $1 AND b = $2 OR $1 = 100 % 7", ("b", "a"))
+    assert query.values({"a": 1, "b": 2, "c": 3}) == [2, 1]
+
+
+def test_a_query_for_many_rows_numbers_the_parameters_of_all_of_them() -> None:
+    query = numbered_rows("select_budgets", 3)
+    assert (b"$1" in query.text, b"$3" in query.text, b"$4" in query.text) == (True, True, False)
+    assert query.names == ("id",)
 
 
 def test_locks_on_rows_are_left_out_for_sqlite() -> None:
     assert for_sqlite("SELECT epoch FROM runs WHERE id = :id FOR UPDATE") == "SELECT epoch FROM runs WHERE id = :id"
-    assert queries("postgres")["select_lease"].endswith("FOR UPDATE")
+    assert numbered_queries()["select_lease"].text.endswith(b"FOR UPDATE")
 
 
 def test_both_databases_have_the_same_migrations() -> None:

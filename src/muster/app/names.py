@@ -20,7 +20,7 @@ class StoredName:
 
 async def stored_runs(settings: Settings) -> tuple[StoredName, ...]:
     """Return the names and ids of the newest runs."""
-    store = open_store(settings, create=False)
+    store = await open_store(settings, create=False)
     try:
         runs = await asyncio.wait_for(store.runs.select((), limit=MOST), SECONDS)
     finally:
@@ -32,7 +32,7 @@ async def stored_runs(settings: Settings) -> tuple[StoredName, ...]:
 
 async def stored_batches(settings: Settings) -> tuple[StoredName, ...]:
     """Return the ids of the newest batches."""
-    store = open_store(settings, create=False)
+    store = await open_store(settings, create=False)
     try:
         batches = await asyncio.wait_for(store.batches.select((), MOST), SECONDS)
     finally:

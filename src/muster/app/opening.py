@@ -30,7 +30,7 @@ from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
-from muster.engine.clock import Clock, SystemClock
+from muster.engine.clock import Clock, StoreClock
 from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
@@ -78,7 +78,7 @@ async def open_muster(
     settings = settings or load_settings(None if home is None else Path(home))
     telemetry = _open_telemetry(settings, observers, log, metrics, tracer_provider)
     try:
-        shared = _open_shared(settings, clock or SystemClock(), on_wait=on_wait, create=create)
+        shared = await _open_shared(settings, clock, on_wait=on_wait, create=create)
     except BaseException:
         if telemetry is not None:
             await telemetry.close()
@@ -141,15 +141,16 @@ class _OpenedParts:
     sees: Callable[[Driver], bool]  # whether this process can tell
 
 
-def _open_shared(
-    settings: Settings, clock: Clock, *, on_wait: Callable[[str], None] | None, create: bool
+async def _open_shared(
+    settings: Settings, clock: Clock | None, *, on_wait: Callable[[str], None] | None, create: bool
 ) -> _OpenedParts:
     """Open the store and find out who this process is."""
     kill, driver = _kill_points(settings), this_process()
     heard = {} if on_wait is None else {"on_wait": on_wait}
+    store = await open_store(settings, reach=kill.reach, create=create, **heard)
     return _OpenedParts(
-        store=open_store(settings, reach=kill.reach, create=create, **heard),
-        clock=clock,
+        store=store,
+        clock=clock or StoreClock(store.time.now),
         random=random.Random(),  # noqa: S311  # jitter and ids, no secrets
         kill=kill,
         driver=driver,

@@ -1,7 +1,8 @@
 """Which store the settings choose: a file, or a database that several machines share."""
 
+import asyncio
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +20,28 @@ def _unheard(words: str) -> None:
     """Ignore the message."""
 
 
-def open_store(
+async def open_store(
     settings: Settings,
     *,
     reach: Callable[[str], None] = _nowhere,
     on_wait: Callable[[str], None] = _unheard,
     create: bool = True,
 ) -> Store:
-    """Open the store of the settings; call inside a running event loop.
+    """Open the store of the settings; a server that takes its time does not keep the event loop waiting.
 
     Without `create` a file that is not there is not made. The tables of a database that is named are made in any case.
     """
     place = settings.database if settings.database_url is None else settings.database_url
-    return open_store_at(place, secrets=settings.secrets, reach=reach, on_wait=on_wait, create=create)
-
-
-def open_store_at(
-    place: Path | str,
-    *,
-    secrets: Sequence[str] = (),
-    reach: Callable[[str], None] = _nowhere,
-    on_wait: Callable[[str], None] = _unheard,
-    create: bool = True,
-) -> Store:
-    """Open the store of a file, or of a database."""
     if isinstance(place, Path):
-        return open_sqlite(place, secrets=secrets, reach=reach, on_wait=on_wait, create=create)
-    store: Store = load_postgres().open_postgres(place, secrets=secrets, reach=reach, on_wait=on_wait)
+        return open_sqlite(place, secrets=settings.secrets, reach=reach, on_wait=on_wait, create=create)
+    postgres = load_postgres()
+    preparing = asyncio.ensure_future(asyncio.to_thread(postgres.prepare_postgres, place))
+    try:
+        prepared = await asyncio.shield(preparing)
+    except asyncio.CancelledError:
+        preparing.add_done_callback(lambda done: done.exception() or done.result().close())
+        raise
+    store: Store = postgres.PostgresStore(prepared, secrets=settings.secrets, reach=reach, on_wait=on_wait)
     return store
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from muster.domain.budget import Budgets, UserBudget, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, Overdraft
+from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, LimitReached, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
 
@@ -164,6 +164,22 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartLimit:
+    """How many runs one client may start within some seconds, at all servers of a store together."""
+
+    most: int
+    seconds: float
+
+    def require(self, client: str, starts: int, oldest: float) -> None:
+        """Raise LimitReached when a client has as many starts as it may; the oldest was so many seconds ago."""
+        if starts >= self.most:
+            raise LimitReached(
+                f"{self.most} runs were started from {client} in the last {self.seconds:g} seconds (starts_per_minute)",
+                retry_after=self.seconds - oldest,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
     """The request that a run was started by; sent again, it stands for the same run."""
 
@@ -171,6 +187,7 @@ class StartRequest:
     key: str | None = None  # that its user chose; a second request under it starts nothing
     digest: str = ""  # of what was asked for
     id: str | None = None  # under which logs tell of it
+    limit: StartLimit | None = None  # held when the run is stored; is not stored itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,9 @@ class Worker:
         """Return whether nothing is driven here, and nothing is due that could be."""
         if self._tasks or self._engine.canceling_batches:
             return False
-        return await self._turns.next((), self._passed(), self._queues) is None
+        if await self._turns.next((), self._passed(), self._queues) is not None:
+            return False
+        return await self._delivery.is_idle()
 
     async def _take(self, queues: Collection[str]) -> None:
         """Take runs of these queues out of the store."""

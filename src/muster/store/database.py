@@ -91,7 +91,8 @@ class DatabaseRuns:
     def create(self, new: NewRun) -> Awaitable[Run]:
         """Store a run as queued."""
         related = (new.parent, new.origin.run if new.origin else None)
-        locks = Locks(runs=tuple(run for run in related if run is not None))
+        counted = (new.request.client,) if new.request is not None and new.request.limit is not None else ()
+        locks = Locks(names=tuple(map(runs.start_lock, counted)), runs=tuple(run for run in related if run is not None))
         return self._writer.run(lambda db: runs.create(db, self._codec, new), locks)
 
     async def get(self, run: RunId) -> Run | None:

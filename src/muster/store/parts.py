@@ -1,11 +1,13 @@
 """The parts of a store over any database, put together: what differs is how it is read, written and looked after."""
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from muster.domain.entry import Opening, Settlement
 from muster.store import journal, settlements
+from muster.store.base import StoreTime
 from muster.store.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
 from muster.store.codec import Codec
 from muster.store.database import (
@@ -60,6 +62,14 @@ def ignore_message(words: str) -> None:
     """Ignore the message."""
 
 
+class MachineTime:
+    """The time of this machine, which is that of a file's store. Implements `StoreTime`."""
+
+    def now(self) -> float:
+        """Return the seconds since 1970."""
+        return time.time()
+
+
 class DatabaseStore:
     """All parts of a store but those that know which database it is.
 
@@ -75,6 +85,7 @@ class DatabaseStore:
         writes: CallWrites,
         on_wait: Callable[[str], None],
     ) -> None:
+        self.time: StoreTime = MachineTime()
         self._reads, self._slow_reads, self._writer, self._codec = reader, slow_reader, writer, codec
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
         self.runs = self.commands = DatabaseRuns(reader, writer, codec)

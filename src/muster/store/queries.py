@@ -5,12 +5,13 @@ behind `AS v`, and the names that it makes up are not those of PostgreSQL. `FOR 
 out for SQLite, where whoever writes has the whole file for itself.
 """
 
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -22,13 +23,31 @@ _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _FOR_UPDATE = re.compile(r"\s+FOR UPDATE$")
 
 SQLITE, POSTGRES = "sqlite", "postgres"
+KEPT_TEXTS = 200  # of queries for many rows: there are as many as numbers of rows
 
 
 @cache
-def queries(database: str = SQLITE) -> Mapping[str, str]:
-    """Load every named query, spelled for a database."""
-    spell = for_postgres if database == POSTGRES else for_sqlite
-    return {name: spell(text) for name, text in _written(database).items()}
+def queries() -> Mapping[str, str]:
+    """Load every named query, spelled for SQLite."""
+    return {name: for_sqlite(text) for name, text in _written(SQLITE).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedQuery:
+    """A query as PostgreSQL takes it: parameters are `$1`, `$2` …, by the order of their names."""
+
+    text: bytes
+    names: tuple[str, ...]
+
+    def values(self, parameters: "Parameters") -> list[Any]:
+        """Return the values of its parameters in their order."""
+        return [parameters[name] for name in self.names]
+
+
+@cache
+def numbered_queries() -> Mapping[str, NumberedQuery]:
+    """Load every named query, spelled for PostgreSQL."""
+    return {name: for_postgres(text) for name, text in _written(POSTGRES).items()}
 
 
 @cache
@@ -54,7 +73,7 @@ class Rows:
     """A query whose one row of VALUES can be repeated, so that many rows take one statement."""
 
     before: str
-    row: str  # parameters as "?", or "%s" for PostgreSQL
+    row: str  # parameters as "?"
     after: str
     names: tuple[str, ...]  # in the order of the parameters
 
@@ -67,14 +86,22 @@ class Rows:
 def rows_of(name: str, database: str = SQLITE) -> Rows:
     """Take a named query apart at its row of VALUES, which must hold all its parameters."""
     written = _written(database)[name]
-    text = written.replace("%", "%%") if database == POSTGRES else for_sqlite(written)
+    text = written if database == POSTGRES else for_sqlite(written)
     start = text.index("(", text.index("VALUES"))
     end = _closing(text, start) + 1
     before, row, after = text[:start], text[start:end], text[end:]
     if _PARAMETER.search(before) or _PARAMETER.search(after):
         raise ValueError(f"the query {name} has parameters outside of its row of VALUES")
-    sign = "%s" if database == POSTGRES else "?"
-    return Rows(before, _PARAMETER.sub(sign, row), after, tuple(_PARAMETER.findall(row)))
+    return Rows(before, _PARAMETER.sub("?", row), after, tuple(_PARAMETER.findall(row)))
+
+
+@lru_cache(KEPT_TEXTS)
+def numbered_rows(name: str, count: int) -> NumberedQuery:
+    """Spell a query for so many rows as PostgreSQL takes it."""
+    rows = rows_of(name, POSTGRES)
+    numbers, parts = itertools.count(1), rows.row.split("?")
+    spelled = (parts[0] + "".join(f"${next(numbers)}{part}" for part in parts[1:]) for _ in range(count))
+    return NumberedQuery(f"{rows.before}{', '.join(spelled)}{rows.after}".encode(), rows.names)
 
 
 def _closing(text: str, start: int) -> int:
@@ -91,9 +118,10 @@ def for_sqlite(query: str) -> str:
     return _FOR_UPDATE.sub("", query)
 
 
-def for_postgres(query: str) -> str:
-    """Spell a query the way psycopg takes it: `%(name)s`."""
-    return _PARAMETER.sub(r"%(\1)s", query.replace("%", "%%"))
+def for_postgres(query: str) -> NumberedQuery:
+    """Spell a query the way PostgreSQL takes it: a parameter that is named twice has one number."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(query)))
+    return NumberedQuery(_PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", query).encode(), names)
 
 
 @cache

@@ -13,7 +13,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartRequest, move
+from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartLimit, StartRequest, move
 from muster.store.base import Claim, RunPage, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.deletions import require_deleted
@@ -49,6 +49,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
         raise RunCanceled(f"run {new.parent} was canceled")
     if database.execute("insert_run", run_parameters(new, codec)) == 0:
         return _existing(database, new)
+    if new.request is not None and new.request.limit is not None:
+        _require_start(database, new, new.request, new.request.limit)
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _join_lineage(database, new)
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
@@ -56,6 +58,18 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
     write_event(database, codec, NewEvent(run=new.id, kind="run.created", data=data, at=new.created_at))
     return get(database, new.id)
+
+
+def _require_start(database: DatabaseConnection, new: NewRun, request: StartRequest, limit: StartLimit) -> None:
+    """Raise LimitReached when the client of a request had started as many runs as it may, at whichever server."""
+    scope = {"client": request.client, "since": new.created_at - limit.seconds, "id": new.id}
+    row = database.rows("count_starts", scope)[0]
+    limit.require(request.client, row["starts"], new.created_at - (row["oldest"] or new.created_at))
+
+
+def start_lock(client: str) -> str:
+    """Return the lock under which the starts of a client are counted."""
+    return f"starts:{client}"
 
 
 def _existing(database: DatabaseConnection, new: NewRun) -> Run:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from muster.battles.scale_spec import known_scale
-from muster.domain.errors import BadArgument, LimitReached
-from muster.domain.run import Run
+from muster.domain.errors import BadArgument
+from muster.domain.run import Run, StartLimit
 from muster.engine.clock import Clock
 from muster.engine.queue.turns import HeldBack
 
@@ -58,10 +58,14 @@ def _at_a_time(run: Run) -> int:
 
 
 class StartRate:
-    """Counts the starts of each client address in the last minute."""
+    """Counts the starts of each client address in the last minute, also those that came to nothing.
+
+    It is the count of one process; the store counts the runs that were started at all servers.
+    """
 
     def __init__(self, clock: Clock, most: int) -> None:
-        self._clock, self._most = clock, most
+        self._clock = clock
+        self.limit = StartLimit(most=most, seconds=WINDOW)
         self._starts: dict[str, deque[float]] = {}
 
     def recall(self, starts: Iterable[tuple[str, float]]) -> None:
@@ -75,12 +79,7 @@ class StartRate:
         now = self._clock.monotonic()
         self._forget(now - WINDOW)
         starts = self._starts.setdefault(client, deque())
-        if len(starts) >= self._most:
-            wait = starts[0] + WINDOW - now
-            raise LimitReached(
-                f"{self._most} runs were started from {client} in the last minute (starts_per_minute)",
-                retry_after=wait,
-            )
+        self.limit.require(client, len(starts), now - starts[0] if starts else 0.0)
         starts.append(now)
 
     def _forget(self, before: float) -> None:

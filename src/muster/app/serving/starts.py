@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.app.muster import Muster
 from muster.app.serving.limits import WINDOW, StartRate
@@ -33,6 +33,8 @@ class Starts:
         A known request is found before limits count. Raises Conflict for another request under the same key,
         LimitReached when there were too many starts.
         """
+        if user.request is not None:
+            user = replace(user, request=replace(user.request, limit=self._rate.limit))
         acting = self._muster.acting_for(user)
         async with AsyncExitStack() as held:
             for name in _held_names(user):

@@ -28,6 +28,7 @@ from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tas
 from muster.engine.batches.resolve import BatchResolver, Claims, lost
 from muster.engine.batches.results import own_folder
 from muster.engine.batches.send import Composition, Sender, compose
+from muster.engine.batches.turns import TakesTurns
 
 LOOK_SECONDS = 2.0
 CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
@@ -174,7 +175,7 @@ class Batcher:
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return the process that creates a batch, or finds out whether it was created."""
-        return self._claims.holder(batch)
+        return self._claims.holder(batch) if batch.state is BatchState.SENT else None
 
     async def abandon(self, batch: Batch) -> None:
         """Abandon a batch that cannot be found or read; its calls can be sent again. Raises Conflict if it is held."""
@@ -355,11 +356,12 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
     claims = Claims(services)
     resolver = BatchResolver(services, claims=claims, asker=asker)
     poller = Poller(services, asker=asker, dismisser=dismisser)
+    collector = Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder)
     steps: dict[BatchState, Step] = {
         BatchState.PLANNED: Sender(services, claims=claims, dismisser=dismisser, resolver=resolver),
         BatchState.SENT: resolver,
-        BatchState.RUNNING: poller,
-        BatchState.ENDED: Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder),
+        BatchState.RUNNING: TakesTurns(poller, services, claims),
+        BatchState.ENDED: TakesTurns(collector, services, claims),
     }
     follower = Follower(
         store=services.store,

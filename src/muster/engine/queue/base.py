@@ -92,6 +92,9 @@ class RunDelivery(Protocol):
     async def look(self, driven: Collection[RunId]) -> DeliveryLook:
         """Return what the worker is to take by itself; `driven` are the runs that it has."""
 
+    async def is_idle(self) -> bool:
+        """Return whether nothing waits that the store does not know of."""
+
     async def close(self) -> None:
         """Offer nothing more; offers that were taken up have ended before."""
 
@@ -109,6 +112,10 @@ class StoreDelivery:
         """Return that the worker takes everything by itself."""
         return self._look
 
+    async def is_idle(self) -> bool:
+        """Return True: the store knows of everything."""
+        return True
+
     async def close(self) -> None:
         """Hold nothing that would have to be closed."""
 
@@ -124,6 +131,9 @@ class JobQueue(Protocol):
 
     async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
         """Begin to take jobs, at most so many of a queue at a time."""
+
+    async def waiting(self, queues: Iterable[str]) -> int:
+        """Return how many jobs of some queues nobody has taken yet."""
 
     async def stop(self) -> None:
         """Take no more jobs, and wait until those that were taken are answered."""

@@ -98,10 +98,18 @@ class BullQueue:
             **RETENTION,
         }
         for name in queues:
-            worker = Worker(name, _processor(name, handle), {**options, "connection": self._make_client(BLOCK_SECONDS)})
+            worker = Worker(
+                name, self._processor(name, handle), {**options, "connection": self._make_client(BLOCK_SECONDS)}
+            )
             worker.on("error", self._tell)
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
+
+    async def waiting(self, queues: Iterable[str]) -> int:
+        """Return how many jobs of some queues nobody has taken yet."""
+        async with _reached():
+            counts = [await self._queue(name).getJobCounts("waiting", "prioritized") for name in queues]
+        return sum(sum(count.values()) for count in counts)
 
     async def stop(self) -> None:
         """Take no more jobs, and wait until those that were taken are answered."""
@@ -156,6 +164,20 @@ class BullQueue:
             self._queues[name] = Queue(name, {"connection": self._redis})
         return self._queues[name]
 
+    def _processor(self, queue: str, handle: HandleJob) -> Callable[[Job, str], Any]:
+        async def process(job: Job, token: str) -> Any:
+            answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data))
+            if answer.again_in is not None:
+                # By the clock of Redis: this machine's may be wrong, and others would wait for it.
+                seconds, micros = await self._redis.time()
+                await job.moveToDelayed(seconds * 1000 + micros // 1000 + round(answer.again_in * 1000), token)
+                raise DelayedError
+            if answer.failure:
+                raise UnrecoverableError(answer.failure)
+            return answer.value
+
+        return process
+
     async def _run(self, worker: Worker) -> None:
         """Keep a worker running: its loop ends when its first connection is refused."""
         while not worker.closing:
@@ -171,19 +193,6 @@ class BullQueue:
 
 def _job_id(run: RunId, number: int) -> str:
     return f"run-{run}-{number}"
-
-
-def _processor(queue: str, handle: HandleJob) -> Callable[[Job, str], Any]:
-    async def process(job: Job, token: str) -> Any:
-        answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data))
-        if answer.again_in is not None:
-            await job.moveToDelayed(round((time.time() + answer.again_in) * 1000), token)
-            raise DelayedError
-        if answer.failure:
-            raise UnrecoverableError(answer.failure)
-        return answer.value
-
-    return process
 
 
 @asynccontextmanager

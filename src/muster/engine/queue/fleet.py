@@ -102,6 +102,13 @@ class FleetDelivery:
         self._tell(True, "the Redis server of REDIS_URL can be used again")
         return DeliveryLook(take=frozenset())
 
+    async def is_idle(self) -> bool:
+        """Return whether no job waits, which another program may have added; a queue that is away has none."""
+        try:
+            return await self._queue.waiting(self._queues) == 0
+        except QueueFailed:
+            return True
+
     async def close(self) -> None:
         """Take no more jobs; the last worker says that it goes."""
         await self._queue.stop()
@@ -198,6 +205,10 @@ class FallbackDelivery:
             self._taken = take
             self._tell(why)
         return DeliveryLook(take=take, present=bool(take) or bool(driven))
+
+    async def is_idle(self) -> bool:
+        """Return True: jobs are for workers."""
+        return True
 
     def _tell(self, why: str) -> None:
         if not self.taken:

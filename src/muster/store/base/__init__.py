@@ -24,6 +24,7 @@ from muster.store.base.batches import (
     BatchReader,
     BatchReconciliation,
     BatchTransitions,
+    BatchTurns,
     BatchWriter,
     Dismissal,
     ResultPage,
@@ -71,6 +72,7 @@ from muster.store.base.records import (
     ReviewTable,
     StoreControl,
     StoreInspection,
+    StoreTime,
 )
 from muster.store.base.runs import (
     Announcement,
@@ -128,6 +130,7 @@ __all__ = [
     "BatchReader",
     "BatchReconciliation",
     "BatchTransitions",
+    "BatchTurns",
     "BatchWriter",
     "BatchesOfRuns",
     "BudgetBalances",
@@ -188,6 +191,7 @@ __all__ = [
     "StoreControl",
     "StoreInspection",
     "StoreSpending",
+    "StoreTime",
     "StoreTotals",
     "TotalsReader",
     "WorkerTable",
@@ -196,6 +200,10 @@ __all__ = [
 
 class Store(Protocol):
     """All abilities of a store, by part; whoever needs only one asks for that protocol."""
+
+    @property
+    def time(self) -> StoreTime:
+        """When it is."""
 
     @property
     def journal(self) -> Journal:

@@ -175,6 +175,22 @@ class BatchClaims(Protocol):
         """Release the claim on a batch; False when it is lost, or not needed any more."""
 
 
+class BatchTurns(Protocol):
+    """Which process polls a batch that the provider has, and reads its results. Called by whoever follows it.
+
+    A turn ends by itself unless it is kept; it changes no epoch, since nothing that is written under it can harm.
+    """
+
+    def take_turn(self, claim: BatchClaim) -> Awaitable[bool]:
+        """Take a turn that nobody had when the batch was read; False when somebody else was faster."""
+
+    def keep_turn(self, batch: BatchId, driver: Driver, until: float) -> Awaitable[bool]:
+        """Extend a turn; False when it is another's, or the batch is over."""
+
+    def end_turn(self, batch: BatchId, driver: Driver) -> Awaitable[bool]:
+        """End a turn; False when it is another's."""
+
+
 class BatchTransitions(Protocol):
     """The states of a batch. Called by whoever follows it; repeated, a transition is refused and changes nothing."""
 
@@ -198,5 +214,5 @@ class BatchOutcomes(Protocol):
         """Note that a call has failed in enough batches."""
 
 
-class BatchWriter(BatchPlanning, BatchClaims, BatchTransitions, BatchOutcomes, Protocol):
+class BatchWriter(BatchPlanning, BatchClaims, BatchTurns, BatchTransitions, BatchOutcomes, Protocol):
     """What is written of batches."""

@@ -88,6 +88,13 @@ class StoreInspection(Protocol):
         """Begin a write and end it without one; waits as long as another process keeps the store locked."""
 
 
+class StoreTime(Protocol):
+    """The time by which leases and everything else in this store are dated. Asked all the time; never waits."""
+
+    def now(self) -> float:
+        """Return the seconds since 1970: of the server that all machines share, or of this machine."""
+
+
 class StoreControl(Protocol):
     """Vacuum and shutdown. Called by whoever opened the store; a vacuum that is canceled has changed nothing."""
 

@@ -10,6 +10,7 @@ from muster.domain.budget import Decision
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import BatchId, RunId
+from muster.domain.run import Driver
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
 from muster.store.batches.changes import (
     advance,
@@ -183,6 +184,23 @@ class DatabaseBatchWriter:
         parameters = {"id": batch.id, "epoch": batch.epoch}
         return self._writer.run(lambda db: db.execute("release_batch", parameters) == 1)
 
+    def take_turn(self, claim_: BatchClaim) -> Awaitable[bool]:
+        """Take a turn that nobody had when the batch was read."""
+        batch = claim_.batch
+        seen = {"id": batch.id, "state": str(batch.state), "seen": batch.lease_until}
+        parameters = {**seen, "at": claim_.at, "until": claim_.until, **_driver_parameters(claim_.driver)}
+        return self._writer.run(lambda db: db.execute("take_batch_turn", parameters) == 1)
+
+    def keep_turn(self, batch: BatchId, driver: Driver, until: float) -> Awaitable[bool]:
+        """Extend a turn; False when it is another's, or the batch is over."""
+        parameters = {"id": batch, "until": until, **_driver_parameters(driver)}
+        return self._writer.run(lambda db: db.execute("keep_batch_turn", parameters) == 1)
+
+    def end_turn(self, batch: BatchId, driver: Driver) -> Awaitable[bool]:
+        """End a turn; False when it is another's."""
+        parameters = {"id": batch, **_driver_parameters(driver)}
+        return self._writer.run(lambda db: db.execute("end_batch_turn", parameters) == 1)
+
     def advance(self, advance_: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when it is not any more where it was."""
         return self._writer.run(lambda db: advance(db, self._codec, advance_))
@@ -204,3 +222,7 @@ class DatabaseBatchWriter:
         """Note that a call has failed in enough batches."""
         work = partial(give_up, codec=self._codec, run=run, epoch=epoch, key=key, error=error, at=at)
         return self._writer.run(work, Locks(runs=(run,)))
+
+
+def _driver_parameters(driver: Driver) -> Mapping[str, object]:
+    return {"host": driver.host, "pid": driver.pid, "started": driver.started}

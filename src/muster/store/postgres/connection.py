@@ -21,11 +21,21 @@ from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from muster.domain.errors import StoreFailed
 from muster.store.postgres.failures import PostgresAddress, ServerAway, explain_connect, explained
-from muster.store.queries import POSTGRES, CommitUnknown, Locked, Locks, NamedRow, Parameters, Row, queries, rows_of
+from muster.store.queries import (
+    CommitUnknown,
+    Locked,
+    Locks,
+    NamedRow,
+    Parameters,
+    Row,
+    numbered_queries,
+    numbered_rows,
+)
 
 OLDEST_SERVER = 140000
 CHANNEL = "muster"
 PAGE_ROWS = 1000  # of one statement
+PREPARED_ROWS = 4  # of statements that the server keeps prepared
 TURN = "1s"  # for which a writer waits for a lock before it looks whether it still should
 IDLE = "15s"  # after which the server ends a transaction whose process stands still, so that others can go on
 RECONNECT_SECONDS = 0.5
@@ -104,7 +114,7 @@ class PostgresConnection:
 
     def __init__(self, address: PostgresAddress, mark: WriterMark | None = None) -> None:
         self.address, self._mark = address, mark
-        self._queries = queries(POSTGRES)
+        self._queries = numbered_queries()
         self._held: set[str] = set()  # locks of this transaction
         self._number = 0  # of the last transaction
         self._changes = 0
@@ -114,7 +124,8 @@ class PostgresConnection:
 
     def _open(self) -> None:
         self._raw = connect(self.address)
-        self._cursor = self._raw.cursor(row_factory=dict_row)
+        # Raw: the texts are spelled as the server takes them. Taking apart those of many rows took most of the time.
+        self._cursor = psycopg.RawCursor(self._raw, row_factory=dict_row)
         limits = (TURN, IDLE) if self._mark is not None else ("0", "0")
         self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})
 
@@ -135,13 +146,15 @@ class PostgresConnection:
 
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a query and return its rows."""
-        self._execute(self._queries[query], parameters)
+        found = self._queries[query]
+        self._execute(found.text, found.values(parameters))
         return self._cursor.fetchall()
 
     def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
         """Run a query whose columns are the fields of `row`."""
-        with explained(self.address, self._raw), self._raw.cursor(row_factory=tuple_row) as cursor:
-            cursor.execute(self._queries[query], parameters)
+        found = self._queries[query]
+        with explained(self.address, self._raw), psycopg.RawCursor(self._raw, row_factory=tuple_row) as cursor:
+            cursor.execute(found.text, found.values(parameters))
             columns = tuple(column.name for column in cursor.description or ())
             if columns != row._fields:
                 raise ValueError(f"the query {query} has the columns {columns}, not those of {row.__name__}")
@@ -151,26 +164,29 @@ class PostgresConnection:
         """Run a query for all sets of parameters at once and return its rows."""
         if not parameters:
             return []
-        template = rows_of(query, POSTGRES)
-        self._execute(template.text(len(parameters)), [row[name] for row in parameters for name in template.names])
+        self._execute_rows(query, parameters)
         return self._cursor.fetchall()
 
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and return how many rows it changed."""
-        return self._execute(self._queries[query], parameters)
+        found = self._queries[query]
+        return self._execute(found.text, found.values(parameters))
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and return how many rows were changed in all."""
-        rows, template = list(parameters), rows_of(query, POSTGRES)
-        changed = 0
-        for start in range(0, len(rows), PAGE_ROWS):
-            page = rows[start : start + PAGE_ROWS]
-            changed += self._execute(template.text(len(page)), [row[name] for row in page for name in template.names])
-        return changed
+        rows = list(parameters)
+        pages = (rows[start : start + PAGE_ROWS] for start in range(0, len(rows), PAGE_ROWS))
+        return sum(self._execute_rows(query, page) for page in pages)
 
-    def _execute(self, text: str, parameters: Parameters | Sequence[Any] | None = None) -> int:
+    def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
+        found = numbered_rows(query, len(rows))
+        values = [row[name] for row in rows for name in found.names]
+        # Kept prepared only for few rows: there are as many texts as numbers of rows.
+        return self._execute(found.text, values, prepare=None if len(rows) <= PREPARED_ROWS else False)
+
+    def _execute(self, text: bytes, values: Sequence[Any] | None = None, prepare: bool | None = None) -> int:
         with explained(self.address, self._raw):
-            self._cursor.execute(text.encode(), parameters)
+            self._cursor.execute(text, values, prepare=prepare)
         if not (self._cursor.statusmessage or "").startswith(_CHANGING):
             return 0
         self._changes += self._cursor.rowcount
@@ -179,7 +195,7 @@ class PostgresConnection:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Read everything as it is at one moment."""
-        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             yield
         finally:
@@ -207,13 +223,13 @@ class PostgresConnection:
 
     def script(self, text: str) -> None:
         """Run the statements of a migration inside the transaction that is open."""
-        self._execute(text)
+        self._execute(text.encode())
 
     def lock(self, locks: Callable[[], Locks]) -> None:
         """Take locks until the transaction ends: names, runs and budgets, each in the order of their ids."""
         wanted = locks()
         for name in self._missing("name", wanted.names):
-            self._execute(self._queries["lock_name"], {"name": name})
+            self.rows("lock_name", {"name": name})
         for query, ids in (("lock_runs", wanted.runs), ("lock_budgets", wanted.levels)):
             missing = self._missing(query, ids)
             for start in range(0, len(missing), PAGE_ROWS):
@@ -231,7 +247,7 @@ class PostgresConnection:
         self._reopen()
         self._held.clear()
         before = self._changes
-        self._execute("BEGIN")
+        self._execute(b"BEGIN")
         try:
             yield
             self._commit(changed=self._changes != before)
@@ -260,14 +276,18 @@ class PostgresConnection:
         try:
             with explained(self.address, self._raw), self._raw.pipeline():
                 if changed and self._mark is not None:
-                    mark = {"name": self._mark.trait, "value": self._mark_value}
-                    self._raw.execute(self._queries["mark_commit"].encode(), mark)
-                    self._raw.execute(self._queries["notify"].encode(), {"sender": self._mark.token})
-                self._raw.execute("COMMIT")
+                    self._queue("mark_commit", {"name": self._mark.trait, "value": self._mark_value})
+                    self._queue("notify", {"sender": self._mark.token})
+                self._cursor.execute(b"COMMIT")
         except ServerAway:
             if not changed or self._mark is None:
                 raise  # it may be repeated: nothing comes of it
             raise CommitUnknown(partial(self._confirm, self._number)) from None
+
+    def _queue(self, query: str, parameters: Parameters) -> None:
+        """Send a query of a pipeline, whose answer nobody looks at."""
+        found = self._queries[query]
+        self._cursor.execute(found.text, found.values(parameters))
 
     @property
     def _mark_value(self) -> str:
@@ -284,16 +304,16 @@ class PostgresConnection:
     def savepoint(self) -> Iterator[None]:
         """Undo only what happens inside when it fails."""
         held, changes = set(self._held), self._changes
-        self._execute("SAVEPOINT item")
+        self._execute(b"SAVEPOINT item")
         try:
             yield
         except BaseException:
             if not self.is_lost:
                 self._held, self._changes = held, changes  # locks that were taken inside are given back
-                self._execute("ROLLBACK TO SAVEPOINT item")
-                self._execute("RELEASE SAVEPOINT item")
+                self._execute(b"ROLLBACK TO SAVEPOINT item")
+                self._execute(b"RELEASE SAVEPOINT item")
             raise
-        self._execute("RELEASE SAVEPOINT item")
+        self._execute(b"RELEASE SAVEPOINT item")
 
     def close(self) -> None:
         """End the session, and forget the mark that nobody needs any more."""

@@ -5,7 +5,8 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TypeVar
 
 from muster.domain.canonical import Json
@@ -19,6 +20,7 @@ from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_p
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
 from muster.store.postgres.failures import PostgresAddress, parse_address
+from muster.store.postgres.server_time import ServerTime
 from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, migrations
 from muster.store.tables import TABLES
 from muster.store.writer import Writer
@@ -36,8 +38,8 @@ T = TypeVar("T")
 class PostgresReader(DatabaseReader):
     """Reads in threads, each on a connection of its own; a read whose connection was lost is made again."""
 
-    def __init__(self, address: PostgresAddress) -> None:
-        self._address = address
+    def __init__(self, address: PostgresAddress, server_time: ServerTime) -> None:
+        self._address, self._time = address, server_time
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="muster-reader")
         self._idle: list[PostgresConnection] = []
         self._gives_up = False
@@ -57,6 +59,8 @@ class PostgresReader(DatabaseReader):
     def _read(self, work: Callable[[DatabaseConnection], T]) -> T:
         connection = self._idle.pop() if self._idle else PostgresConnection(self._address)
         try:
+            if self._time.is_stale:
+                self._time.ask(connection)
             return work(connection)
         finally:
             if connection.is_lost:
@@ -159,23 +163,36 @@ class PostgresMaintenance:
         await self._close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedDatabase:
+    """A database whose tables are up to date, with a connection that writes and the time of its server."""
+
+    writing: PostgresConnection
+    mark: WriterMark
+    time: ServerTime
+
+    def close(self) -> None:
+        """End the connection, of one that no store was made of."""
+        self.writing.close()
+
+
 class PostgresStore(DatabaseStore):
     """All parts of the store on one database."""
 
     def __init__(
         self,
-        address: PostgresAddress,
+        prepared: PreparedDatabase,
         *,
-        secrets: Sequence[str],
-        reach: Callable[[str], None],
-        on_wait: Callable[[str], None],
+        secrets: Sequence[str] = (),
+        reach: Callable[[str], None] = pass_point,
+        on_wait: Callable[[str], None] = ignore_message,
     ) -> None:
-        codec, mark = Codec(secrets), WriterMark(token=uuid.uuid4().hex)
+        codec, address = Codec(secrets), prepared.writing.address
         writes = CallWrites(codec)
-        self._pool = reader = PostgresReader(address)
-        self.changes = PostgresChanges(address, reader, mark.token)
+        self._pool = reader = PostgresReader(address, prepared.time)
+        self.changes = PostgresChanges(address, reader, prepared.mark.token)
         writer = Writer(
-            partial(PostgresConnection, address, mark),
+            lambda: prepared.writing,
             groups=writes.groups,
             on_commit=self.changes.beat,
             reach=reach,
@@ -185,6 +202,7 @@ class PostgresStore(DatabaseStore):
             ),
         )
         super().__init__(reader, reader, writer, codec, writes, on_wait)
+        self.time = prepared.time
         self.leases = PostgresLeases(writer, codec, on_wait)
         self.maintenance = PostgresMaintenance(address, reader, writer, codec, self._shut)
 
@@ -201,13 +219,17 @@ def open_postgres(
     reach: Callable[[str], None] = pass_point,
     on_wait: Callable[[str], None] = ignore_message,
 ) -> PostgresStore:
-    """Open the store, making its tables or bringing them up to date; call inside a running event loop."""
-    connection = open_database(url)
-    try:
+    """Open the store inside a running event loop, which stands still until the server has answered."""
+    return PostgresStore(prepare_postgres(url), secrets=secrets, reach=reach, on_wait=on_wait)
+
+
+def prepare_postgres(url: str) -> PreparedDatabase:
+    """Make the tables of a database or bring them up to date, and open it for writing; waits for the server."""
+    with closing(open_database(url)) as connection:
         _forget_old_marks(connection)
-    finally:
-        connection.close()
-    return PostgresStore(connection.address, secrets=secrets, reach=reach, on_wait=on_wait)
+        mark, server_time = WriterMark(token=uuid.uuid4().hex), ServerTime()
+        server_time.ask(connection)
+    return PreparedDatabase(writing=PostgresConnection(connection.address, mark), mark=mark, time=server_time)
 
 
 def open_database(url: str) -> PostgresConnection:
@@ -253,7 +275,7 @@ def _version(connection: PostgresConnection) -> int:
 
 def _require_undriven(connection: PostgresConnection) -> None:
     """Refuse to change the tables under an older program that is at work: what it is about to write would be lost."""
-    driven = connection.rows("select_driven", {"now": time.time()})
+    driven = connection.rows("select_driven", connection.rows("select_time", {})[0])
     if driven:
         run, host = driven[0]["id"], driven[0]["driver_host"]
         raise StoreFailed(

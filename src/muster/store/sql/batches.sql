@@ -103,12 +103,30 @@ UPDATE batches
 SET lease_until = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
 WHERE id = :id AND epoch = :epoch AND state = 'sent'
 
+-- name: take_batch_turn
+UPDATE batches
+SET claimed_at = :at, lease_until = :until, driver_host = :host, driver_pid = :pid, driver_started = :started
+WHERE id = :id AND state = :state AND state IN ('running', 'ended') AND lease_until = :seen
+
+-- name: keep_batch_turn
+UPDATE batches SET lease_until = :until
+WHERE id = :id AND state IN ('running', 'ended')
+  AND driver_host = :host AND driver_pid = :pid AND driver_started = :started
+
+-- name: end_batch_turn
+UPDATE batches
+SET lease_until = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
+WHERE id = :id AND state <> 'sent' AND driver_host = :host AND driver_pid = :pid AND driver_started = :started
+
 -- name: update_batch
 UPDATE batches
 SET state = :state, provider_id = :provider_id, file = :file, sent_at = :sent_at, submitted_at = :submitted_at,
     ended_at = :ended_at, collected_at = :collected_at, adopted = :adopted, rejected = :rejected, done = :done,
     word = :word, polled_at = :polled_at, note = :note, error = :error,
-    lease_until = CASE WHEN state = 'sent' AND CAST(:state AS TEXT) = 'sent' THEN lease_until ELSE 0 END
+    lease_until = CASE
+      WHEN state = CAST(:state AS TEXT) OR (state = 'running' AND CAST(:state AS TEXT) = 'ended') THEN lease_until
+      ELSE 0
+    END
 WHERE id = :id AND state = :was AND epoch = :epoch
 
 -- name: ask_batch_cancel

@@ -30,5 +30,9 @@ WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_p
   AND runs.workload = :workload AND COALESCE(runs.client, '') = :client
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
+-- name: count_starts
+SELECT COUNT(*) AS starts, MIN(created_at) AS oldest FROM runs
+WHERE created_at > :since AND client = :client AND id <> :id
+
 -- name: select_starts
 SELECT client, created_at FROM runs WHERE created_at > :since AND client IS NOT NULL ORDER BY created_at, id

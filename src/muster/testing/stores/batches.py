@@ -59,6 +59,16 @@ def claiming(batch: Batch, driver: Driver = DRIVER, *, alone: bool = False) -> B
     return BatchClaim(batch=batch, driver=driver, at=NOW, until=NOW + 30, alone=alone)
 
 
+async def running(store: Store) -> Batch:
+    """Store a batch that the provider has."""
+    _, batch = await planned(store)
+    claimed = await store.batch_writer.claim(claiming(batch))
+    assert claimed is not None
+    has = replace(claimed, state=BatchState.RUNNING, provider_id="p1")
+    assert await store.batch_writer.advance(Advance(batch=has, was=BatchState.SENT, kind="batch.submitted", at=NOW))
+    return await stored(store)
+
+
 async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: object) -> int:
     by_place = {member.place: member for member in await store.batches.members(batch.id, 0, 1000)}
     settlements = [
@@ -171,6 +181,32 @@ async def lets_only_one_create_be_unresolved(store: Store) -> None:
     other = await stored(store, "b2")
     assert await store.batch_writer.claim(claiming(other, alone=True)) is None
     assert await store.batch_writer.claim(claiming(other)) is not None
+
+
+async def gives_one_process_the_turn_at_a_running_batch(store: Store) -> None:
+    """A turn is taken by one, kept through progress and the end of the batch, and free again when it is ended."""
+    batch = await running(store)
+    turn = claiming(batch)
+    assert await store.batch_writer.take_turn(turn)
+    assert not await store.batch_writer.take_turn(claiming(batch, OTHER))
+    held = await stored(store)
+    assert (held.driver, held.lease_until, held.epoch) == (DRIVER, turn.until, batch.epoch)
+    for state, kind in ((BatchState.RUNNING, "batch.progress"), (BatchState.ENDED, "batch.ended")):
+        step = Advance(batch=replace(held, state=state), was=BatchState.RUNNING, kind=kind, at=NOW)
+        assert await store.batch_writer.advance(step)
+        assert (await stored(store)).lease_until == turn.until
+    assert not await store.batch_writer.keep_turn(batch.id, OTHER, NOW + 99)
+    assert not await store.batch_writer.end_turn(batch.id, OTHER)
+    assert await store.batch_writer.keep_turn(batch.id, DRIVER, NOW + 99)
+    assert await store.batch_writer.end_turn(batch.id, DRIVER)
+    assert ((await stored(store)).driver, (await stored(store)).lease_until) == (None, 0.0)
+    assert await store.batch_writer.take_turn(claiming(await stored(store), OTHER))
+    over = await stored(store)
+    collected = Advance(
+        batch=replace(over, state=BatchState.COLLECTED), was=BatchState.ENDED, kind="batch.collected", at=NOW
+    )
+    assert await store.batch_writer.advance(collected)
+    assert not await store.batch_writer.keep_turn(batch.id, OTHER, NOW + 99)
 
 
 async def refuses_writes_under_a_claim_that_was_taken_over(store: Store) -> None:
@@ -374,6 +410,7 @@ CHECKS = (
     does_not_plan_what_was_answered_meanwhile,
     turns_away_a_driver_that_was_replaced,
     lets_only_one_create_be_unresolved,
+    gives_one_process_the_turn_at_a_running_batch,
     refuses_writes_under_a_claim_that_was_taken_over,
     counts_attempts_in_batches_that_were_given_up,
     counts_a_call_once_when_a_late_reply_was_faster_than_its_batch,

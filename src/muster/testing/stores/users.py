@@ -2,12 +2,13 @@
 
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
+from collections.abc import Awaitable
 from dataclasses import replace
 
 from muster.domain.budget import Budgets, UserBudget
-from muster.domain.errors import Conflict
+from muster.domain.errors import Conflict, LimitReached
 from muster.domain.ids import RunId
-from muster.domain.run import NewRun, RunState, StartRequest
+from muster.domain.run import NewRun, Run, RunState, StartLimit, StartRequest
 from muster.store.base import AuditRecord, QueueTurn, RunPage, Store
 from muster.testing.stores.values import NOW, SECRET, Check, new_run, raises, stored
 
@@ -134,6 +135,24 @@ async def gives_clients_their_turns(store: Store) -> None:
     assert await store.queue.starts(NOW + 1) == [("10.0.0.1", NOW + 2), ("10.0.0.2", NOW + 3)]
 
 
+async def holds_the_starts_of_a_client(store: Store) -> None:
+    """A client starts as many runs within some seconds as it may; what is refused is not stored, another may."""
+    limit = StartLimit(most=2, seconds=60)
+
+    def start(name: str, client: str, at: float) -> Awaitable[Run]:
+        request = StartRequest(client=client, limit=limit)
+        return store.runs.create(replace(new_run(name), created_at=at, request=request))
+
+    await start("run1", "10.0.0.1", NOW)
+    await start("run2", "10.0.0.1", NOW + 10)
+    error = await raises(LimitReached, start("run3", "10.0.0.1", NOW + 20))
+    assert isinstance(error, LimitReached)
+    assert error.retry_after == 40
+    assert await store.runs.get(RunId("run3")) is None
+    await start("run4", "10.0.0.2", NOW + 20)
+    await start("run3", "10.0.0.1", NOW + 60)
+
+
 async def notes_runs_that_have_ended_for_hooks(store: Store) -> None:
     """While it is wanted, every end of a run is noted once, taken by one, and due again until somebody is done."""
     for number in range(3):
@@ -163,5 +182,6 @@ CHECKS: tuple[Check, ...] = (
     knows_which_runs_ended_before,
     remembers_what_users_did,
     gives_clients_their_turns,
+    holds_the_starts_of_a_client,
     notes_runs_that_have_ended_for_hooks,
 )

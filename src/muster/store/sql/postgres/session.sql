@@ -8,6 +8,9 @@ SELECT set_config('lock_timeout', :lock_timeout, false),
 SELECT current_setting('server_version') AS server, current_setting('server_version_num') AS number,
        current_setting('server_encoding') AS encoding, pg_database_size(current_database()) AS bytes
 
+-- name: select_time
+SELECT CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION) AS now
+
 -- name: lock_name
 SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
 

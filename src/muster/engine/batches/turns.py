@@ -1,0 +1,58 @@
+"""Turns at a batch that the provider has: of all processes that wait for it, one polls it and reads its results.
+
+A turn is a lease in the row of the batch. It keeps the others from asking the provider the same; it guards nothing
+else, since polls change nothing and results are settled once.
+"""
+
+import asyncio
+
+from muster.domain.batch import Batch
+from muster.engine.batches.base import BatchServices
+from muster.engine.batches.follow import Step
+from muster.engine.batches.resolve import RENEW_SECONDS, Claims
+from muster.store.base import BatchClaim
+
+TURN_SECONDS = 15.0  # after which a process that died elsewhere is replaced
+LOOK_SECONDS = 1.0  # between two looks whether the one whose turn it is has died, or the batch has gone on
+
+
+class TakesTurns:
+    """A step that only one process does at a time; the others wait until the batch has gone on. Implements `Step`."""
+
+    def __init__(self, step: Step, services: BatchServices, claims: Claims) -> None:
+        self._step, self._claims = step, claims
+        self._book, self._clock, self._driver = services.store.batch_writer, services.clock, services.driver
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Do the step if nobody else does, else wait for a moment; returns to be called again."""
+        if not await self._take(batch):
+            await self._clock.sleep(max(0.0, min(LOOK_SECONDS, until - self._clock.monotonic())))
+            return
+        working = asyncio.get_running_loop().create_task(self._work(batch, until))
+        keeping = asyncio.get_running_loop().create_task(self._keep(batch))
+        try:
+            done, _ = await asyncio.wait({working, keeping}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (keeping, working):
+                task.cancel()
+            await asyncio.wait({keeping, working})
+            await self._book.end_turn(batch.id, self._driver)
+
+    async def _work(self, batch: Batch, until: float) -> None:
+        await self._step(batch, until)
+
+    async def _take(self, batch: Batch) -> bool:
+        if self._claims.holder(batch) not in (None, self._driver):
+            return False
+        now = self._clock.now()
+        claim = BatchClaim(batch=batch, driver=self._driver, at=now, until=now + TURN_SECONDS)
+        return await self._book.take_turn(claim)
+
+    async def _keep(self, batch: Batch) -> None:
+        """Extend the turn again and again; returns when it is another's."""
+        while True:
+            await self._clock.sleep(RENEW_SECONDS)
+            if not await self._book.keep_turn(batch.id, self._driver, self._clock.now() + TURN_SECONDS):
+                return
