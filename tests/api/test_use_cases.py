@@ -225,7 +225,7 @@ NO_ROUTE = {
         "under_way": "a part of other use cases",
     },
     "audit": {},
-    "library": {},
+    "library": {"offers": "requests of people name agents that they know; MCP tells a model what they are"},
 }
 
 
