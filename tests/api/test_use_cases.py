@@ -155,6 +155,8 @@ NO_ROUTE = {
         "require": "a part of submit",
         "require_room": "a part of submit",
         "call_limit": "a part of other use cases",
+        "most_of": "a part of other use cases",
+        "raised_limit": "a part of other use cases",
         "unfinished": "a part of other use cases",
         "counts": "the status of the pool has it",
         "newest": "a part of other use cases",
@@ -223,7 +225,7 @@ NO_ROUTE = {
         "under_way": "a part of other use cases",
     },
     "audit": {},
-    "library": {},
+    "library": {"offers": "requests of people name agents that they know; MCP tells a model what they are"},
 }
 
 

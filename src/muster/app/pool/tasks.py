@@ -171,7 +171,8 @@ class Tasks(TaskQueries):
 
         Else a call reserves what the agent says: a crash books that as uncertain, and the task must be able to go on.
         """
-        if not most or "budget_usd" not in self._directory.find(agent).profile.settable:
+        found = self._directory.find(agent)  # raises for one that is gone, whatever the task may cost
+        if not most or "budget_usd" not in found.profile.settable:
             return None
         usual = self._usual(agent, spec)
         return most / 1_000_000 if usual is None or usual > most else None
