@@ -49,7 +49,7 @@ function Trend({ name }) {
         ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
     <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ...subjects.map((subject) => [subject, "rate"]), ["State"], ["Cost", "number"], ["Against baseline"]]}
-      rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> <${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
+      rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> ${run.baselines.length > 0 && html`<br />`}<${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
         ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, html`<${Money} usd=${spentOf(run)} />`,
         baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare<span class="hidden"> with the baseline</span></a>`])}>
       ${runs.length === MOST && html`<p class="foot soft small">The newest ${number(MOST)} runs.</p>`}<//>`;
