@@ -95,7 +95,7 @@ def test_the_goal_goes_before_the_limit_and_the_limit_before_the_plateau() -> No
 def test_a_validator_says_what_a_match_or_a_miss_means(
     validator: ReplyValidator, reply: str, said: GoalVerdict
 ) -> None:
-    assert list(validator_flaws(validator)) == []
+    assert list(validator_flaws(validator, CpuAllowance(1))) == []
     assert validate(validator, reply, CpuAllowance(1)).verdict is said
 
 

@@ -1,11 +1,10 @@
-"""Python code that may use so much CPU and no more, whatever it is given."""
+"""Schemas that may use so much CPU and no more, whatever they are given."""
 
-import sys
 from typing import Any
 
 import pytest
 
-from muster.text.cpu_limit import CpuAllowance, CpuSpent
+from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_schema import evaluate, schema_flaw
 from muster.text.patterns import TooSlow
 
@@ -18,15 +17,6 @@ def _step(number: int) -> int:
     return number % 7
 
 
-def test_work_without_end_is_ended_and_what_it_used_is_gone() -> None:
-    allowance = CpuAllowance(0.05)
-    with pytest.raises(CpuSpent), allowance.spending():
-        work(1_000_000_000)
-    assert allowance.left <= 0
-    with pytest.raises(CpuSpent), allowance.spending():
-        pass
-
-
 def test_pieces_of_work_share_an_allowance_and_leave_the_rest() -> None:
     allowance = CpuAllowance(100)
     for _ in range(3):
@@ -34,23 +24,8 @@ def test_pieces_of_work_share_an_allowance_and_leave_the_rest() -> None:
         with allowance.spending():
             work(10_000)
         assert 0 < allowance.left < before
-
-
-def test_a_limit_inside_of_a_limit_ends_by_the_nearer_one_and_the_tracer_of_a_debugger_comes_back() -> None:
-    seen: list[str] = []
-
-    def debugger(frame: Any, event: Any, argument: Any) -> None:
-        seen.append(frame.f_code.co_name)
-
-    outer, before = CpuAllowance(0.05), sys.gettrace()
-    sys.settrace(debugger)
-    try:
-        with pytest.raises(CpuSpent), outer.spending(), CpuAllowance(1000).spending():
-            work(1_000_000_000)
-        assert sys.gettrace() is debugger
-    finally:
-        sys.settrace(before)
-    assert "_step" in seen
+    allowance.spend(200)
+    assert allowance.left < 0
 
 
 def unevaluated(depth: int) -> dict[str, Any]:
@@ -77,7 +52,7 @@ BOMBS: dict[str, tuple[Any, dict[str, Any]]] = {
 def test_a_schema_that_would_be_evaluated_without_end_takes_too_long(name: str) -> None:
     value, schema = BOMBS[name]
     with pytest.raises(TooSlow):
-        evaluate(value, schema, 0.2)
+        evaluate(value, schema, CpuAllowance(0.2))
 
 
 def test_a_schema_that_would_be_checked_without_end_is_none() -> None:

@@ -1,6 +1,5 @@
 """The seam of the agents: what the engine knows of one."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, TypeVarTuple, runtime_checkable
@@ -9,6 +8,7 @@ from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
+from muster.text.schema_guard import aside
 
 OnDelta = Callable[[str], None]
 Arguments = TypeVarTuple("Arguments")
@@ -198,7 +198,7 @@ class DeltaCollector:
 
 
 async def read_answer(request: Request, read: Callable[[*Arguments], Answered], *arguments: *Arguments) -> Answered:
-    """Read an answer, in a thread where a schema is applied to it: that may take seconds, and others go on."""
+    """Read an answer, aside where a schema is applied to it: that may take seconds, and others go on."""
     if request.schema is None:
         return read(*arguments)
-    return await asyncio.to_thread(read, *arguments)
+    return await aside(read, *arguments)

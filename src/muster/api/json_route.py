@@ -23,7 +23,11 @@ class JsonRequest(Request):
     async def json(self) -> Any:
         """Return the body; raises HTTPException for a key that stands twice in one object, and for too many keys."""
         body = await self.body()
-        found = json.loads(body, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        try:
+            text = body.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise HTTPException(400, f"body: it is not UTF-8: {error.reason} at byte {error.start:,}") from None
+        found = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         wrong = flaw_of(found) or (_SURROGATE.search(body) and _text_flaw(found))
         if wrong:
             raise HTTPException(400, f"body: {wrong}")

@@ -12,7 +12,7 @@ from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, Validator
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.text.cpu_limit import CpuAllowance, CpuSpent
+from muster.text.cpu_limit import CpuAllowance
 
 MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the spec, in the workload
 DEFAULT_TOKENS = 512
@@ -124,13 +124,12 @@ def battle_flaws(spec: BattleSpec) -> Iterator[str]:
 
 
 def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[str]:
-    try:
-        with CpuAllowance(_CHECK_SECONDS).spending():
-            return [
-                f"validators[{place}]: {flaw}" for place, one in enumerate(validators) for flaw in validator_flaws(one)
-            ]
-    except CpuSpent:
-        return ["the validators take too long to check; make them simpler"]
+    allowance, flaws = CpuAllowance(_CHECK_SECONDS), list[str]()
+    for place, one in enumerate(validators):
+        flaws += [f"validators[{place}]: {flaw}" for flaw in validator_flaws(one, allowance)]
+        if allowance.left <= 0:
+            return ["the validators take too long to check; make them simpler"]
+    return flaws
 
 
 def _number_flaws(spec: BattleSpec) -> Iterator[str]:

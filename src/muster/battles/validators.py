@@ -8,7 +8,7 @@ from muster.battles.values import GoalVerdict
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.text.cpu_limit import CpuAllowance, CpuSpent
+from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of, read_object
 from muster.text.json_schema import bounded_schema_flaw, evaluate
 from muster.text.patterns import SECONDS as SEARCH_SECONDS
@@ -73,12 +73,12 @@ _UNUSED = {  # fields that mean nothing for a kind, with what they are when they
 }
 
 
-def validator_flaws(validator: ReplyValidator) -> Iterator[str]:
-    """Yield what is wrong with a validator."""
+def validator_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[str]:
+    """Yield what is wrong with a validator; what CPU that takes is shared by all of them."""
     for name, (kind, unset) in _UNUSED.items():
         if validator.kind is not kind and getattr(validator, name) != unset:
             yield f"{name} means nothing for a validator of the kind {validator.kind}"
-    yield from _kind_flaws(validator)
+    yield from _kind_flaws(validator, allowance)
     if validator.on_match is validator.on_miss:
         yield "on_match and on_miss are the same, so that it decides nothing"
 
@@ -90,15 +90,16 @@ def total_flaws(validators: Sequence[ReplyValidator]) -> Iterator[str]:
         yield f"the patterns of all validators have {patterns:,} characters; the maximum is {_MOST_PATTERNS:,}"
 
 
-def _kind_flaws(validator: ReplyValidator) -> Iterator[str]:
+def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[str]:
     match validator.kind:
         case ValidatorKind.REGEX:
-            yield from _pattern_flaws(validator.pattern)
+            with allowance.spending():
+                yield from _pattern_flaws(validator.pattern)
         case ValidatorKind.CONTAINS:
             if not says_something(validator.text) or len(validator.text) > _LONGEST_TEXT:
                 yield f"text must have from 1 to {_LONGEST_TEXT:,} characters"
         case ValidatorKind.JSON_SCHEMA:
-            yield from _schema_flaws(validator.schema)
+            yield from _schema_flaws(validator.schema, allowance)
         case ValidatorKind.PROGRAM:
             if not validator.agent.strip():
                 yield "agent must name a program that is declared in muster.toml"
@@ -116,10 +117,10 @@ def _pattern_flaws(pattern: str) -> Iterator[str]:
         yield error.message
 
 
-def _schema_flaws(schema: Mapping[str, Json]) -> Iterator[str]:
+def _schema_flaws(schema: Mapping[str, Json], allowance: CpuAllowance) -> Iterator[str]:
     if not schema:
         yield "schema is missing"
-    elif wrong := bounded_schema_flaw(schema):
+    elif wrong := bounded_schema_flaw(schema, allowance):
         yield f"schema {wrong}"
 
 
@@ -128,12 +129,11 @@ def validate(validator: ReplyValidator, reply: str, allowance: CpuAllowance) -> 
 
     All validators of a reply share what CPU they may use.
     """
-    try:
-        with allowance.spending():
-            flaw = _flaw(validator, reply, allowance.left)
-    except CpuSpent:
+    if allowance.left <= 0:
         reason = "the validators of this reply took too long together"
         return ValidatorFinding(verdict=GoalVerdict.UNCERTAIN, reason=reason)
+    try:
+        flaw = _flaw(validator, reply, allowance)
     except BadArgument as error:
         return ValidatorFinding(verdict=GoalVerdict.UNCERTAIN, reason=error.message)
     verdict = validator.on_miss if flaw else validator.on_match
@@ -143,15 +143,13 @@ def validate(validator: ReplyValidator, reply: str, allowance: CpuAllowance) -> 
 _CONFIDENCE = {GoalVerdict.YES: 1.0, GoalVerdict.NO: 0.0, GoalVerdict.UNCERTAIN: None}
 
 
-def _flaw(validator: ReplyValidator, reply: str, seconds: float) -> str:
+def _flaw(validator: ReplyValidator, reply: str, allowance: CpuAllowance) -> str:
     """Return why a reply does not match; empty when it does."""
     match validator.kind:
         case ValidatorKind.REGEX:
-            return (
-                ""
-                if search(validator.pattern, reply, min(seconds, SEARCH_SECONDS)) is not None
-                else "the pattern is not found"
-            )
+            with allowance.spending():
+                found = search(validator.pattern, reply, min(allowance.left, SEARCH_SECONDS))
+            return "the pattern is not found" if found is None else ""
         case ValidatorKind.CONTAINS:
             text, said = validator.text, reply
             if validator.ignore_case:
@@ -162,7 +160,7 @@ def _flaw(validator: ReplyValidator, reply: str, seconds: float) -> str:
                 value = find_value(reply, validator.schema)
             except BadOutput as error:
                 return error.message
-            return flaw_of(value) or evaluate(value, validator.schema, seconds) or ""
+            return flaw_of(value) or evaluate(value, validator.schema, allowance) or ""
         case ValidatorKind.PROGRAM:
             raise ValueError("programs are asked, not checked here")
 

@@ -1,15 +1,29 @@
 """JSON Schema: whether an answer has the shape that was asked for. The library behind it is loaded when needed."""
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Protocol
 
 from muster.domain.call import Request, Stop
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
+from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of
+from muster.text.patterns import TooSlow
+from muster.text.schema_guard import (
+    LARGEST_PLAIN,
+    MOST_STEPS,
+    guarded_flaw,
+    guarded_schema_flaw,
+    is_plain,
+)
 
 LARGEST_SCHEMA = 100_000  # bytes of JSON, of one that comes over a network
 SECONDS = 5.0  # of CPU, for one value
+CHECK_SECONDS = 2.0  # of CPU, for one schema
+MOST_REMEMBERED = 10_000  # schemas of which it is known what is wrong with them
+_FOUND: dict[bytes, str | None] = {}  # by the digest of a schema: a run asks for the same shape again and again
 NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
 
 
@@ -19,7 +33,7 @@ class SchemaLibrary(Protocol):
     def schema_flaw_of(self, text: bytes) -> str | None:
         """Return why a JSON text is not a JSON Schema; None when it is one."""
 
-    def flaw_in(self, value: Json, schema: bytes, seconds: float) -> str | None:
+    def flaw_in(self, value: Json, schema: bytes) -> str | None:
         """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
 
 
@@ -29,15 +43,34 @@ def require_schema(request: Request) -> None:
         raise InvalidRequest(f"the schema of the request is not a JSON Schema: {wrong}")
 
 
-def schema_flaw(schema: Mapping[str, Json]) -> str | None:
-    """Return why a mapping is not a JSON Schema; None when it is one."""
+def schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | None = None) -> str | None:
+    """Return why a mapping is not a JSON Schema; None when it is one. What was found is remembered."""
     try:
-        return _library().schema_flaw_of(canonical(schema))
+        text = canonical(schema)
     except (TypeError, ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
+    digest = sha256(text).digest()
+    if digest not in _FOUND:
+        try:
+            wrong = _checked(schema, text, allowance or CpuAllowance(CHECK_SECONDS))
+        except TooSlow:
+            return "it takes too long to check; make it simpler"
+        except BadArgument as error:
+            return error.message
+        if len(_FOUND) >= MOST_REMEMBERED:
+            _FOUND.clear()
+        _FOUND[digest] = wrong
+    return _FOUND[digest]
 
 
-def bounded_schema_flaw(schema: Mapping[str, Json]) -> str | None:
+def _checked(schema: Mapping[str, Json], text: bytes, allowance: CpuAllowance) -> str | None:
+    if len(text) > LARGEST_PLAIN or not is_plain(schema):
+        return guarded_schema_flaw(text, allowance)
+    with allowance.spending():
+        return _library().schema_flaw_of(text)
+
+
+def bounded_schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | None = None) -> str | None:
     """Return why a mapping is not a JSON Schema, or that it is too large for one that may come over a network."""
     try:
         size = len(canonical(schema))
@@ -45,7 +78,7 @@ def bounded_schema_flaw(schema: Mapping[str, Json]) -> str | None:
         return f"is not JSON: {error}"
     if size > LARGEST_SCHEMA:
         return f"has {size:,} bytes; the maximum is {LARGEST_SCHEMA:,}"
-    wrong = schema_flaw(schema)
+    wrong = schema_flaw(schema, allowance)
     return None if wrong is None else f"is not a JSON Schema: {wrong}"
 
 
@@ -79,12 +112,27 @@ def flaw(value: Json, schema: Mapping[str, Json]) -> str | None:
         return error.message
 
 
-def evaluate(value: Json, schema: Mapping[str, Json], seconds: float = SECONDS) -> str | None:
+def evaluate(value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | None = None) -> str | None:
     """Return what in a value does not fit a schema; raises BadArgument when the schema cannot be evaluated on it.
 
-    TooSlow, which is one, when that would take more seconds of CPU.
+    TooSlow, which is one, when that would take more CPU than is allowed.
     """
-    return _library().flaw_in(value, canonical(schema), seconds)
+    allowance = allowance or CpuAllowance(SECONDS)
+    text = canonical(schema)
+    if len(text) > LARGEST_PLAIN or not is_plain(schema) or len(text) * _size(value) > MOST_STEPS:
+        return guarded_flaw(value, text, allowance)
+    with allowance.spending():
+        return _library().flaw_in(value, text)
+
+
+def is_quick(text: str, schema: Mapping[str, Json]) -> bool:
+    """Return whether a schema is evaluated on an answer at once, and not in another process."""
+    return is_plain(schema) and len(text) * len(canonical(schema)) <= MOST_STEPS
+
+
+def _size(value: Json) -> int:
+    """Return how large a value is, as JSON."""
+    return len(json.dumps(value, ensure_ascii=False))
 
 
 def _library() -> SchemaLibrary:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0  # that a search may take
 LONGEST = 10_000  # characters of a pattern
-_LARGEST = 1_000_000  # characters times counts: the compiler writes some counts out
+_LARGEST = 100_000  # characters times counts: the compiler writes some counts out
 
 _ESCAPE = re.compile(r"\\(?:[xu]\{([0-9A-Fa-f]{1,8})\}|.)", re.DOTALL)
-_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[0-9]+|&\w+|P>\w+)\)")
+_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?\s*(?:R|[-+]?[0-9]|&|P\s*>)")
 _GROUP_COUNT = re.compile(r"\)\{(\d*),?(\d*)\}")
 _COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
 
@@ -46,7 +46,7 @@ def first_match(pattern: str, text: str, seconds: float = SECONDS) -> "regex.Mat
         ) from error
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)  # each may take megabytes
 def compile_pattern(pattern: str) -> "regex.Pattern[str]":
     """Read a pattern; raises BadArgument when it is none."""
     import regex
@@ -57,11 +57,11 @@ def compile_pattern(pattern: str) -> "regex.Pattern[str]":
     spelled = _ESCAPE.sub(_spell, pattern)
     refused = (regex.error, RecursionError, OverflowError, ValueError)
     try:
-        return regex.compile(spelled, regex.VERSION1)
+        return regex.compile(spelled, regex.VERSION1, cache_pattern=False)
     except refused as error:
         # As Python's `re` reads it, to which a bracket inside of brackets is nothing special.
         with suppress(*refused):
-            return regex.compile(spelled, regex.VERSION0)
+            return regex.compile(spelled, regex.VERSION0, cache_pattern=False)
         raise BadArgument(f"{spelled[:80]!r} is not a regular expression: {error}") from error
 
 

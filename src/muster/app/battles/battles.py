@@ -1,6 +1,5 @@
 """Battles: put together, started, followed, canceled and summed up. `Muster.battles`."""
 
-import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,6 +47,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
+from muster.text.schema_guard import aside
 
 __all__ = [
     "DECISION_EVENT",
@@ -130,13 +130,13 @@ class Battles:
         return read_spec(given)
 
     async def check_validators(self, validators: Iterable[Mapping[str, Json]]) -> None:
-        """Raise BadArgument for validators with flaws, found in a thread: large patterns and schemas take a while.
+        """Raise BadArgument for validators with flaws, found aside: large patterns and schemas take a while.
 
         What was found is remembered, so that a spec with the same validators is made at once.
         """
         listed = list(validators)
         if listed:
-            await asyncio.to_thread(read_spec, {"agent": "?", "counterpart": "?", "validators": listed})
+            await aside(read_spec, {"agent": "?", "counterpart": "?", "validators": listed})
 
     def _default_judge(self, agent: str, models: Collection[str] | None, *, needed: bool) -> str:
         """Return who judges when nobody is named: the operator's choice, or the small model of the same provider."""

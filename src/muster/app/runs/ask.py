@@ -1,6 +1,5 @@
 """One question to one agent, durably: checked before anything is stored. The workload `ask`, and `Muster.ask`."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
 from muster.text.json_schema import bounded_schema_flaw
+from muster.text.schema_guard import aside
 
 WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal
@@ -110,15 +110,15 @@ async def start_question(
 ) -> RunHandle:
     """Start the run of a question; raises before anything is stored when it cannot be answered."""
     if question.schema is not None:
-        JsonSchemas().require(question.schema)
+        await JsonSchemas().require(question.schema)
     agents.require(question.agent, question.request(), options.dispatch)
     return await runs.start_checked(WORKLOAD, question.spec(), options, detach=detach, on_delta=on_delta)
 
 
 async def submit_question(agents: Agents, runs: Runs, question: Question, options: RunOptions) -> RunHandle:
     """Store the run of a question for the workers; raises before that when it cannot be answered."""
-    if question.schema is not None:  # checked in a thread, since it may come over a network and be large
-        wrong = await asyncio.to_thread(bounded_schema_flaw, question.schema)
+    if question.schema is not None:  # it may come over a network and be large
+        wrong = await aside(bounded_schema_flaw, question.schema)
         if wrong:
             raise BadArgument(wrong, argument="schema")
     agents.require(question.agent, question.request(), options.dispatch)

@@ -27,7 +27,6 @@ from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, Opening, Replied, Unsent
 from muster.domain.errors import (
-    InvalidRequest,
     KeyTaken,
     Overdraft,
     ReplayMiss,
@@ -98,8 +97,8 @@ class CallPath:
     async def _parsed(self, calling: Coroutine[Any, Any, Reply], schema: Mapping[str, Json]) -> Reply:
         """Return a reply with its data: whether it came live, from a batch or from the journal."""
         try:
-            self._with.schemas.require(schema)
-        except InvalidRequest:
+            await self._with.schemas.require(schema)
+        except BaseException:
             calling.close()
             raise
         return await self._with.schemas.parse(await calling, schema)

@@ -31,7 +31,7 @@ from muster.store.base import Store
 class Schemas(Protocol):
     """JSON Schemas of requests: checked before a call is made, and applied to every reply that leaves the call path."""
 
-    def require(self, schema: Mapping[str, Json]) -> None:
+    async def require(self, schema: Mapping[str, Json]) -> None:
         """Raise InvalidRequest for a mapping that is not a JSON Schema."""
 
     async def parse(self, reply: Reply, schema: Mapping[str, Json]) -> Reply:
