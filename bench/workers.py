@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.postgres import postgres_server
+
 import bench.fleet as work
 import muster
 from muster.settings import Settings, load_settings
-from tests.postgres import postgres_server
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = '[workloads]\nimport = ["bench.fleet"]\n'
