@@ -105,7 +105,7 @@ SHORT = ("worker", "redis without its data", "postgres", "server")
 @pytest.mark.parametrize(
     ("runs", "calls", "workers", "killed", "pause"),
     [
-        pytest.param(6, 30, (HERE, HERE), SHORT, 1.0, id="short"),
+        pytest.param(5, 24, (HERE, HERE), SHORT, 1.0, id="short"),
         pytest.param(50, 100, (HERE, ELSEWHERE) * 2, 40, 2.0, id="long", marks=pytest.mark.chaos),
     ],
 )

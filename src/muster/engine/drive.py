@@ -22,6 +22,7 @@ from muster.domain.errors import (
     StopRun,
     StoreFailed,
 )
+from muster.domain.ids import RunId
 from muster.domain.run import TRACEBACK, Run, RunState
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
@@ -176,6 +177,10 @@ class Drive:
     def stopping(self) -> bool:
         """Return whether it was told to stop, rather than has ended."""
         return self._stop is not None
+
+    def drives(self, run: RunId) -> bool:
+        """Return whether a child is driven here under this run."""
+        return any(isinstance(child, Drive) and child.run.id == run for child in self.children)
 
     def adopt(self, child: ChildDrive) -> None:
         """Take over a child; one that was claimed while this run was told to stop is told so too."""

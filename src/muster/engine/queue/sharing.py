@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, QueueFailed, StopRun, StoreFailed
+from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Mode, Run, RunState
 from muster.engine.clock import Clock
 from muster.engine.queue.base import LazyQueue
@@ -48,6 +49,9 @@ class ParentDrive(Protocol):
     def stopping(self) -> bool:
         """Return whether it was told to stop, rather than has ended."""
 
+    def drives(self, run: RunId) -> bool:
+        """Return whether a child is driven here under it, which then answers for itself."""
+
 
 class SharedChild:
     """Waits for a child that any worker may drive; drives it here when none does, or when it only waits for signals."""
@@ -78,13 +82,13 @@ class SharedChild:
 
     @property
     def all_parked(self) -> bool:
-        """Return False while another worker may be at work on it."""
-        return self._here
+        """Return False while another worker may be at work on it, or this one is about to claim it."""
+        return self._here and self._parent.drives(self._child.id)
 
     @property
     def handed_in(self) -> bool:
-        """Return False while another worker may be at work on it."""
-        return self._here
+        """Return False while another worker may be at work on it, or this one is about to claim it."""
+        return self.all_parked
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Wait no longer; the child ends with a parent that ends, and goes on for one that is taken up again."""
