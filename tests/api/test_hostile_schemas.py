@@ -67,6 +67,30 @@ def test_a_pattern_of_properties_keeps_nobody_waiting(crewed: Server) -> None:
     assert (decision["verdict"], "too long" in decision["reason"]) == ("uncertain", True)
 
 
+def test_a_dialect_inside_of_a_schema_keeps_nobody_waiting(crewed: Server) -> None:
+    inner = {"$schema": "https://json-schema.org/draft/2020-12/schema", "pattern": "^(a|aa)+$"}
+    body = {"agentId": "sim/echo", "counterpart": "sim/echo", "messageLimit": 1, "userMessage": f'"{"a" * 60}!"'}
+    body |= {"validators": [{"kind": "json_schema", "schema": {"allOf": [inner]}}]}
+    run = crewed.post("/api/battles/start", body).json["id"]
+    while crewed.get(f"/api/battles/{run}/status").json["state"] in ("queued", "running"):
+        assert crewed.get("/healthz").status == 200
+    (decision,) = crewed.get(f"/api/battles/{run}/decisions").json
+    assert (decision["verdict"], "too long" in decision["reason"]) == ("uncertain", True)
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-32", "latin-1"])
+def test_a_body_in_another_coding_is_refused(crewed: Server, coding: str) -> None:
+    text = '{"prompt": "hi", "schema": {"title": "\u00e9"}}'
+    answer = crewed.request("POST", "/api/tasks", raw=text.encode(coding), headers={"content-type": "application/json"})
+    assert (answer.status, "is not UTF-8" in answer.error["message"]) == (400, True)
+
+
+def test_half_a_character_is_refused(crewed: Server) -> None:
+    body = b'{"prompt": "hi", "schema": {"title": "\xed\xa0\x80"}}'
+    answer = crewed.request("POST", "/api/tasks", raw=body, headers={"content-type": "application/json"})
+    assert (answer.status, "is not UTF-8" in answer.error["message"]) == (400, True)
+
+
 def test_what_is_wrong_with_many_validators_is_told_in_short(crewed: Server) -> None:
     validators = [{f"k{number}": 1 for number in range(999)}] * 50
     answer = crewed.post("/api/battles/start", {"agentId": "sim/echo", "validators": validators})

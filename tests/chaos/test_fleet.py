@@ -16,12 +16,12 @@ import pytest
 from muster.app import open_muster
 from muster.domain.run import TERMINAL
 from muster.settings import load_settings
-from muster.testing.sim import RehearsalProcess
 from tests.chaos import law
 from tests.chaos.stage import declare_prices
 from tests.forkserver import Forked
 from tests.postgres import PostgresServer, postgres_server
 from tests.redis_server import RedisServer, running_redis
+from tests.rehearsal import ForkedRehearsal
 
 PATIENCE = 240.0
 HERE, ELSEWHERE = "here", "elsewhere"  # names of machines: processes of one do not see those of the other
@@ -114,7 +114,7 @@ async def test_whatever_is_killed_all_runs_complete_and_only_calls_in_flight_are
 ) -> None:
     chance = random.Random()
     with ExitStack() as stack:
-        sim = stack.enter_context(RehearsalProcess(latency_ms=150))
+        sim = stack.enter_context(ForkedRehearsal(latency_ms=150))
         postgres = stack.enter_context(postgres_server())
         fleet = _open_fleet(tmp_path, sim, stack, postgres.url())
         fleet.postgres = postgres
@@ -137,7 +137,7 @@ async def test_whatever_is_killed_all_runs_complete_and_only_calls_in_flight_are
                 assert database.execute(unsure).fetchone()[0] > 0
 
 
-def _open_fleet(folder: Path, sim: RehearsalProcess, stack: ExitStack, database_url: str | None = None) -> Fleet:
+def _open_fleet(folder: Path, sim: ForkedRehearsal, stack: ExitStack, database_url: str | None = None) -> Fleet:
     """Start a Redis for a folder; nobody works there yet."""
     declare_prices(folder, "concurrency = 8")
     settings_file = folder / "muster.toml"
@@ -192,7 +192,7 @@ async def _copy(fleet: Fleet) -> sqlite3.Connection:
 @pytest.mark.postgres
 async def test_workers_whose_clocks_are_ten_minutes_wrong_harm_nobody(tmp_path: Path, database_url: str) -> None:
     with ExitStack() as stack:
-        sim = stack.enter_context(RehearsalProcess(latency_ms=300))
+        sim = stack.enter_context(ForkedRehearsal(latency_ms=300))
         fleet = _open_fleet(tmp_path, sim, stack, database_url)
         found = await _submit(fleet, 6, 8)
         for host, clock in (("right", 0.0), ("fast", 600.0), ("slow", -600.0)):
@@ -217,7 +217,7 @@ def _told(database: sqlite3.Connection, kind: str, path: str) -> list[str]:
 
 async def test_the_batch_of_a_killed_worker_is_polled_by_another_and_not_created_again(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        sim = stack.enter_context(RehearsalProcess(batch_ms=3_000))
+        sim = stack.enter_context(ForkedRehearsal(batch_ms=3_000))
         fleet = _open_fleet(tmp_path, sim, stack)
         (run,) = await _submit(fleet, 1, 20, mixed=False, dispatch="batch")
         fleet.start(worker())
@@ -233,7 +233,7 @@ async def test_the_batch_of_a_killed_worker_is_polled_by_another_and_not_created
             assert list(law.violations(database, audit)) == []
 
 
-def _until_created(sim: RehearsalProcess) -> None:
+def _until_created(sim: ForkedRehearsal) -> None:
     """Wait until the provider has a batch."""
     end = time.monotonic() + PATIENCE
     while not law.read_audit(sim.audit_url)["batches"]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
 from muster.suites.verdict import CaseResult, Status
-from muster.testing.sim import RehearsalProcess
 from tests.api.server import Server
+from tests.rehearsal import ForkedRehearsal
 from tests.suites.reports.suite_store import Story, a_case, a_result, an_answer, fill
 
 from .demo import Demo, started
@@ -49,13 +49,13 @@ steps:
 }
 
 
-def provider(name: str, rehearsal: RehearsalProcess) -> str:
+def provider(name: str, rehearsal: ForkedRehearsal) -> str:
     """Declare a model behind a rehearsal server."""
     place = f'base_url = "{rehearsal.anthropic}"\nkey_env = "REHEARSAL_KEY"\n'
     return f'[agents.{name}]\nkind = "anthropic"\nmodel = "claude-haiku-5-5"\n{place}'
 
 
-def make(folder: Path, quick: RehearsalProcess, later: RehearsalProcess, *, nights: int = 12, cases: int = 20) -> Demo:
+def make(folder: Path, quick: ForkedRehearsal, later: ForkedRehearsal, *, nights: int = 12, cases: int = 20) -> Demo:
     """Write the project and its nightly runs; `later` is a provider whose batches do not end by themselves."""
     demo = Demo.at(folder, more=provider("quick", quick) + provider("later", later) + "[budget]\nday_usd = 20.0\n")
     demo.project.variables["REHEARSAL_KEY"] = "rehearsal"

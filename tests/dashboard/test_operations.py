@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from muster.testing.sim import RehearsalProcess
 from tests.api.server import Project, Server
+from tests.rehearsal import ForkedRehearsal
 
 from .demo import dollars, spent, start_suite, submit_task
 from .operations import STALLS, ask_in_batch, make, start_chain
@@ -48,7 +48,7 @@ PLACES = ("batches", "batch", "pool", "chain", "failed chain", "money", "trend")
 @pytest.fixture(scope="module")
 def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
     folder = tmp_path_factory.mktemp("operated")
-    with RehearsalProcess(faults=STALLS) as quick, RehearsalProcess(batch_ms=3_600_000) as later:
+    with ForkedRehearsal(faults=STALLS) as quick, ForkedRehearsal(batch_ms=3_600_000) as later:
         demo = make(folder, quick, later)
         with demo.project.serve() as server:
             for run in ask_in_batch(server, "quick", 3):
