@@ -201,11 +201,18 @@ def test_the_place_of_a_flaw_is_told_in_few_words() -> None:
 
 PLAIN: list[Json] = [
     True,
+    {"pattern": r"\S"},
+    {"pattern": r"^[a-z]\d\d-x$"},
     {"type": "object", "properties": {"a": {"enum": [1, {"$ref": "x"}]}}, "additionalProperties": False},
     {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"anyOf": [{"type": "null"}, {"not": {}}]}},
 ]
 NOT_PLAIN: list[Json] = [
-    {"pattern": "a"},
+    {"pattern": "a*"},
+    {"pattern": "a?"},
+    {"pattern": "(a)"},
+    {"pattern": "a{9}"},
+    {"pattern": r"\1"},
+    {"pattern": 1},
     {"properties": {"a": {"$ref": "#"}}},
     {"uniqueItems": True},
     {"allOf": [{"$schema": "https://json-schema.org/draft/2020-12/schema"}]},

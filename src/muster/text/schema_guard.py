@@ -8,13 +8,14 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,9 @@ _ROOT = str(Path(__file__).parents[2])
 _SAID = {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly", "format"}
 _COMPARED = {"type", "enum", "const", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
              "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}  # fmt: skip
+_STEADY = re.compile(
+    r"\^?(?:[\w \-/:,@#]|\\[dswDSW./]|\[\^?[\w\- ]+\]){1,100}\$?"
+)  # repeats nothing, so it never tries again
 _ONE_SCHEMA = {"items", "additionalProperties", "not"}
 _SCHEMAS = {"anyOf", "oneOf", "allOf", "prefixItems"}
 
@@ -58,15 +62,23 @@ def is_plain(schema: Json) -> bool:
         if not isinstance(one, Mapping):
             return False
         for name, part in one.items():
-            if name == "properties" and isinstance(part, Mapping):
-                waiting += part.values()
-            elif name in _SCHEMAS and isinstance(part, list | tuple):
-                waiting += part
-            elif name in _ONE_SCHEMA:
-                waiting.append(part)
-            elif name not in _SAID and name not in _COMPARED:
+            inner = _inner(name, part)
+            if inner is None:
                 return False
+            waiting += inner
     return True
+
+
+def _inner(name: str, part: Any) -> Iterable[Any] | None:
+    """Return the schemas inside of a keyword that only compares; None for any other keyword."""
+    if name == "properties" and isinstance(part, Mapping):
+        return part.values()
+    if name in _SCHEMAS and isinstance(part, list | tuple):
+        return part
+    if name in _ONE_SCHEMA:
+        return (part,)
+    steady = name == "pattern" and isinstance(part, str) and _STEADY.fullmatch(part)
+    return () if steady or name in _SAID or name in _COMPARED else None
 
 
 async def aside(work: Callable[[*Arguments], Done], *arguments: *Arguments) -> Done:
