@@ -19,7 +19,7 @@ expect.set_options(timeout=PATIENCE)
 
 
 # Views that `make test-page` looks at: a browser takes a second for each test, and all of them two minutes.
-MORE = {f"test_{view}.py" for view in ("findings", "operations", "scale", "start", "suite")}
+MORE = {f"test_{view}.py" for view in ("councils", "findings", "operations", "scale", "start", "suite")}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
