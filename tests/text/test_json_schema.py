@@ -11,7 +11,7 @@ from muster.domain.call import ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, InvalidRequest
 from muster.text.cpu_limit import CpuAllowance
-from muster.text.json_schema import evaluate, flaw, require_schema, schema_flaw
+from muster.text.json_schema import evaluate, flaw, is_quick, require_schema, schema_flaw
 from muster.text.patterns import TooSlow
 from muster.text.schema_guard import is_plain
 
@@ -221,6 +221,14 @@ NOT_PLAIN: list[Json] = [
     {"anyOf": {}},
     [],
 ]
+
+
+def test_only_a_small_plain_schema_is_evaluated_at_once() -> None:
+    small: dict[str, Json] = {"type": "object", "required": ["a"]}
+    assert is_quick("{}", small)
+    assert not is_quick("x" * 1_000_000, small)
+    assert not is_quick("{}", {"properties": {f"p{number}": {"type": "string"} for number in range(1000)}})
+    assert not is_quick("{}", {"$ref": "#"})
 
 
 def test_a_schema_is_plain_when_it_only_compares() -> None:

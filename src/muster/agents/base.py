@@ -8,7 +8,7 @@ from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 
 OnDelta = Callable[[str], None]
 Arguments = TypeVarTuple("Arguments")
@@ -198,7 +198,7 @@ class DeltaCollector:
 
 
 async def read_answer(request: Request, read: Callable[[*Arguments], Answered], *arguments: *Arguments) -> Answered:
-    """Read an answer, aside where a schema is applied to it: that may take seconds, and others go on."""
+    """Read an answer, in a thread where a schema is applied to it: that may take seconds, and others go on."""
     if request.schema is None:
         return read(*arguments)
-    return await aside(read, *arguments)
+    return await in_schema_thread(read, *arguments)

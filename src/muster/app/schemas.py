@@ -1,4 +1,4 @@
-"""JSON Schemas as the engine uses them: what takes long is done aside, so that everything else goes on."""
+"""JSON Schemas as the engine uses them: what takes long is done in threads, so that everything else goes on."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, InvalidRequest
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.json_schema import NO_ANSWER, flaw, is_quick, misfit, schema_flaw
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 
 
 class JsonSchemas:
@@ -16,7 +16,7 @@ class JsonSchemas:
 
     async def require(self, schema: Mapping[str, Json]) -> None:
         """Raise InvalidRequest for a mapping that is not a JSON Schema."""
-        wrong = schema_flaw(schema) if is_quick("", schema) else await aside(schema_flaw, schema)
+        wrong = schema_flaw(schema) if is_quick("", schema) else await in_schema_thread(schema_flaw, schema)
         if wrong is not None:
             raise InvalidRequest(f"the schema of the request is not a JSON Schema: {wrong}")
 
@@ -25,7 +25,7 @@ class JsonSchemas:
         if reply.data is not None or reply.stop in NO_ANSWER:  # an agent that checks its answers has set it
             return reply
         quick = is_quick(reply.text, schema)
-        return _parsed(reply, schema) if quick else await aside(_parsed, reply, schema)
+        return _parsed(reply, schema) if quick else await in_schema_thread(_parsed, reply, schema)
 
 
 def _parsed(reply: Reply, schema: Mapping[str, Json]) -> Reply:

@@ -23,7 +23,7 @@ from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.structured import ask_structured
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 
 PLAYED_EVENT = "scale.played"  # a battle is over
 PLAYED = "/played"  # after the key of a battle: the step that remembers what became of it
@@ -41,7 +41,7 @@ class ScaleOutcome:
 @workload(SCALE, check=read_scale)
 async def scale(ctx: Context, spec: Any) -> Json:
     """Play all battles, propose a better prompt, and try it if that is wanted."""
-    wanted = await aside(read_scale, spec)  # as a battle does
+    wanted = await in_schema_thread(read_scale, spec)  # as a battle does
     wrong = limit_flaw(wanted, ctx.limits)
     if wrong:
         raise BadArgument(wrong, suggestions=("the operator raises limits under [battles] in muster.toml",))

@@ -42,7 +42,7 @@ from muster.engine.workload import workload
 from muster.judging.base import FAILED_CALL, words_of
 from muster.judging.structured import ask_structured
 from muster.text.cpu_limit import CpuAllowance
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 from muster.text.words import shorten
 
 _VALIDATOR_SECONDS = 2.0  # of CPU, for all validators of a reply together
@@ -53,7 +53,7 @@ _CLOSING, _LONGEST_CLOSING = 6, 1500  # messages, and characters of each, that a
 async def battle(ctx: Context, spec: Any) -> Json:
     """Let two sides talk until the goal is reached or something runs out."""
     # In a thread: the patterns and schemas of a run that is resumed elsewhere are read anew, and may be large.
-    playing = _Battle(ctx=ctx, spec=await aside(read_spec, spec))
+    playing = _Battle(ctx=ctx, spec=await in_schema_thread(read_spec, spec))
     stop = await playing.play()
     closing = tuple((str(one.role), shorten(one.content, _LONGEST_CLOSING)) for one in playing.messages[-_CLOSING:])
     return msgspec.to_builtins(
@@ -157,10 +157,10 @@ class _Battle:
             )
             if validator.kind is ValidatorKind.PROGRAM:
                 return await self._program(validator.agent, blank, f"turn/{self.turn:02}/validator/{number}")
-            # Aside: a pattern may take its whole time limit, and other runs go on meanwhile.
+            # In a thread: a pattern may take its whole time limit, and other runs go on meanwhile.
             reply = self.messages[-1].content
             before = self.allowance.left
-            finding = await aside(validate, validator, reply, self.allowance)
+            finding = await in_schema_thread(validate, validator, reply, self.allowance)
             return replace(_found(blank, finding), latency_ms=round(1000 * (before - self.allowance.left)))
 
         return make

@@ -64,7 +64,7 @@ def schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | None = Non
 
 
 def _checked(schema: Mapping[str, Json], text: bytes, allowance: CpuAllowance) -> str | None:
-    if len(text) > LARGEST_PLAIN or not is_plain(schema):
+    if not _is_quick(schema, text, 1):
         return guarded_schema_flaw(text, allowance)
     with allowance.spending():
         return _library().schema_flaw_of(text)
@@ -119,7 +119,7 @@ def evaluate(value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | 
     """
     allowance = allowance or CpuAllowance(SECONDS)
     text = canonical(schema)
-    if len(text) > LARGEST_PLAIN or not is_plain(schema) or len(text) * _size(value) > MOST_STEPS:
+    if not _is_quick(schema, text, _size(value)):
         return guarded_flaw(value, text, allowance)
     with allowance.spending():
         return _library().flaw_in(value, text)
@@ -127,7 +127,11 @@ def evaluate(value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | 
 
 def is_quick(text: str, schema: Mapping[str, Json]) -> bool:
     """Return whether a schema is evaluated on an answer at once, and not in another process."""
-    return is_plain(schema) and len(text) * len(canonical(schema)) <= MOST_STEPS
+    return _is_quick(schema, canonical(schema), len(text))
+
+
+def _is_quick(schema: Json, text: bytes, size: int) -> bool:
+    return len(text) <= LARGEST_PLAIN and len(text) * size <= MOST_STEPS and is_plain(schema)
 
 
 def _size(value: Json) -> int:

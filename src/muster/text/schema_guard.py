@@ -81,8 +81,8 @@ def _inner(name: str, part: Any) -> Iterable[Any] | None:
     return () if steady or name in _SAID or name in _COMPARED else None
 
 
-async def aside(work: Callable[[*Arguments], Done], *arguments: *Arguments) -> Done:
-    """Do work that may evaluate schemas or patterns in a thread of its own kind: nothing else waits behind it."""
+async def in_schema_thread(work: Callable[[*Arguments], Done], *arguments: *Arguments) -> Done:
+    """Run work that may evaluate schemas or patterns in a thread that nothing else waits for."""
     return await asyncio.get_running_loop().run_in_executor(_threads(), work, *arguments)
 
 

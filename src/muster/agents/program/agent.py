@@ -31,6 +31,7 @@ from muster.domain.script import Line, usage_of
 from muster.text.json_documents import flaw_of, parseable, readable
 from muster.text.json_schema import require_schema, shaped
 from muster.text.redaction import Redactor
+from muster.text.schema_guard import in_schema_thread
 
 _SHOWN = 500  # characters of a log in a message
 _LARGE = 262_144  # bytes of output that are read beside the event loop
@@ -107,7 +108,9 @@ class ProgramAgent:
         return await asyncio.to_thread(_without_secrets, finished) if self._quotes else finished
 
     async def _read(self, question: ProgramRequest, finished: Finished, request: Request) -> ProgramAnswer:
-        if len(finished.output) < _LARGE and request.schema is None:
+        if request.schema is not None:
+            return await in_schema_thread(self._judge, question, finished, request)
+        if len(finished.output) < _LARGE:
             return self._judge(question, finished, request)
         return await asyncio.to_thread(self._judge, question, finished, request)
 

@@ -18,7 +18,7 @@ from muster.battles.prompts import agent_request, counterpart_request, program_r
 from muster.battles.scale import PLAYED_EVENT
 from muster.battles.scale_spec import SCALE
 from muster.battles.scale_summary import ScaleReport, scale_at, summarize_scale
-from muster.battles.spec import BattleSpec, read_spec, stored
+from muster.battles.spec import BattleSpec, known_spec, read_spec, stored
 from muster.battles.summary import (
     MOST_MESSAGES,
     BattleReport,
@@ -47,7 +47,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 
 __all__ = [
     "DECISION_EVENT",
@@ -130,13 +130,13 @@ class Battles:
         return read_spec(given)
 
     async def check_validators(self, validators: Iterable[Mapping[str, Json]]) -> None:
-        """Raise BadArgument for validators with flaws, found aside: large patterns and schemas take a while.
+        """Raise BadArgument for validators with flaws, found in a thread: large patterns and schemas take a while.
 
         What was found is remembered, so that a spec with the same validators is made at once.
         """
         listed = list(validators)
         if listed:
-            await aside(read_spec, {"agent": "?", "counterpart": "?", "validators": listed})
+            await in_schema_thread(read_spec, {"agent": "?", "counterpart": "?", "validators": listed})
 
     def _default_judge(self, agent: str, models: Collection[str] | None, *, needed: bool) -> str:
         """Return who judges when nobody is named: the operator's choice, or the small model of the same provider."""
@@ -267,7 +267,7 @@ class Battles:
 
     def limit_of(self, run: Run) -> int:
         """Return how many replies the agent under test may give."""
-        return read_spec(run.spec).message_limit
+        return known_spec(run.spec).message_limit
 
 
 def stored_validator(validator: ReplyValidator) -> dict[str, Json]:

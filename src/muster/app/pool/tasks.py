@@ -40,7 +40,7 @@ from muster.pool.tasks import (
 from muster.pool.workload import TaskRejected
 from muster.store.base import POOL_LEVEL
 from muster.text.json_schema import bounded_schema_flaw
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 
 MOST_REASON, MOST_TOOL = 10_000, 200  # characters
 
@@ -319,6 +319,6 @@ class Tasks(TaskQueries):
 
 
 async def _require_schema(spec: TaskSpec) -> None:
-    """Raise BadArgument for a schema that is none or too large, found aside, since that may take a while."""
-    if spec.schema is not None and (wrong := await aside(bounded_schema_flaw, spec.schema)):
+    """Raise BadArgument for a schema that is none or too large, found in a thread, since that may take a while."""
+    if spec.schema is not None and (wrong := await in_schema_thread(bounded_schema_flaw, spec.schema)):
         raise BadArgument(wrong, argument="schema")

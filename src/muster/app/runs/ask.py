@@ -22,7 +22,7 @@ from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
 from muster.text.json_schema import bounded_schema_flaw
-from muster.text.schema_guard import aside
+from muster.text.schema_guard import in_schema_thread
 
 WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal
@@ -118,7 +118,7 @@ async def start_question(
 async def submit_question(agents: Agents, runs: Runs, question: Question, options: RunOptions) -> RunHandle:
     """Store the run of a question for the workers; raises before that when it cannot be answered."""
     if question.schema is not None:  # it may come over a network and be large
-        wrong = await aside(bounded_schema_flaw, question.schema)
+        wrong = await in_schema_thread(bounded_schema_flaw, question.schema)
         if wrong:
             raise BadArgument(wrong, argument="schema")
     agents.require(question.agent, question.request(), options.dispatch)

@@ -13,6 +13,7 @@ from muster.domain.run import TERMINAL, Run
 from muster.store.base import Store
 from muster.text.json_documents import find_value
 from muster.text.json_schema import fitting
+from muster.text.schema_guard import in_schema_thread
 
 LONGEST_ANSWER = 100_000  # characters
 MOST_NAMED = 10  # questions in an error
@@ -143,7 +144,7 @@ async def _chosen(store: Store, run: Run, text: str, key: str | None) -> tuple[R
         raise Conflict(f"run {run.id} {how} and waits for no answer", suggestions=(f"muster runs show {run.id}",))
     if not meant:
         return run, key or ""  # the store says in which state that call is
-    _require_fit(meant[0], text)
+    await in_schema_thread(_require_fit, meant[0], text)
     asking = run if meant[0].run == run.id else await store.runs.get(meant[0].run)
     return asking or run, meant[0].key
 
