@@ -15,10 +15,10 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import which
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
+from tests.browser import chromium
 
 import muster
 from bench.suites import write_suite
@@ -108,17 +108,6 @@ def median_of(browser: Browser, address: str, selector: str) -> float:
         with page_at(browser, address, selector) as (_, found):
             seconds.append(found)
     return statistics.median(seconds)
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Start Debian's Chromium."""
-    program = which("chromium")
-    assert program is not None, "chromium is not installed"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--headless", "--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def in_thread(work: Coroutine[Any, Any, str]) -> str:

@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import CDPSession, Page
+from tests.browser import chromium
 
 import muster
-from bench.page import chromium, in_thread, served
+from bench.page import in_thread, served
 from muster.settings import load_settings
 
 WARM = 10_000  # events after which what a tab holds is measured for the first time

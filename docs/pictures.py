@@ -77,16 +77,15 @@ def demonstrated(folder: Path) -> Iterator[tuple[str, str]]:
 
 def draw_page(address: str, file: Path, **look: Any) -> None:
     """Take a screenshot of a page when everything that it asks for is there."""
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import expect
+    from tests.browser import chromium
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+    with chromium() as browser:
         view = browser.new_page(**({"viewport": REPORT_SIZE} | look))
         view.goto(address)
         view.locator("table, [role=table]").first.wait_for()
         expect(view.locator(".loading")).to_have_count(0)
         view.screenshot(path=str(file))
-        browser.close()
 
 
 def main() -> None:

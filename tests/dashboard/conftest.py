@@ -1,18 +1,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.api.server import Server
+from tests.browser import chromium
 
 from .demo import Demo
 
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
 PATIENCE = 20_000  # milliseconds for which what is expected is waited for
 
 expect.set_options(timeout=PATIENCE)
@@ -32,12 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    program = which("chromium")
-    assert program is not None, "chromium is not installed: make test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @dataclass

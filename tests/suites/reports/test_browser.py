@@ -5,28 +5,21 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import RunState
+from tests.browser import chromium
 from tests.suites.reports.house import HOSTILE, Story, case, hostile, result, shop, written
-
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = which("chromium")
-    assert program is not None, "chromium is not installed: make test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
