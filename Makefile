@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-page test-postgres test-fleet test-claude test-node check chaos bench docs
+.PHONY: demo test test-postgres test-fleet test-claude test-node check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -14,11 +14,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven; SER
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql redis chromium zsh fish
-	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not node and not more_pages"
-
-test-page:     ## the views of the page that `make test` leaves out, in a browser
-	@scripts/prepare chromium
-	scripts/in-memory $(BIN)/pytest -m more_pages tests/dashboard
+	scripts/in-memory $(BIN)/pytest --workers $(WORKERS) -m "not chaos and not claude and not node"
 
 test-postgres: ## the tests of the engine with the store on a real PostgreSQL
 	@scripts/prepare postgresql

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests import forkserver
 from tests.postgres import postgres_server
@@ -42,7 +43,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     workers: int = session.config.option.workers
     if workers > 1 and not session.config.option.collectonly:
         forkserver.server()
+        _read_modules_and_alphabets()
     return run_in_workers(session, workers)
+
+
+@given(st.tuples(st.integers(), st.text(), st.characters(codec="utf-8")))
+def _read_modules_and_alphabets(_: object) -> None:
+    """Let Hypothesis look for constants in every module before workers are forked: each of them would do it again."""
 
 
 @pytest.hookimpl(wrapper=True)

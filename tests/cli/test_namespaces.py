@@ -3,9 +3,10 @@
 import os
 import select
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,8 @@ from .shell import COMMAND, PATIENCE, Result, Shell
 # With a /proc of its own, as in a container, and with the one of the host, as in a sandbox that mounts nothing.
 SPACES = {"container": ("--mount-proc",), "sandbox": ()}
 
-# Answers when the file `go` is there; says before that it has started.
-PROGRAM = "echo yes > started; until [ -e go ]; do sleep 0.02; done; echo done"
+# Answers when there is something in the pipe `go`; says before that it has started.
+PROGRAM = "echo yes > started; read -r _ < go; echo done"
 
 
 @cache
@@ -32,12 +33,10 @@ def unshare() -> tuple[str, ...]:
 
 
 @contextmanager
-def driving(shell: Shell, *space: str) -> "Iterator[subprocess.Popen[str]]":
-    """Start a run, in a namespace of its own if one is given, whose only call is on its way."""
+def driving(shell: Shell, *space: str) -> "Iterator[tuple[subprocess.Popen[str], Callable[[], object]]]":
+    """Start a run, in a namespace of its own if one is given, whose only call is on its way until it may be answered."""
     command = f"['bash', '-c', '{PROGRAM}']"
-    os.mkfifo(shell.folder / "started")
-    # Also for writing: else it would be at its end until the program opens it.
-    started = os.open(shell.folder / "started", os.O_RDWR | os.O_NONBLOCK)
+    started, go = (pipe(shell.folder / name) for name in ("started", "go"))
     shell.write("muster.toml", f'[agents.slow]\nkind = "program"\nmode = "plain"\ncommand = {command}\n')
     with subprocess.Popen(
         [*space, *COMMAND, "ask", "slow", "hello", "--name", "asked"],
@@ -51,10 +50,17 @@ def driving(shell: Shell, *space: str) -> "Iterator[subprocess.Popen[str]]":
         try:
             ready, _, _ = select.select([started], [], [], PATIENCE)
             assert ready
-            yield process
+            yield process, lambda: os.write(go, b"\n")
         finally:
-            os.close(started)
             process.kill()
+            os.close(started)
+            os.close(go)
+
+
+def pipe(path: Path) -> int:
+    """Make a pipe with a name; opened for both ends, so that it is never at its end and can be written to at once."""
+    os.mkfifo(path)
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
 
 def muster(shell: Shell, space: tuple[str, ...], *arguments: str) -> Result:
@@ -76,12 +82,12 @@ def test_a_living_driver_of_another_namespace_keeps_its_run_and_its_program(
     shell: Shell, inside: str, space: str
 ) -> None:
     there = (*unshare(), *SPACES[space])
-    with driving(shell, *(there if inside in ("driver", "both") else ())) as process:
+    with driving(shell, *(there if inside in ("driver", "both") else ())) as (process, answer):
         visit = there if inside in ("visitor", "both") else ()
         resumed = muster(shell, visit, "runs", "resume", "asked", "--json")  # which looks for dead drivers first
         assert "is being driven by process" in resumed.error()["message"]
         assert shell.run("asked")["state"] == "running"
-        (shell.folder / "go").touch()
+        answer()
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (0, "done\n"), err
     run = shell.run("asked")
@@ -90,7 +96,7 @@ def test_a_living_driver_of_another_namespace_keeps_its_run_and_its_program(
 
 @pytest.mark.parametrize("space", SPACES)
 def test_a_process_in_a_namespace_ends_what_it_started_and_nothing_else(shell: Shell, space: str) -> None:
-    (shell.folder / "go").touch()
-    with driving(shell, *unshare(), *SPACES[space]) as process:
+    with driving(shell, *unshare(), *SPACES[space]) as (process, answer):
+        answer()
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, "Traceback" in err) == (0, "done\n", False)

@@ -16,16 +16,10 @@ PATIENCE = 20_000  # milliseconds for which what is expected is waited for
 expect.set_options(timeout=PATIENCE)
 
 
-# Views that `make test-page` looks at: a browser takes a second for each test, and all of them two minutes.
-MORE = {f"test_{view}.py" for view in ("councils", "findings", "operations", "scale", "start", "suite")}
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.page)
-        if item.path.parent == Path(__file__).parent and item.path.name in MORE:
-            item.add_marker(pytest.mark.more_pages)
 
 
 @pytest.fixture(scope="package")
