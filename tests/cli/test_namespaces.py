@@ -34,7 +34,7 @@ def unshare() -> tuple[str, ...]:
 
 @contextmanager
 def driving(shell: Shell, *space: str) -> "Iterator[tuple[subprocess.Popen[str], Callable[[], object]]]":
-    """Start a run, in a namespace of its own if one is given, whose only call is on its way until it may be answered."""
+    """Start a run, in a namespace of its own if one is given, with one call that waits for its answer."""
     command = f"['bash', '-c', '{PROGRAM}']"
     started, go = (pipe(shell.folder / name) for name in ("started", "go"))
     shell.write("muster.toml", f'[agents.slow]\nkind = "program"\nmode = "plain"\ncommand = {command}\n')

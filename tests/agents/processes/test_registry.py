@@ -2,6 +2,7 @@
 
 # ruff: noqa: ASYNC220 - these processes are to be nobody's: the event loop must not look after them
 
+import asyncio
 import os
 import secrets
 import signal
@@ -229,3 +230,39 @@ async def test_what_belongs_to_a_living_driver_or_another_machine_is_left_alone(
     assert await Reaper(remembered, DEAD.host, gone).reap() == []
     assert decoy.poll() is None
     assert len(remembered.noted) == 2
+
+
+# A driver that is copied, as for the start of a process, and whose copy executes its program only when it is let.
+COPIED = """
+import os, signal, sys
+from muster.agents.processes import system
+name, go = system.hold(sys.argv[1]), os.open("go", os.O_RDWR)
+if os.fork() == 0:
+    print("copied", flush=True)
+    os.read(go, 1)
+    os.execvpe("sleep", ["sleep", "600"], {**os.environ, system.TOKEN_VARIABLE: f"{sys.argv[1]}.1"})
+signal.pause()
+"""
+
+
+async def test_a_copy_of_a_driver_that_was_killed_before_the_copy_executed_its_program_is_waited_for_and_ended(
+    tmp_path: Path,
+) -> None:
+    token = f"muster-{secrets.token_hex(8)}"
+    os.mkfifo(tmp_path / "go")
+    go = os.open(tmp_path / "go", os.O_RDWR)
+    command = [sys.executable, "-c", COPIED, token]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "copied\n"
+        driver.kill()
+    remembered = RememberedProcesses()
+    await remembered.note(OwnedProcess(token=token, driver=DEAD, at=0.0))
+    reaping = asyncio.ensure_future(Reaper(remembered, DEAD.host, gone).reap())
+    for _ in range(20):
+        await asyncio.sleep(0)  # which lets it look for the first time
+    assert (alive(token), reaping.done()) == ([], False)
+    os.write(go, b"x")
+    os.close(go)
+    assert [process.token for process in await reaping] == [f"{token}.1"]
+    assert alive(token) == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -37,6 +38,7 @@ class ProcessRegistry:
     def __init__(self, registry: ProcessRecorder, driver: Driver, now: Callable[[], float] = time.time) -> None:
         self._registry, self._driver, self._now = registry, driver, now
         self._token = f"muster-{secrets.token_hex(8)}"
+        self._held: socket.socket | None = None  # the name of the token
         self._known: asyncio.Task[None] | None = None  # the token is durable when this is over
         self._started = 0
         self._at_work: dict[str, Process] = {}
@@ -75,6 +77,8 @@ class ProcessRegistry:
             await asyncio.sleep(LOOK_SECONDS)
         while self._notes:
             await asyncio.wait(self._notes)
+        if self._held is not None:
+            self._held.close()
 
     @property
     def at_work(self) -> int:
@@ -84,6 +88,7 @@ class ProcessRegistry:
     async def _make_known(self, order: ProcessCommand) -> None:
         """Let the token be durable; without it nothing is started, since it could not be found after a crash."""
         if self._known is None:
+            self._held = self._held or system.hold(self._token)
             registration = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
             self._known = asyncio.ensure_future(_wait_for(self._registry.note(registration)))
         try:
@@ -183,7 +188,9 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
     """Kill until no process is found: one that was just killed may have started another before it died."""
     until = time.monotonic() + REAP_SECONDS
     sessions: dict[int, OwnedProcess] = {}  # found to be ours; nobody else gets their numbers while they have members
-    while left_running := _left_running(left, sessions):
+    registrations = [process.token for process in left if process.pid is None]
+    # Asked in this order: whoever lets go of a name carries the token from then on.
+    while any(map(system.is_held, registrations)) | bool(left_running := _left_running(left, sessions)):
         reaped.update(left_running)
         for pid, process in left_running.items():
             if process.started is not None:

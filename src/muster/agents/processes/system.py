@@ -83,6 +83,29 @@ def with_token(prefix: str) -> Iterator[tuple[int, str]]:
                 yield from ((pid, token) for token in tokens if token.startswith(prefix))
 
 
+def hold(token: str) -> socket.socket | None:
+    """Take the name of a token until this process has ended, and so has every copy of it that executes no program yet.
+
+    Such a copy, made just before this process was killed, carries no token that it could be found by.
+    """
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0{token}")
+    except OSError:  # no system with names that are not files, or a token that is used twice
+        name.close()
+        return None
+    return name
+
+
+def is_held(token: str) -> bool:
+    """Return whether somebody has taken the name of a token."""
+    taken = hold(token)
+    if taken is None:
+        return _PROC.exists()
+    taken.close()
+    return False
+
+
 def session_of(pid: int) -> int | None:
     """Return the session that a process is in."""
     fields = stat(pid)
