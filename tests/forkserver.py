@@ -346,7 +346,10 @@ def load() -> None:
     for found in pkgutil.walk_packages(package.__path__, "muster."):
         if not found.name.endswith("__main__") and not found.name.startswith("muster.testing"):
             importlib.import_module(found.name)
-    get_snapshot()  # the price list takes a while
+    # What every command would read or compile again: the price list, the queries of a store, patterns of secrets.
+    get_snapshot()
+    importlib.import_module("muster.store.queries").queries()
+    importlib.import_module("muster.text.redaction").redact("a text in which nothing is to be found")
     gc.freeze()
 
 
