@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 LARGEST_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
+NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
 RUN_KINDS = ("any", "task", "ask", "chain", "suite", "council", "battle", "scale", "verification")
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id or a name that another tool returned.")]
@@ -78,8 +79,15 @@ def _bounded(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-class NoInput(ToolInput):
-    """Nothing."""
+class OverviewInput(ToolInput):
+    """What is looked over."""
+
+    rules = (GoesWith(parameter="after", other="part", values=("agents", "library")),)
+    part: Annotated[
+        Literal["all", "agents", "library"],
+        Field(description="`agents` or `library`: only these, in pages, where `all` has left some out."),
+    ] = "all"
+    after: Annotated[str, Field(max_length=1000, description="`next_after` of the page before.")] = ""
 
 
 class StartInput(ToolInput):
@@ -245,7 +253,8 @@ class ResultInput(ToolInput):
     """What one wants to know of a task, a run or a batch."""
 
     rules = (
-        GoesWith(parameter="key", other="part", values=("call",), needed=("call",)),
+        GoesWith(parameter="key", other="part", values=("call", *NUMBERED), needed=("call",)),
+        GoesWith(parameter="after", other="part", values=("calls", *NUMBERED)),
         GoesWith(parameter="compare_with", other="part", values=("summary",)),
     )
     id: Id
@@ -258,13 +267,43 @@ class ResultInput(ToolInput):
         ),
     ] = "summary"
     key: Annotated[
-        str | None, Field(max_length=1000, description="With part='call': which; part='calls' lists the keys.")
+        str | None,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="With part='call': which; part='calls' lists the keys. With events, log, messages and "
+            "decisions: the number of one that is wanted in full.",
+        ),
     ] = None
+    field: Annotated[
+        str,
+        Field(
+            max_length=1000,
+            pattern="^(/.*)?$",
+            description="Of a summary, or with `key`: one field in full, as the answer that has cut it names it.",
+        ),
+    ] = ""
     compare_with: Annotated[
         Id | None,
         Field(description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after)."),
     ] = None
-    offset: Annotated[int, Field(ge=0, le=2**53, description="`next_offset` of the page before.")] = 0
+    offset: Annotated[int, Field(ge=0, description="Of a text: `next_offset` of the page before.")] = 0
+    after: Annotated[
+        Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=0)] | None,
+        Field(description="Of a list: `next_after` of the page before; with events, log and messages any number."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _require_place(self) -> Self:
+        """Refuse a place in what has none: rows have keys, texts have offsets, and a summary has fields."""
+        listed = self.part in ("calls", *NUMBERED) and self.key is None
+        if self.field and (listed or self.compare_with or self.part in ("output", "report", "diff")):
+            raise PydanticCustomError("place", "field: it goes only with part='summary', or with key")
+        if self.offset and (listed or (self.part == "summary" and not self.field and self.compare_with is None)):
+            raise PydanticCustomError("place", "offset: it goes only with a text: a part that is one, field or key")
+        if self.after is not None and self.key is not None:
+            raise PydanticCustomError("place", "after: it does not go with key")
+        return self
 
 
 class ReviewInput(ToolInput):
@@ -343,6 +382,9 @@ class MessageInput(ToolInput):
     rules = (
         GoesWith(parameter="text", other="action", values=("send",), needed=("send",)),
         GoesWith(parameter="slot", other="action", values=("send", "unread"), needed=("unread",)),
+        GoesWith(parameter="after", other="action", values=("unread",)),
+        GoesWith(parameter="key", other="action", values=("unread",)),
+        GoesWith(parameter="offset", other="action", values=("unread",)),
     )
     action: Annotated[
         Literal["send", "unread"],
@@ -350,15 +392,32 @@ class MessageInput(ToolInput):
     ]
     slot: Annotated[Name | None, Field(description="The name of a slot; `pool` lists them.")] = None
     text: Annotated[str, Field(max_length=100_000, description="With send: the message.")] = ""
+    after: Annotated[int, Field(ge=0, description="With unread: `next_after` of the page before.")] = 0
+    key: Annotated[Annotated[int, Field(ge=1)] | None, Field(description="With unread: the id of one, in full.")] = None
+    offset: Annotated[int, Field(ge=0, description="With key: `next_offset` of the page before.")] = 0
+
+    @model_validator(mode="after")
+    def _require_place(self) -> Self:
+        if self.offset and self.key is None:
+            raise PydanticCustomError("place", "offset: it goes only with key")
+        if self.after and self.key is not None:
+            raise PydanticCustomError("place", "after: it does not go with key")
+        return self
 
 
 class ContextInput(ToolInput):
     """Texts that every slot is told."""
 
     rules = (
-        GoesWith(parameter="name", other="action", values=("set", "delete"), needed=("set", "delete")),
+        GoesWith(parameter="name", other="action", values=("read", "set", "delete"), needed=("read", "set", "delete")),
         GoesWith(parameter="text", other="action", values=("set",), needed=("set",)),
+        GoesWith(parameter="after", other="action", values=("list",)),
+        GoesWith(parameter="offset", other="action", values=("read",)),
     )
-    action: Annotated[Literal["list", "set", "delete"], Field(description="set: add or replace one.")]
-    name: Annotated[Name | None, Field(description="With set and delete: of the text.")] = None
+    action: Annotated[
+        Literal["list", "read", "set", "delete"], Field(description="read: one in full. set: add or replace one.")
+    ]
+    name: Annotated[Name | None, Field(description="With read, set and delete: of the text.")] = None
     text: Annotated[str, Field(max_length=100_000, description="With set: the text.")] = ""
+    after: Annotated[str, Field(max_length=200, description="With list: `next_after` of the page before.")] = ""
+    offset: Annotated[int, Field(ge=0, description="With read: `next_offset` of the page before.")] = 0
