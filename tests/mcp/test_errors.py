@@ -110,6 +110,11 @@ def test_a_limit_says_when_to_try_again() -> None:
         ("ask", {"agent": "nobody", "prompt": "x"}, "known agents: held, me, paid, sim/echo, sim/slow"),
         ("result", {"id": "nothing"}, "list_work names what there is"),
         ("messages", {"action": "unread", "slot": "nobody"}, "pool() lists the slots"),
+        (
+            "wait",
+            {"ids": ["b0123456789abcdef"]},
+            "result(id='b0123456789abcdef') shows it; wait for the runs whose calls it holds",
+        ),
         ("context", {"action": "delete", "name": "tone"}, "context(action='list') names the texts"),
     ],
 )

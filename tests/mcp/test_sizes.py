@@ -115,7 +115,7 @@ def test_what_is_small_stays_whole_and_what_is_large_has_fair_shares() -> None:
 
 
 def test_a_field_that_is_not_there_is_refused() -> None:
-    for field in ("/no", "/list/7", "/text/0", "/list/x"):
+    for field in ("/no", "/list/7", "/text/0", "/list/x", "list", "list/0", "/"):
         with pytest.raises(BadArgument, match="not a field"):
             pick({"list": [1], "text": "x"}, field)
 

@@ -279,7 +279,6 @@ class ResultInput(ToolInput):
         str,
         Field(
             max_length=1000,
-            pattern="^(/.*)?$",
             description="Of a summary, or with `key`: one field in full, as the answer that has cut it names it.",
         ),
     ] = ""

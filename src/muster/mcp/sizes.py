@@ -16,6 +16,7 @@ PAGE = 20_000  # characters of a page of one long text
 LARGEST_ROW = 4_000  # characters of one row of many
 ENVELOPE = 5_000  # characters of an answer that are left to what stands beside its rows or pages
 LEAST = 300  # characters that what is cut has: its beginning, and the call that reads the rest
+MOST_NAMED = 30  # fields in an error
 LONGEST_FIELD = 100  # characters of the name of a field; what lies deeper is cut with what it lies in
 
 Answer = dict[str, Any]
@@ -75,13 +76,22 @@ async def page_of_rows(
 def pick(document: Any, field: str) -> Any:
     """Return a field of a document by its JSON Pointer; raises BadArgument when there is none."""
     found = document
+    if field and not field.startswith("/"):
+        raise _no_field(field, document)
     for part in field.split("/")[1:]:
         members = dict(_members(found))
         name = part.replace("~1", "/").replace("~0", "~")
         if name not in members:
-            raise BadArgument(f"is {field!r}, which is not a field of this answer", argument="field")
+            raise _no_field(field, found)
         found = members[name]
     return found
+
+
+def _no_field(field: str, where: Any) -> BadArgument:
+    """Return the error for a field that is not there, with the names of those in its place."""
+    known = ", ".join(f"/{_escaped(name)[:LONGEST_FIELD]}" for name, _ in _members(where)[:MOST_NAMED])
+    ways = (f"fields are named from the top, each with a slash before it; there are: {known}",) if known else ()
+    return BadArgument(f"is {field[:200]!r}, which is not a field of this answer", argument="field", suggestions=ways)
 
 
 def nothing_more(field: str, offset: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from muster.app import Muster
 from muster.app.views.pool import pool_view
-from muster.domain.errors import NotFound
+from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
@@ -102,6 +102,10 @@ async def _listed(muster: Muster, run: Run) -> Answer:
 async def wait(request: ToolRequest, given: WaitInput) -> Answer:
     """Wait until runs are over or need somebody, for a bounded time, and return how they stand."""
     muster = request.muster
+    for reference in given.ids:
+        if await is_batch(muster, reference):
+            ways = (f"result(id={reference!r}) shows it; wait for the runs whose calls it holds",)
+            raise BadArgument(f"has {reference!r}, which is a batch", argument="ids", suggestions=ways)
     runs = [await find(muster, reference) for reference in given.ids]
     progress = WaitProgress(request, runs, given.timeout_secs)
     rest = [asyncio.ensure_future(_until_at_rest(muster, run, progress)) for run in runs]

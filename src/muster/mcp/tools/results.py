@@ -124,9 +124,8 @@ async def _row(muster: Muster, run: Run, part: str, key: str) -> Answer:
     else:
         found = list((await _listed(muster, run, part))[max(number - 1, 0) : number])
     if not number or not found:
-        raise NotFound(
-            f"{part} of {run.id} have no row {key!r}", suggestions=(f"result(id={run.id!r}, part={part!r})",)
-        )
+        ways = (f"result(id={run.id!r}, part={part!r}) lists what there is",)
+        raise NotFound(f"run {run.id} has no {key!r} among its {part}", suggestions=ways)
     return found[0]
 
 
