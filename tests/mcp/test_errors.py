@@ -10,8 +10,9 @@ import pytest
 from muster.cli.commands import COMMANDS
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, LimitReached, MusterError
+from muster.mcp.control_inputs import ControlInput
 from muster.mcp.errors import LISTS, error_answer, tool_for
-from muster.mcp.inputs import AskInput, ControlInput, SuiteInput, TaskInput, ToolInput
+from muster.mcp.inputs import AskInput, SuiteInput, TaskInput, ToolInput
 from muster.mcp.server import TOOLS
 from tests.mcp.coordinated import coordinated
 

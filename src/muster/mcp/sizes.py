@@ -15,8 +15,9 @@ LARGEST_ANSWER = 60_000  # characters of the JSON text
 PAGE = 20_000  # characters of a page of one long text
 LARGEST_ROW = 4_000  # characters of one row of many
 ENVELOPE = 5_000  # characters of an answer that are left to what stands beside its rows or pages
-LEAST = 300  # characters that what is cut has: its beginning, and the call that reads the rest
+LEAST = 300  # characters that a text which is cut has: its beginning, and the call that reads the rest
 MOST_NAMED = 30  # fields in an error
+LEAST_CONTAINER = 700  # characters that an object or a list has
 LONGEST_FIELD = 100  # characters of the name of a field; what lies deeper is cut with what it lies in
 
 Answer = dict[str, Any]
@@ -127,10 +128,16 @@ def _kept(
         return _share([sizes[place] for place in shown], room - names)
 
     def too_little(number: int) -> bool:
-        return share_of(number) < min(LEAST, max(sizes[place] for place in order[:number]))
+        needed = (min(sizes[place], _least(members[place][1])) for place in order[:number])
+        return share_of(number) < max(needed)
 
     kept = bisect_right(range(1, len(order) + 1), False, key=too_little)
     return kept, share_of(kept) if kept else 0
+
+
+def _least(value: Any) -> int:
+    """Return the fewest characters to which a value is cut; else it is left out, and others have more."""
+    return LEAST_CONTAINER if isinstance(value, dict | list) else LEAST
 
 
 def _share(sizes: Sequence[int], room: int) -> int:

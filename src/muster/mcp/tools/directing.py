@@ -6,7 +6,7 @@ from muster.app import Muster
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import Conflict, NotFound
 from muster.mcp.answers import compact, short_batch, whole
-from muster.mcp.inputs import (
+from muster.mcp.control_inputs import (
     AnswerInput,
     ContextInput,
     ControlInput,
