@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.app.pool.values import TaskSpec
@@ -91,7 +91,6 @@ async def every_cut_is_read(desk: Desk, answer: Any) -> int:
     return len(cuts) + len(dropped)
 
 
-@settings(max_examples=40)
 @given(documents, st.integers(2_000, 20_000))
 def test_any_document_fits_and_every_pointer_in_it_names_the_rest(document: Any, most: int) -> None:
     def pointer(field: str, offset: int) -> str:
