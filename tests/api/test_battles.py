@@ -93,6 +93,12 @@ def test_a_scale_test_is_started_polled_and_reported(server: Server) -> None:
         assert server.get(f"/api/battles/{run}/messages").status == 200
 
 
+def test_a_scale_test_without_a_goal_is_played_to_its_limit(server: Server) -> None:
+    run = server.post("/api/scale/start", {**BATTLE, "runCount": 2}).json["id"]
+    server.until(run, "completed")
+    assert server.get(f"/api/scale/{run}/status").json["counts"]["limit"] == 2
+
+
 def test_the_report_of_a_scale_test_is_there_at_its_end(server: Server) -> None:
     run = server.post("/api/scale/start", {**BATTLE, "counterpart": "me", "runCount": 2}).json["runId"]
     server.until(run, "waiting")

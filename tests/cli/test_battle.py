@@ -131,6 +131,11 @@ def test_a_scale_test_prints_its_endings_and_that_a_prompt_was_not_tried(battles
     assert (status["completed"], status["total"], status["counts"]["goal"]) == (3, 3, 3)
 
 
+def test_a_scale_test_without_a_goal_is_played_to_its_limit(battles: BattleFolder) -> None:
+    done = battles.muster("scale", "-a", "clerk", "-c", "guest", "--runs", "2", "--message-limit", "2", "--json")
+    assert (done.code, done.data()["counts"]["limit"]) == (0, 2)
+
+
 def test_a_scale_test_below_its_gate_exits_with_1(battles: BattleFolder) -> None:
     done = battles.muster(*SCALE, "--runs", "2", "--message-limit", "1", "--min-goal-rate", "0.5", "--json")
     assert done.code == 1

@@ -195,6 +195,16 @@ def test_files_that_two_tasks_changed_are_told_with_their_results(shell: Shell) 
     assert shell.muster("pool", "overlaps", "--json").data()["overlaps"][0]["path"] == "work.txt"
 
 
+def test_a_task_that_ended_is_not_canceled_and_a_canceled_one_stays_so(pool: Shell) -> None:
+    done = pool.muster("task", "run", "hello", "--json").data()["id"]
+    refused = pool.muster("task", "cancel", done, "--json")
+    assert (refused.code, refused.error()["code"]) == (4, "conflict")
+    assert refused.error()["message"] == f"task {done} completed; there is nothing to cancel"
+    waiting = pool.muster("task", "submit", "later", "--json").data()["id"]
+    for _ in range(2):
+        assert pool.muster("task", "cancel", waiting, "--json").data()["state"] == "canceled"
+
+
 def test_a_pool_is_driven_once_and_a_canceled_task_is_not_a_failure(pool: Shell) -> None:
     sleeper = '\n[agents.sleeper]\nkind = "program"\nmode = "plain"\ncommand = ["sleep", "600"]\n'
     pool.write("muster.toml", TOML + sleeper)

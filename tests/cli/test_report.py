@@ -102,7 +102,8 @@ def test_a_run_of_something_else_exits_2(shell: Shell) -> None:
     assert shell.muster("report", "last", "--json").code == 5
     found = shell.muster("report", shell.run("last")["id"], "--json")
     assert found.code == 2
-    assert "is a run of 'ask', not of a suite" in found.error()["message"]
+    assert "is a run of 'ask', which has no report" in found.error()["message"]
+    assert found.error()["suggestions"] == [f"muster runs show {shell.run('last')['id']}"]
 
 
 def test_an_exported_run_is_reported_where_no_store_is(shell: Shell) -> None:

@@ -10,8 +10,9 @@ import pytest
 from muster.cli.commands import COMMANDS
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, LimitReached, MusterError
+from muster.mcp.control_inputs import ControlInput
 from muster.mcp.errors import LISTS, error_answer, tool_for
-from muster.mcp.inputs import AskInput, ControlInput, SuiteInput, TaskInput, ToolInput
+from muster.mcp.inputs import AskInput, SuiteInput, TaskInput, ToolInput
 from muster.mcp.server import TOOLS
 from tests.mcp.coordinated import coordinated
 
@@ -110,6 +111,11 @@ def test_a_limit_says_when_to_try_again() -> None:
         ("ask", {"agent": "nobody", "prompt": "x"}, "known agents: held, me, paid, sim/echo, sim/slow"),
         ("result", {"id": "nothing"}, "list_work names what there is"),
         ("messages", {"action": "unread", "slot": "nobody"}, "pool() lists the slots"),
+        (
+            "wait",
+            {"ids": ["b0123456789abcdef"]},
+            "result(id='b0123456789abcdef') shows it; wait for the runs whose calls it holds",
+        ),
         ("context", {"action": "delete", "name": "tone"}, "context(action='list') names the texts"),
     ],
 )

@@ -27,7 +27,7 @@ async def test_every_tool_has_a_strict_schema_and_takes_no_path_command_or_addre
             assert len(tool.description or "") > 60
             for name, one in tool.input_schema.get("properties", {}).items():
                 assert one.get("description"), f"{tool.name}.{name}"
-        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 26_000
+        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 26_500
 
 
 async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path) -> None:
@@ -181,6 +181,29 @@ async def test_a_run_is_canceled_and_resumed(tmp_path: Path) -> None:
         assert (await desk.done(again))["output"] == "first is done"
 
 
+async def test_what_ended_is_not_canceled_and_what_was_canceled_stays_so(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        task = await desk.done(await desk.call("submit_task", prompt="x"))
+        suite = await desk.done(await desk.call("run_suite", suites=["smoke"], agents=["sim/echo"]))
+        for kind, id_ in (("task", task["id"]), ("run", suite["id"])):
+            found = await desk.refused("control_run", id=id_, action="cancel")
+            assert (found["error"], found["message"]) == (
+                "conflict",
+                f"{kind} {id_} completed; there is nothing to cancel",
+            )
+        waiting = await desk.call("ask", agent="me", prompt="hm?")
+        for _ in range(2):
+            assert (await desk.call("control_run", id=waiting["id"], action="cancel"))["state"] == "canceled"
+
+
+async def test_what_has_no_report_says_so_and_where_its_result_is(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        task = await desk.done(await desk.call("submit_task", prompt="x"))
+        found = await desk.refused("result", id=task["id"], part="report")
+        assert "is a run of 'task', which has no report" in found["message"]
+        assert found["suggestions"] == [f"result(id='{task['id']}')"]
+
+
 async def test_suites_are_run_reported_and_compared(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (desk, _):
         runs = [await desk.call("run_suite", suites=["smoke"], agents=["sim/echo"]) for _ in range(2)]
@@ -196,12 +219,12 @@ async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:
         sides = {"agent": "sim/echo", "counterpart": "sim/echo", "message_limit": 2}
         battle = await desk.done(await desk.call("start_battle", **sides))
         assert (battle["state"], battle["turns"], battle["ending"]) == ("completed", 2, "limit")
-        lines = (await desk.call("result", id=battle["id"], part="messages"))["text"].splitlines()
-        assert len(lines) == battle["messages"]
-        assert "goal is needed with runs > 1" in (await desk.refused("start_battle", **sides, runs=2))["message"]
-        scale = await desk.call("start_battle", **sides, runs=2, goal="Say tea", judge="sim/echo")
-        found = await desk.done(scale)
-        assert (found["kind"], found["completed"], found["total"]) == ("scale", 2, 2)
+        said = await desk.call("result", id=battle["id"], part="messages")
+        assert (len(said["rows"]), said["total"], said["next_after"]) == (battle["messages"], battle["messages"], None)
+        for goal in ({"goal": "Say tea", "judge": "sim/echo"}, {}):  # without one they are played to their limit
+            found = await desk.done(await desk.call("start_battle", **sides, runs=2, **goal))
+            assert (found["kind"], found["completed"], found["total"]) == ("scale", 2, 2)
+            assert found["counts"]["limit"] == 2
 
 
 async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
@@ -213,10 +236,11 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
         assert len((await desk.call("messages", action="send", text="look up"))["sent_to"]) == 3
         unread = await desk.call("messages", action="unread", slot="slot-2")
         assert [one["text"] for one in unread["messages"]] == ["look up"]
-        assert (await desk.call("context", action="set", name="tone", text="Be terse."))["context"] == {
-            "tone": "Be terse."
-        }
-        assert (await desk.call("context", action="delete", name="tone"))["context"] == {}
+        await desk.call("context", action="set", name="tone", text="Be terse.")
+        assert (await desk.call("context", action="list"))["context"] == {"tone": "Be terse."}
+        assert (await desk.call("context", action="read", name="tone"))["text"] == "Be terse."
+        await desk.call("context", action="delete", name="tone")
+        assert (await desk.call("context", action="list"))["context"] == {}
         assert (await desk.call("pool", action="metrics"))["tasks"] == 1
         assert (await desk.call("list_work", kind="batch"))["batches"] == []
 
@@ -280,7 +304,17 @@ async def test_what_is_wrong_is_refused_with_words(
         ("messages", {"action": "send"}, "text: it is needed with action='send'"),
         ("messages", {"action": "unread"}, "slot: it is needed with action='unread'"),
         ("context", {"action": "set", "name": "tone"}, "text: it is needed with action='set'"),
-        ("context", {"action": "list", "name": "tone"}, "name: it goes only with action='set' or 'delete'"),
+        ("context", {"action": "list", "name": "tone"}, "name: it goes only with action='read' or 'set' or 'delete'"),
+        ("context", {"action": "list", "offset": 5}, "offset: it goes only with action='read'"),
+        ("messages", {"action": "send", "text": "x", "after": 3}, "after: it goes only with action='unread'"),
+        ("messages", {"action": "unread", "slot": "x", "offset": 3}, "offset: it goes only with key"),
+        ("messages", {"action": "unread", "slot": "x", "after": 3, "key": 4}, "after: it does not go with key"),
+        ("overview", {"after": "x"}, "after: it goes only with part='agents' or 'library'"),
+        ("result", {"id": "x", "offset": 5}, "offset: it goes only with a text"),
+        ("result", {"id": "x", "part": "calls", "offset": 5}, "offset: it goes only with a text"),
+        ("result", {"id": "x", "part": "output", "field": "/output"}, "field: it goes only with part='summary'"),
+        ("result", {"id": "x", "part": "output", "after": "k"}, "after: it goes only with part='calls'"),
+        ("result", {"id": "x", "part": "events", "after": 3, "key": "4"}, "after: it does not go with key"),
     ],
 )
 async def test_no_parameter_is_ignored(tmp_path: Path, tool: str, arguments: dict[str, Any], words: str) -> None:
@@ -313,8 +347,18 @@ async def test_the_overview_of_a_large_project_stays_short(tmp_path: Path) -> No
     async with coordinated(tmp_path, more=agents, drives=False) as (desk, _):
         found = await desk.call("overview")
         assert (len(found["agents"]), len(found["library"])) == (100, 200)
-        assert found["not_listed"]["agents"] > 200
+        left = {"agents": 300 + 3 - 100, "library": 300 + 4 - 200}
+        assert found["not_listed"] == {part: f"{n} more: overview(part='{part}')" for part, n in left.items()}
         assert len(json.dumps(found)) < 40_000
+        for part, named in (("agents", {f"agent-{number}" for number in range(300)}), ("library", {"many/c299"})):
+            rows: list[Any] = []
+            page: dict[str, Any] = {"next_after": ""}
+            while page["next_after"] is not None:
+                page = await desk.call("overview", part=part, after=page["next_after"])
+                rows += page[part]
+            assert len(rows) == page["total"] == len(found[part]) + left[part]
+            assert named <= {row["name"] for row in rows}
+        assert all("inputs" in row for row in rows if row["kind"] == "chain")  # each of a page is described
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:

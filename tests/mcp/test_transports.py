@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,9 +15,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
+from muster.mcp.transports import LONGEST_LINE, LineSplitter, LongLine
 from tests import forked, forkserver
 from tests.api.server import CI, EVE, TOKENS, Project, Server
 from tests.mcp.coordinated import AGENTS, PATIENCE, Desk, project_in, stdio
@@ -158,6 +162,74 @@ async def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
     assert {1, 8} <= {one["id"] for one in answers if "result" in one}
     process.stdin.close()
     assert await process.wait() == 0
+
+
+def told(line: dict[str, Any], *, first: bool) -> bytes:
+    """Return a message as clients write it: its id comes first, or last."""
+    order = ("jsonrpc", "id", "method", "params") if first else ("method", "params", "jsonrpc", "id")
+    return json.dumps({name: line[name] for name in order}).encode() + b"\n"
+
+
+async def test_a_line_that_is_too_long_is_refused_under_its_id_and_the_next_ones_are_read(tmp_path: Path) -> None:
+    project = project_in(tmp_path)
+    process = await forked.start("muster", "mcp", folder=tmp_path, environment=project.environment, stdin=PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+    async with asyncio.timeout(PATIENCE):
+        await process.stdout.readline()
+        for id_, first in ((7, True), ("a", False)):
+            arguments = {"agent": "sim/echo", "prompt": "x" * LONGEST_LINE}
+            params = {"name": "ask", "arguments": arguments}
+            line = {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+            process.stdin.write(told(line, first=first) + b'{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
+            refused, pong = [json.loads(await process.stdout.readline()) for _ in range(2)]
+            assert (refused["id"], refused["error"]["code"]) == (id_, -32600)
+            assert "a message may have 8,388,608 bytes" in refused["error"]["message"]
+            assert (pong["id"], pong["result"]) == (8, {})
+    process.stdin.close()
+    assert await process.wait() == 0
+
+
+@given(st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=20), st.integers(1, 50))
+def test_lines_are_the_same_however_they_arrive(lines: list[bytes], size: int) -> None:
+    splitter, sent = LineSplitter(longest=20), b"".join(line + b"\n" for line in lines)
+    chunks = [sent[place : place + size] for place in range(0, len(sent), size)]
+    found = [line for chunk in chunks for line in splitter.feed(chunk)]
+    assert [line if isinstance(line, bytes) else None for line in found] == [
+        line if len(line) <= 20 else None for line in lines
+    ]
+
+
+def test_of_a_line_that_never_ends_only_its_ends_are_kept() -> None:
+    splitter, chunk = LineSplitter(longest=100_000), b"x" * 65_536
+    tracemalloc.start()
+    try:
+        for _ in range(1_000):
+            assert not list(splitter.feed(chunk))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 20_000
+    (line,) = splitter.feed(b"end\n")
+    assert isinstance(line, LongLine)
+    assert line.end.endswith(b"xend")
+
+
+@pytest.mark.parametrize(
+    ("beginning", "end", "id_"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 3, "method"', b"}}}", 3),
+        (b'{"id":"\\u00e9","method":', b"}}", "é"),
+        (b'{"method":"x","params":', b'"}},"jsonrpc":"2.0","id":"q-1"}', "q-1"),
+        (b'{"method":"x","params":', b'"}},"id":5,"jsonrpc":"2.0"}\r', 5),
+        (b'{"method":"x","params":{"id":4,', b'"},"x":{"id":4}}}', None),
+        (b'{"method":"x","params":{"text":"', b'\\",\\"id\\":9}"}}', None),
+        (b"not JSON", b"at all", None),
+    ],
+)
+def test_the_id_of_a_long_line_is_read_from_its_ends(beginning: bytes, end: bytes, id_: int | str | None) -> None:
+    assert LongLine(beginning=beginning, end=end).id == id_
 
 
 async def test_a_wait_ends_when_its_client_is_gone_and_the_run_goes_on(tmp_path: Path) -> None:

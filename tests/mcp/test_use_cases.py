@@ -18,7 +18,6 @@ NO_TOOL = {
     "chains.list": "list_work does it",
     "metrics": "for Prometheus",
     "runs.attempts": "for timelines; a call is told with its error",
-    "pool.context_text": "context lists the texts",
     "pool.read": "an agent would miss messages that another has read for it",
     "pool.tasks.amend": "cancel it and submit another",
     "pool.tasks.claim": "the server gives tasks to slots by itself",

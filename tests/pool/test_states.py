@@ -178,7 +178,8 @@ class TaskStates(RuleBasedStateMachine):
     def cancel(self, number: int, here: bool) -> None:
         one = self.one(number)
         before = one.state
-        self.do((self.m if here else self.elsewhere).pool.tasks.cancel(one.id))
+        canceling = (self.m if here else self.elsewhere).pool.tasks.cancel(one.id)
+        self.attempt(canceling, allowed=before not in OVER - {S.CANCELED})
         self.do(self.settle())
         assert one.state is (before if before in OVER else S.CANCELED)
 

@@ -16,7 +16,9 @@ from muster.battles.values import WORKLOAD as BATTLE
 from muster.councils.reports.formats import COUNCIL_WRITERS, write_council
 from muster.councils.spec import WORKLOAD as COUNCIL
 from muster.councils.summary import CouncilReport, summarize_council
+from muster.domain.errors import BadArgument
 from muster.domain.run import Run
+from muster.pool.tasks import WORKLOAD as TASK
 from muster.reporting.files import write_file
 from muster.store.base import Store
 from muster.suites.reports.formats import WRITERS as SUITE_WRITERS
@@ -110,6 +112,12 @@ async def report_of(store: Store, run: Run) -> AnyReport:
         return await report_of_battle(store, run)
     if run.workload == SCALE:
         return await report_of_scale(store, run)
+    if run.workload not in FORMATS:
+        raise BadArgument(
+            f"run {run.id} is a run of {run.workload!r}, which has no report; those of suites, verifications, "
+            "councils, battles and scale tests have one",
+            suggestions=(f"muster {'task result' if run.workload == TASK else 'runs show'} {run.id}",),
+        )
     return await (report_of_verification if run.workload == VERIFICATION else report_of_suite)(store, run)
 
 

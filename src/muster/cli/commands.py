@@ -111,7 +111,7 @@ TASK = {
     ),
     "allow": CommandEntry("Grant what a task asks permission for, to the end of the task.", "pool.task:allow"),
     "deny": CommandEntry("Deny what a task asks permission for; its agent continues without it.", "pool.task:deny"),
-    "cancel": CommandEntry("Cancel a task; one that has ended stays as it is.", "pool.task:cancel"),
+    "cancel": CommandEntry("Cancel a task that has not ended.", "pool.task:cancel"),
     "retry": CommandEntry("Queue a failed or canceled task again.", "pool.task:retry"),
     "diff": CommandEntry("Print what a task changed in its worktree, as a patch.", "pool.task:diff"),
     "merge": CommandEntry(

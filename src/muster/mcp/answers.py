@@ -5,7 +5,6 @@ Whatever agents wrote is a value in a JSON document: data, never a part of the i
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from muster.app import Muster
 from muster.app.pool.task_queries import Task
@@ -21,11 +20,10 @@ from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 
-SHORT, LONG = 2_000, 20_000  # characters of a text in an answer about one of several, and about one alone
+SHORT_PROMPT = 100  # characters of the prompt of a task: who asks has written it
 KINDS = {"deliberation": "council", "waves": "verification"}  # where tools use another word than the store
-
-Answer = dict[str, Any]
 
 
 def kind_of(run: Run) -> str:
@@ -33,11 +31,14 @@ def kind_of(run: Run) -> str:
     return KINDS.get(run.workload, run.workload)
 
 
-def cut(text: str | None, most: int, id_: str) -> str | None:
-    """Return a text, or its beginning and how the rest can be read."""
-    if text is None or len(text) <= most:
-        return text
-    return f"{text[:most]} [… {len(text) - most:,} characters more: result(id={id_!r}, part='output')]"
+def pointer_to(id_: str, **more: str) -> Pointer:
+    """Return what names the calls that read the fields of a task, a run or a batch; `more` are further arguments."""
+    named = "".join(f", {name}={value!r}" for name, value in {"id": id_, **more}.items())[2:]
+
+    def pointer(field: str, offset: int) -> str:
+        return f"result({named}{f', field={field!r}' if field else ''}{f', offset={offset}' if offset else ''})"
+
+    return pointer
 
 
 def compact(answer: Answer) -> Answer:
@@ -64,7 +65,11 @@ def short_run(run: Run) -> Answer:
 def short_task(task: Task) -> Answer:
     """Return a task in a list."""
     more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
-    return short_run(task.run) | compact({**more, "prompt": task.spec.prompt[:100]})
+    return short_run(task.run) | compact({**more, "prompt": _shortened(task.spec.prompt)})
+
+
+def _shortened(prompt: str) -> str:
+    return prompt if len(prompt) <= SHORT_PROMPT else f"{prompt[:SHORT_PROMPT]}…"
 
 
 def short_batch(batch: Batch) -> Answer:
@@ -74,12 +79,32 @@ def short_batch(batch: Batch) -> Answer:
     return compact({"kind": "batch", **{name: view[name] for name in names}})
 
 
-async def whole(muster: Muster, run: Run, most: int = LONG) -> Answer:
-    """Return how a run stands, what it came to as far as it has, and what to do next."""
+async def whole(muster: Muster, run: Run) -> Answer:
+    """Return how a run stands, what it came to as far as it has, and what to do next, as much as an answer holds."""
+    return (await whole_of_all(muster, [run]))[0]
+
+
+async def whole_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
+    """Return how several runs stand, as much as one answer holds of all of them."""
+    found = [await document(muster, run) for run in runs]
+    return fit_all([_listed(one) for one in found], LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
+
+
+def _listed(found: Answer) -> Answer:
+    """Return a document with little of the prompt: the rest is there for whoever asks for it."""
+    if len(prompt := found.get("prompt", "")) <= SHORT_PROMPT:
+        return found
+    rest = pointer_to(found["id"])("/prompt", SHORT_PROMPT)
+    told = f"{prompt[:SHORT_PROMPT]} [… {len(prompt) - SHORT_PROMPT:,} characters more: {rest}]"
+    return found | {"prompt": told}
+
+
+async def document(muster: Muster, run: Run) -> Answer:
+    """Return all that `whole` tells of a run, in full."""
     if run.workload == "task":
-        return await _task(muster, run, most)
+        return await _task(muster, run)
     questions = await muster.runs.questions(run.id)
-    found = short_run(run) | await _outcome(muster, run, most)
+    found = short_run(run) | await _outcome(muster, run)
     error = run.error or {}
     return compact(
         {
@@ -109,7 +134,7 @@ async def text_of(muster: Muster, run: Run) -> str:
     return "" if run.result is None else json.dumps(run.result, ensure_ascii=False, indent=1)
 
 
-async def _task(muster: Muster, run: Run, most: int) -> Answer:
+async def _task(muster: Muster, run: Run) -> Answer:
     task = await muster.pool.tasks.of(run)
     view = task_view(task)
     names = ("data", "turns", "model", "reason", "permission", "rejection_count", "branch", "summary", "files")
@@ -117,7 +142,8 @@ async def _task(muster: Muster, run: Run, most: int) -> Answer:
     return compact(
         {
             **short_task(task),
-            "output": cut(view["output"], most, task.id),
+            "prompt": task.spec.prompt,
+            "output": view["output"],
             **compact({name: view[name] for name in names}),  # a reason that it has not does not replace another
             "error": error.get("message"),
             "next": await _next_of_task(muster, task),
@@ -125,7 +151,7 @@ async def _task(muster: Muster, run: Run, most: int) -> Answer:
     )
 
 
-async def _outcome(muster: Muster, run: Run, most: int) -> Answer:
+async def _outcome(muster: Muster, run: Run) -> Answer:
     """Return what is particular to a kind of run."""
     match run.workload:
         case "battle":
@@ -134,13 +160,13 @@ async def _outcome(muster: Muster, run: Run, most: int) -> Answer:
         case "scale":
             return await _scale(muster, run)
         case "chain":
-            return await _chain(muster, run, most)
+            return await _chain(muster, run)
         case "deliberation":
-            return await _council(muster, run, most)
+            return await _council(muster, run)
         case "suite" | "waves" if run.state is RunState.COMPLETED:
             report = await muster.report_of(run)
             return {"passed": report.ok, "verdict": report.summary.verdict}
-    return {"output": cut(await text_of(muster, run), most, run.id), "quality": _quality(run)}
+    return {"output": await text_of(muster, run), "quality": _quality(run)}
 
 
 def _quality(run: Run) -> str | None:
@@ -161,23 +187,22 @@ async def _scale(muster: Muster, run: Run) -> Answer:
     }
 
 
-async def _chain(muster: Muster, run: Run, most: int) -> Answer:
+async def _chain(muster: Muster, run: Run) -> Answer:
     view = progress_view(await muster.chains.progress(run.id))
     steps = [
-        compact({"name": one["name"], "status": one["status"], "output": cut(one["output"], most, run.id)})
-        for one in view["steps"]
+        compact({name: one[name] for name in ("name", "status", "output", "skipped", "error")}) for one in view["steps"]
     ]
-    now = {"current_step": view["current_name"], "partial_output": cut(view["partial_output"], most, run.id)}
+    now = {"current_step": view["current_name"], "partial_output": view["partial_output"], "rows": view["rows"]}
     return {"completed_steps": view["completed_steps"], "total_steps": view["total_steps"], "steps": steps, **now}
 
 
-async def _council(muster: Muster, run: Run, most: int) -> Answer:
+async def _council(muster: Muster, run: Run) -> Answer:
     view = council_view(await muster.councils.trace(run.id))
     winner, synthesis = view["winner"] or {}, view["synthesis"] or {}
     return {
         "verdict": view["verdict"],
         "winner": winner.get("agent"),
-        "output": cut(synthesis.get("text") or winner.get("text"), most, run.id),
+        "output": synthesis.get("text") or winner.get("text"),
         "dissent": view["dissent"],
         "rounds": len(view["rounds"]),
     }

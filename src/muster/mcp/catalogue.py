@@ -1,27 +1,72 @@
 """What a client can name: agents with what they are, and the library with what it takes; as much as fits an answer."""
 
 import json
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from muster.app import Muster
 from muster.app.serving.cleaning import cleaner
 from muster.app.serving.library import LibraryItem, LibraryKind, OfferedAgent
-from muster.domain.errors import MusterError
-from muster.mcp.answers import Answer, compact
+from muster.domain.errors import BadArgument, MusterError
+from muster.mcp.answers import compact
+from muster.mcp.sizes import LARGEST_ANSWER, Answer, Pointer, nothing_more, page_of_rows
 
 MOST_AGENTS, MOST_ITEMS = 100, 200
-MOST_DESCRIBED = 50  # items of the library whose file is read
+MOST_DESCRIBED = 50  # items of the library whose file is read for one answer
 MOST_INPUTS = 30
 LONGEST_DEFAULT = 100  # characters
+ROOM = LARGEST_ANSWER // 3  # characters of the agents, and of the library, in an overview of all
 
 
-def catalogue(muster: Muster) -> Answer:
-    """Return agents and library; what is left out is counted."""
+async def catalogue(muster: Muster) -> Answer:
+    """Return agents and library, as much as an overview holds; what is left out is counted, with what lists it."""
     agents, items = muster.library.offers(), muster.library.items()
-    listed = [_item(muster, item, described=place < MOST_DESCRIBED) for place, item in enumerate(items[:MOST_ITEMS])]
-    left = {"agents": len(agents) - MOST_AGENTS, "library": len(items) - MOST_ITEMS}
-    more = {"not_listed": found} if (found := {name: number for name, number in left.items() if number > 0}) else {}
-    return {"agents": [_agent(one) for one in agents[:MOST_AGENTS]], "library": listed, **more}
+    some, _ = await page_of_rows(_agents(agents[:MOST_AGENTS]), _no_pointer, ROOM)
+    files, _ = await page_of_rows(_library(muster, items[:MOST_ITEMS]), _no_pointer, ROOM)
+    left = {"agents": len(agents) - len(some), "library": len(items) - len(files)}
+    more = {name: f"{number:,} more: overview(part={name!r})" for name, number in left.items() if number > 0}
+    return {"agents": some, "library": files} | ({"not_listed": more} if more else {})
+
+
+async def catalogue_page(muster: Muster, part: str, after: str) -> Answer:
+    """Return a page of the agents, or of the library, after the last one of the page before."""
+    if part == "agents":
+        agents = muster.library.offers()
+        begin = _begin([one.name for one in agents], after)
+        kept, last = await page_of_rows(_agents(agents[begin:]), _no_pointer)
+        return {"agents": kept, "total": len(agents), "next_after": last}
+    items = muster.library.items()
+    begin = _begin([_key(one) for one in items], after)
+    some = items[begin : begin + MOST_DESCRIBED]
+    kept, last = await page_of_rows(_library(muster, some), _no_pointer)
+    if last is None and begin + len(some) < len(items):
+        last = _key(some[-1])
+    return {"library": kept, "total": len(items), "next_after": last}
+
+
+def _begin(keys: Sequence[str], after: str) -> int:
+    if after and after not in keys:
+        raise BadArgument(f"is {after[:100]!r}, which is not listed", argument="after")
+    return keys.index(after) + 1 if after else 0
+
+
+def _no_pointer(key: str) -> Pointer:
+    """Return the words where an agent or a file of the operator is described at too great a length."""
+    return nothing_more
+
+
+async def _agents(agents: Sequence[OfferedAgent]) -> AsyncIterator[tuple[str, Answer]]:
+    for agent in agents:
+        yield agent.name, _agent(agent)
+
+
+async def _library(muster: Muster, items: Sequence[LibraryItem]) -> AsyncIterator[tuple[str, Answer]]:
+    for place, item in enumerate(items):
+        yield _key(item), _item(muster, item, described=place < MOST_DESCRIBED)
+
+
+def _key(item: LibraryItem) -> str:
+    return f"{item.kind} {item.name}"
 
 
 def _agent(agent: OfferedAgent) -> Answer:

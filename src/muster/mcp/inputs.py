@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 LARGEST_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
+NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
 RUN_KINDS = ("any", "task", "ask", "chain", "suite", "council", "battle", "scale", "verification")
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id or a name that another tool returned.")]
@@ -78,8 +79,15 @@ def _bounded(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-class NoInput(ToolInput):
-    """Nothing."""
+class OverviewInput(ToolInput):
+    """What is looked over."""
+
+    rules = (GoesWith(parameter="after", other="part", values=("agents", "library")),)
+    part: Annotated[
+        Literal["all", "agents", "library"],
+        Field(description="`agents` or `library`: only these, in pages, where `all` has left some out."),
+    ] = "all"
+    after: Annotated[str, Field(max_length=1000, description="`next_after` of the page before.")] = ""
 
 
 class StartInput(ToolInput):
@@ -245,7 +253,8 @@ class ResultInput(ToolInput):
     """What one wants to know of a task, a run or a batch."""
 
     rules = (
-        GoesWith(parameter="key", other="part", values=("call",), needed=("call",)),
+        GoesWith(parameter="key", other="part", values=("call", *NUMBERED), needed=("call",)),
+        GoesWith(parameter="after", other="part", values=("calls", *NUMBERED)),
         GoesWith(parameter="compare_with", other="part", values=("summary",)),
     )
     id: Id
@@ -258,107 +267,39 @@ class ResultInput(ToolInput):
         ),
     ] = "summary"
     key: Annotated[
-        str | None, Field(max_length=1000, description="With part='call': which; part='calls' lists the keys.")
+        str | None,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="With part='call': which; part='calls' lists the keys. With events, log, messages and "
+            "decisions: the number of one that is wanted in full.",
+        ),
     ] = None
+    field: Annotated[
+        str,
+        Field(
+            max_length=1000,
+            description="Of a summary, or with `key`: one field in full, as the answer that has cut it names it.",
+        ),
+    ] = ""
     compare_with: Annotated[
         Id | None,
         Field(description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after)."),
     ] = None
-    offset: Annotated[int, Field(ge=0, le=2**53, description="`next_offset` of the page before.")] = 0
-
-
-class ReviewInput(ToolInput):
-    """A decision about a task that waits for one."""
-
-    rules = (GoesWith(parameter="feedback", other="decision", values=("reject", "deny")),)
-    id: Id
-    decision: Annotated[
-        Literal["approve", "reject", "allow", "deny"],
-        Field(description="approve or reject finished work; allow or deny the tool that the task asks for."),
-    ]
-    feedback: Annotated[
-        str, Field(max_length=10_000, description="Needed to reject: what to do differently. With deny: why.")
-    ] = ""
-
-
-class AnswerInput(ToolInput):
-    """The answer to a question that a run asks a person."""
-
-    id: Id
-    text: Annotated[Text, Field(description="The answer; it must fit `schema` of the question where there is one.")]
-    key: Annotated[str | None, Field(max_length=1000, description="Which question, when the run asks several.")] = None
-
-
-class SteerInput(ToolInput):
-    """What is done to a council that goes on."""
-
-    rules = (GoesWith(parameter="text", other="action", values=("inject",), needed=("inject",)),)
-    id: Id
-    action: Annotated[
-        Literal["inject", "stop"],
-        Field(description="inject: tell all members `text`. stop: end with the best proposal so far."),
-    ]
-    text: Annotated[str, Field(max_length=100_000, description="With inject: what all members are told.")] = ""
-
-
-class ControlInput(ToolInput):
-    """What is done to a task, a run or a batch."""
-
-    rules = (GoesWith(parameter="budget_usd", other="action", values=("resume",)),)
-    id: Id
-    action: Annotated[
-        Literal["cancel", "resume"],
-        Field(description="cancel: stop it. resume: go on where it stopped; replies it has are not paid for again."),
-    ]
-    budget_usd: Annotated[
-        Usd | None,
-        Field(description="With resume: a new total for its budget in US dollars, what it has spent included."),
+    offset: Annotated[int, Field(ge=0, description="Of a text: `next_offset` of the page before.")] = 0
+    after: Annotated[
+        Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=0)] | None,
+        Field(description="Of a list: `next_after` of the page before; with events, log and messages any number."),
     ] = None
 
-
-class PoolInput(ToolInput):
-    """The crew of slots."""
-
-    rules = (
-        GoesWith(parameter="slots", other="action", values=("scale",), needed=("scale",)),
-        GoesWith(parameter="timeout_secs", other="action", values=("drain",)),
-    )
-    action: Annotated[
-        Literal["status", "scale", "drain", "metrics"],
-        Field(
-            description="status: slots and counts. scale: change the number of slots. drain: take no new tasks, let "
-            "running ones end; the operator starts it again. metrics: times and costs of tasks."
-        ),
-    ] = "status"
-    slots: Annotated[
-        Annotated[int, Field(ge=0, le=999_999)] | Annotated[str, Field(pattern=r"^[+-]?[0-9]{1,6}$")] | None,
-        Field(description='With scale: how many there are to be, or how many more or fewer: 4, "+2" or "-1".'),
-    ] = None
-    timeout_secs: Annotated[float, Field(ge=0, le=300, description="With drain: how long tasks may go on.")] = 60.0
-
-
-class MessageInput(ToolInput):
-    """Messages to slots."""
-
-    rules = (
-        GoesWith(parameter="text", other="action", values=("send",), needed=("send",)),
-        GoesWith(parameter="slot", other="action", values=("send", "unread"), needed=("unread",)),
-    )
-    action: Annotated[
-        Literal["send", "unread"],
-        Field(description="send: to one slot or, without `slot`, to all. unread: what a slot has not read yet."),
-    ]
-    slot: Annotated[Name | None, Field(description="The name of a slot; `pool` lists them.")] = None
-    text: Annotated[str, Field(max_length=100_000, description="With send: the message.")] = ""
-
-
-class ContextInput(ToolInput):
-    """Texts that every slot is told."""
-
-    rules = (
-        GoesWith(parameter="name", other="action", values=("set", "delete"), needed=("set", "delete")),
-        GoesWith(parameter="text", other="action", values=("set",), needed=("set",)),
-    )
-    action: Annotated[Literal["list", "set", "delete"], Field(description="set: add or replace one.")]
-    name: Annotated[Name | None, Field(description="With set and delete: of the text.")] = None
-    text: Annotated[str, Field(max_length=100_000, description="With set: the text.")] = ""
+    @model_validator(mode="after")
+    def _require_place(self) -> Self:
+        """Refuse a place in what has none: rows have keys, texts have offsets, and a summary has fields."""
+        listed = self.part in ("calls", *NUMBERED) and self.key is None
+        if self.field and (listed or self.compare_with or self.part in ("output", "report", "diff")):
+            raise PydanticCustomError("place", "field: it goes only with part='summary', or with key")
+        if self.offset and (listed or (self.part == "summary" and not self.field and self.compare_with is None)):
+            raise PydanticCustomError("place", "offset: it goes only with a text: a part that is one, field or key")
+        if self.after is not None and self.key is not None:
+            raise PydanticCustomError("place", "after: it does not go with key")
+        return self

@@ -2,11 +2,14 @@
 
 import re
 
+from muster.app import Muster
 from muster.app.views.runs import event_view
 from muster.domain.errors import NotFound
-from muster.mcp.answers import Answer, text_of, whole
-from muster.mcp.inputs import ListInput, NoInput
+from muster.domain.run import Run
+from muster.mcp.answers import pointer_to, text_of, whole
+from muster.mcp.inputs import ListInput, OverviewInput
 from muster.mcp.request import ToolRequest
+from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, LARGEST_ROW, Answer, fit, size
 from muster.mcp.tools.following import find, list_work, overview
 
 MOST_EVENTS = 100
@@ -16,7 +19,11 @@ RESOURCES = (
 )
 TEMPLATES = (
     ("muster://runs/{id}", "run", "How a task or a run stands, and what to do next."),
-    ("muster://runs/{id}/result", "result", "The whole output of a task or a run."),
+    (
+        "muster://runs/{id}/result",
+        "result",
+        "The output of a task or a run; of a long one the beginning.",
+    ),
     ("muster://runs/{id}/progress", "progress", "The last events of a task or a run."),
 )
 ADDRESS = re.compile(r"muster://runs/(?P<id>[^/?#]{1,200})(?:/(?P<part>result|progress))?")
@@ -25,7 +32,7 @@ ADDRESS = re.compile(r"muster://runs/(?P<id>[^/?#]{1,200})(?:/(?P<part>result|pr
 async def read_resource(request: ToolRequest, uri: str) -> Answer:
     """Return what stands at an address; raises NotFound for any other."""
     if uri == "muster://status":
-        return await overview(request, NoInput())
+        return await overview(request, OverviewInput())
     if uri == "muster://runs":
         return await list_work(request, ListInput())
     found = ADDRESS.fullmatch(uri)
@@ -33,8 +40,30 @@ async def read_resource(request: ToolRequest, uri: str) -> Answer:
         raise NotFound(f"there is no resource {uri[:200]!r}", suggestions=("muster://status", "muster://runs/{id}"))
     run = await find(request.muster, found["id"])
     if found["part"] == "result":
-        return {"id": run.id, "state": str(run.state), "output": await text_of(request.muster, run)}
+        return await _result(request.muster, run)
     if found["part"] == "progress":
-        events = await request.muster.runs.events(run.id, max(0, run.last_seq - MOST_EVENTS), MOST_EVENTS)
-        return {"id": run.id, "state": str(run.state), "events": [event_view(event) for event in events]}
+        return await _progress(request.muster, run)
     return await whole(request.muster, run)
+
+
+async def _result(muster: Muster, run: Run) -> Answer:
+    def pointer(field: str, offset: int) -> str:
+        return f"result(id={run.id!r}, part='output', offset={offset})"
+
+    output = fit(await text_of(muster, run), LARGEST_ANSWER - ENVELOPE, pointer)
+    return {"id": run.id, "state": str(run.state), "output": output}
+
+
+async def _progress(muster: Muster, run: Run) -> Answer:
+    """Return the last events, as many as fit; the tool reads those before them."""
+    events = await muster.runs.events(run.id, max(0, run.last_seq - MOST_EVENTS), MOST_EVENTS)
+    room = LARGEST_ANSWER - ENVELOPE
+    shown: list[Answer] = []
+    for event in reversed(events):
+        row = fit(event_view(event), LARGEST_ROW, pointer_to(run.id, part="events", key=str(event.seq)))
+        room -= size(row) + 2
+        if room < 0:
+            break
+        shown.insert(0, row)
+    told = {"id": run.id, "state": str(run.state), "events": shown, "total": run.last_seq}
+    return told if len(shown) == run.last_seq else told | {"before": f"result(id={run.id!r}, part='events')"}

@@ -35,13 +35,15 @@ from muster.domain.errors import MusterError
 from muster.mcp.errors import error_answer, flaws_answer
 from muster.mcp.request import CoordinatorTool, LocalCaller, ToolCaller, ToolRequest
 from muster.mcp.resources import RESOURCES, TEMPLATES, read_resource
+from muster.mcp.sizes import LARGEST_ANSWER, fit, nothing_more
 from muster.mcp.tools.directing import DIRECTING
 from muster.mcp.tools.following import FOLLOWING
+from muster.mcp.tools.results import READING
 from muster.mcp.tools.starting import STARTING
 
 PATH = "/mcp"
 VERSION = "1"
-TOOLS: Mapping[str, CoordinatorTool] = {tool.name: tool for tool in (*FOLLOWING, *STARTING, *DIRECTING)}
+TOOLS: Mapping[str, CoordinatorTool] = {tool.name: tool for tool in (*FOLLOWING, *READING, *STARTING, *DIRECTING)}
 INSTRUCTIONS = (
     "Muster runs AI agents as durable work inside a hard budget: tasks for a crew of coding agents, chains, test "
     "suites, councils and battles. A task is done in a slot of the pool, a place where a coding agent works; all else "
@@ -131,7 +133,7 @@ class Coordinator:
             found = await read_resource(request, str(params.uri))
         except MusterError as error:
             raise MCPError(INVALID_PARAMS, self._clean(error.message)) from error
-        text = json.dumps(found, ensure_ascii=False)
+        text = json.dumps(_bounded(found), ensure_ascii=False)
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=MEDIA, text=text)])
 
     def _request(self, context: Context, tool: str) -> ToolRequest:
@@ -173,6 +175,13 @@ def _without_titles(schema: Any) -> Any:
     return [_without_titles(one) for one in schema] if isinstance(schema, list) else schema
 
 
+def _bounded(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that is not too long, whatever its tool has made; tools cut what they know how to read on."""
+    found: dict[str, Any] = fit(answer, LARGEST_ANSWER, nothing_more)
+    return found
+
+
 def _content(answer: dict[str, Any], *, failed: bool) -> CallToolResult:
+    answer = _bounded(answer)
     text = json.dumps(answer, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], structured_content=answer, is_error=failed)

@@ -149,7 +149,7 @@ async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBod
 
 @router.post("/{task_id}/cancel", dependencies=START)
 async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
-    """Cancel a task; one that has ended stays as it is."""
+    """Cancel a task; 409 for one that has ended otherwise."""
     async with audit.action("cancel", task_id) as doing:
         task = await muster.pool.cancel(task_id)
         doing.subject = task.id

@@ -1,6 +1,7 @@
 """The pool: its slots and their number, its budget, who drives it, shared context and messages. `Muster.pool`."""
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -87,7 +88,7 @@ class Pool:
         return await self.wait(task, within=self._settings.pool.slot_assignment_timeout_secs, on_delta=on_delta)
 
     async def cancel(self, reference: str) -> Task:
-        """Cancel a task; one that has ended stays as it is. What it left in its working tree is kept on its branch."""
+        """Cancel a task that has not ended otherwise. What it left in its working tree is kept on its branch."""
         task = await self.tasks.cancel(reference)
         if task.state is TaskState.CANCELED:
             await self.trees.keep(task.run)
@@ -110,8 +111,9 @@ class Pool:
                     serving.result()
                     break
                 if self._clock.monotonic() >= until:
-                    await self.tasks.cancel(task.id)
-                    raise _no_slot(task, within)
+                    with contextlib.suppress(Conflict):  # it has ended meanwhile
+                        await self.tasks.cancel(task.id)
+                        raise _no_slot(task, within)
                 await self._store.changes.wait(LOOK_SECONDS)
         finally:
             if serving is not None:

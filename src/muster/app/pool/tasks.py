@@ -107,10 +107,10 @@ class Tasks(TaskQueries):
         return await self._decide(reference, {"allowed": False, "reason": reason}, sender, client_id)
 
     async def cancel(self, reference: str) -> Task:
-        """Cancel a task; one that is over stays as it is."""
+        """Cancel a task; one that was canceled stays so, one that ended otherwise is a conflict, as any other run."""
         run = await self.find(reference)
-        if run.state in TERMINAL:
-            return await self.of(run)
+        if run.state in TERMINAL - {RunState.CANCELED}:
+            raise Conflict(f"task {task_id(run)} {state_verb(run.state)}; there is nothing to cancel")
         return await self.of(await self._runs.cancel(run.id))
 
     async def retry(self, reference: str, *, budget_usd: str | float | None = None) -> Task:

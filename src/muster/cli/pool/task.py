@@ -73,7 +73,7 @@ def result(common: CommonOptions, task: TaskArgument) -> int:
 
 
 def cancel(common: CommonOptions, task: TaskArgument) -> int:
-    """Cancel a task; one that has ended stays as it is."""
+    """Cancel a task that has not ended."""
     return _changed(common, lambda muster: muster.pool.cancel(task), "")
 
 

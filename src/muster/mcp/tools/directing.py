@@ -1,9 +1,12 @@
 """Tools that decide about what goes on, and that direct the pool: reviews, answers, control, the pool and its slots."""
 
+from collections.abc import AsyncIterator, Mapping
+
+from muster.app import Muster
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
-from muster.domain.errors import Conflict
-from muster.mcp.answers import Answer, compact, short_batch, whole
-from muster.mcp.inputs import (
+from muster.domain.errors import Conflict, NotFound
+from muster.mcp.answers import compact, short_batch, whole
+from muster.mcp.control_inputs import (
     AnswerInput,
     ContextInput,
     ControlInput,
@@ -13,6 +16,7 @@ from muster.mcp.inputs import (
     SteerInput,
 )
 from muster.mcp.request import CoordinatorTool, ToolRequest
+from muster.mcp.sizes import Answer, Pointer, page, page_of_rows
 from muster.mcp.tools.following import find, is_batch
 
 
@@ -107,7 +111,7 @@ async def messages(request: ToolRequest, given: MessageInput) -> Answer:
     """Send a message to slots, or show what one has not read."""
     muster, sender = request.muster, request.caller.user.name or ""
     if given.action == "unread":
-        return {"messages": [message_view(one) for one in await muster.pool.unread(str(given.slot))]}
+        return await _unread(muster, str(given.slot), given)
     async with request.audited("message", given.slot or "all slots"):
         if given.slot is None:
             return {"sent_to": list(await muster.pool.broadcast(given.text, sender=sender))}
@@ -115,17 +119,58 @@ async def messages(request: ToolRequest, given: MessageInput) -> Answer:
     return {"sent_to": [given.slot]}
 
 
+async def _unread(muster: Muster, slot: str, given: MessageInput) -> Answer:
+    """Return a page of the messages that a slot has not read, or one of them in full."""
+    unread = [message_view(one) for one in await muster.pool.unread(slot)]
+    if given.key is not None:
+        text = next((str(one["text"]) for one in unread if one["id"] == given.key), None)
+        if text is None:
+            raise NotFound(f"slot {slot!r} has no unread message {given.key}")
+        return page(text, given.offset)
+
+    async def rows() -> AsyncIterator[tuple[str, Answer]]:
+        for one in unread:
+            if one["id"] > given.after:
+                yield str(one["id"]), one
+
+    def pointer_of(key: str) -> Pointer:
+        return lambda field, offset: f"messages(action='unread', slot={slot!r}, key={key}, offset={offset})"
+
+    kept, last = await page_of_rows(rows(), pointer_of)
+    return {"messages": kept, "total": len(unread), "next_after": None if last is None else int(last)}
+
+
 async def context(request: ToolRequest, given: ContextInput) -> Answer:
-    """Show, set or delete the texts that every slot is told."""
-    muster = request.muster
-    if given.action != "list":
-        name = str(given.name)
-        async with request.audited(f"{given.action} context", name):
-            if given.action == "set":
-                await muster.pool.set_context(name, given.text)
-            else:
-                await muster.pool.delete_context(name)
-    return {"context": dict(await muster.pool.context())}
+    """List, read, set or delete the texts that every slot is told."""
+    muster, name = request.muster, str(given.name)
+    if given.action == "list":
+        return await _texts(await muster.pool.context(), given.after)
+    if given.action == "read":
+        return page(await muster.pool.context_text(name), given.offset)
+    async with request.audited(f"{given.action} context", name):
+        if given.action == "set":
+            await muster.pool.set_context(name, given.text)
+        else:
+            await muster.pool.delete_context(name)
+    done = {"set": len(given.text)} if given.action == "set" else {"deleted": True}
+    return {"name": name, **done, "next": "context(action='list') shows all texts"}
+
+
+async def _texts(texts: Mapping[str, str], after: str) -> Answer:
+    """Return a page of the shared texts, by name."""
+
+    async def rows() -> AsyncIterator[tuple[str, Answer]]:
+        for name in sorted(texts):
+            if name > after:
+                yield name, {"text": texts[name]}
+
+    def pointer_of(key: str) -> Pointer:
+        return lambda field, offset: f"context(action='read', name={key!r}, offset={offset})"
+
+    kept, last = await page_of_rows(rows(), pointer_of)
+    names = [name for name in sorted(texts) if name > after]
+    shown = {name: row["text"] for name, row in zip(names, kept, strict=False)}
+    return {"context": shown, "total": len(texts), "next_after": last}
 
 
 DIRECTING = (
@@ -179,7 +224,7 @@ DIRECTING = (
     CoordinatorTool(
         name="context",
         description="Texts by name that are added to the prompts of every slot from its next task on: conventions, "
-        "decisions, facts. List, set or delete them.",
+        "decisions, facts. List, read, set or delete them.",
         takes=ContextInput,
         scope="admin",
         handle=context,

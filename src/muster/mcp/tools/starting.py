@@ -11,9 +11,9 @@ from muster.app.runs.options import RunOptions
 from muster.app.serving.battles import requested_battle
 from muster.app.serving.library import LibraryKind
 from muster.app.suites.suites import SuiteChoice
-from muster.domain.errors import BadArgument, MusterError
+from muster.domain.errors import MusterError
 from muster.domain.run import Run
-from muster.mcp.answers import Answer, short_run, whole
+from muster.mcp.answers import short_run, whole
 from muster.mcp.inputs import (
     AskInput,
     BattleInput,
@@ -25,6 +25,7 @@ from muster.mcp.inputs import (
     TaskInput,
 )
 from muster.mcp.request import CoordinatorTool, ToolRequest
+from muster.mcp.sizes import Answer
 
 
 async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
@@ -167,8 +168,6 @@ async def start_battle(request: ToolRequest, given: BattleInput) -> Answer:
 
 
 def _battle(muster: Muster, given: BattleInput) -> BattleSpec:
-    if given.goal is None and given.runs > 1:
-        raise BadArgument("is needed with runs > 1, a scale test: what the counterpart wants", argument="goal")
     return requested_battle(
         muster,
         given.agent,
