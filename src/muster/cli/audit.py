@@ -10,7 +10,7 @@ from muster.cli.terminal.times import local
 
 
 def audit(common: CommonOptions, limit: LimitOption = 20) -> None:
-    """List what users of the server started, reviewed and canceled, the newest first."""
+    """List what users of the server started, reviewed and canceled, newest first."""
 
     async def work(muster: Muster) -> list[AuditRecord]:
         return list(await muster.audit.list(limit=limit))

@@ -10,7 +10,7 @@ from muster.observability.options import LogFormat, LogLevel, LogOptions
 
 def log_options_of(
     log_format: Annotated[
-        str | None, Option("--log-format", values=LogFormat, shown="no log", help="Write log lines, in this format.")
+        str | None, Option("--log-format", values=LogFormat, shown="no log", help="Write log lines in this format.")
     ] = None,
     log_level: Annotated[
         str | None,
@@ -18,7 +18,7 @@ def log_options_of(
             "--log-level",
             values=LogLevel,
             shown="info",
-            help="The least level that is logged: info has runs and batches, debug every call and attempt.",
+            help="The lowest level that is logged: info has runs and batches, debug every call and attempt.",
         ),
     ] = None,
     log_file: Annotated[

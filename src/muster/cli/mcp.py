@@ -32,23 +32,28 @@ def mcp(
         bool, Option("--http", help="Serve HTTP (streamable) instead of standard input and output.")
     ] = False,
     host: Annotated[
-        str, Option("--host", metavar="ADDRESS", help="With --http: the address; any but loopback needs [[tokens]].")
+        str,
+        Option(
+            "--host",
+            metavar="ADDRESS",
+            help="With --http: the address to listen on; other than loopback requires [[tokens]].",
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, Option("--port", metavar="N", min=0, max=65535, help="With --http: the port; 0 takes a free one.")
+        int, Option("--port", metavar="N", min=0, max=65535, help="With --http: the port; 0 picks a free one.")
     ] = 7421,
     budget: Annotated[
         str | None,
         Option(
             "--budget",
             metavar="USD",
-            help="The most that everything started through MCP in this store may cost, in total; "
-            "starting the server again does not reset it.",
+            help="Total budget in dollars for everything started through MCP in this store; "
+            "restarting the server does not reset it.",
         ),
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Serve tools to a coordinating agent over MCP, and drive what it starts, until the client leaves."""
+    """Serve MCP tools to a coordinating agent, and execute what it starts, until the client disconnects."""
     serve_stdio, http_app = _adapter()
 
     async def work(muster: Muster) -> None:

@@ -36,7 +36,7 @@ RunBudgetOption = Annotated[
 PlanBudgetOption = Annotated[
     str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
 ]
-PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")]
+PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Treat models without a known price as free.")]
 
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
 RunNameOption = Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")]
@@ -64,7 +64,7 @@ MaxTokensOption = Annotated[
         max=10_000_000,
         heading=SAMPLING,
         shown="max_tokens of the agent, else 2048",
-        help="Maximum number of tokens of an answer.",
+        help="Maximum number of tokens in an answer.",
     ),
 ]
 TemperatureOption = Annotated[
@@ -74,7 +74,7 @@ TemperatureOption = Annotated[
         metavar="X",
         min=0,
         heading=SAMPLING,
-        shown="that of the agent or the provider",
+        shown="set by the agent or the provider",
         help="The sampling temperature.",
     ),
 ]
@@ -90,7 +90,7 @@ PollOption = Annotated[
         "--poll-interval",
         metavar="S",
         shown="5",
-        help="Seconds between status requests for a batch, at first; later they come less often.",
+        help="Initial number of seconds between status requests for a batch; the interval grows.",
     ),
 ]
 DeadlineOption = Annotated[
@@ -99,7 +99,7 @@ DeadlineOption = Annotated[
         "--deadline",
         metavar="S",
         shown="86400",
-        help="Maximum seconds to wait for a batch. It stays at the provider after that, and the run can be resumed.",
+        help="Maximum seconds to wait for a batch. After that it stays at the provider; the run can be resumed.",
     ),
 ]
 
@@ -191,7 +191,7 @@ ModeOption = Annotated[
     Option(
         "--dispatch",
         values=Mode,
-        help="Send each call at once, or in batches, which cost less and take minutes to hours.",
+        help="Send each call immediately, or in batches, which cost less and take minutes to hours.",
     ),
 ]
 FallbackOption = Annotated[

@@ -32,13 +32,14 @@ def serve(
     common: CommonOptions,
     log: LoggingOptions,
     host: Annotated[
-        str, Option("--host", metavar="ADDRESS", help="The address to listen on; any but loopback needs [[tokens]].")
+        str,
+        Option("--host", metavar="ADDRESS", help="The address to listen on; other than loopback requires [[tokens]]."),
     ] = "127.0.0.1",
-    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")] = 7420,
+    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 picks a free one.")] = 7420,
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Serve the page and the HTTP API and drive what is submitted, until it is stopped; runs stay resumable."""
+    """Serve the web page and the HTTP API, and execute submitted runs, until stopped; runs can be resumed."""
 
     async def work(muster: Muster) -> None:
         require_token(muster, host)
@@ -55,10 +56,10 @@ def view(
     log: LoggingOptions,
     run: Annotated[
         str | None,
-        Argument(metavar="RUN", complete=run_names, help="The run to show; else the list of runs."),
+        Argument(metavar="RUN", complete=run_names, help="The run to open; if left out, the list of runs."),
     ] = None,
 ) -> int:
-    """Open the page in a browser: on the server of this store, else on one that is started on a free port."""
+    """Open the web page in a browser; starts a server on a free port if none is running for this store."""
 
     async def work(muster: Muster) -> None:
         place = "#/runs" if run is None else f"#/runs/{(await muster.runs.find(run)).id}"

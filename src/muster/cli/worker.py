@@ -37,7 +37,7 @@ def worker(
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when there is nothing left to do.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget.
+    """Execute runs submitted with --detach, and runs whose process died; exit 1 if one exceeded a budget.
 
     With REDIS_URL, workers on several machines share them through BullMQ.
     """

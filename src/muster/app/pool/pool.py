@@ -87,7 +87,7 @@ class Pool:
         return await self.wait(task, within=self._settings.pool.slot_assignment_timeout_secs, on_delta=on_delta)
 
     async def cancel(self, reference: str) -> Task:
-        """Cancel a task; one that has ended stays as it is. What it left in its working tree is kept on its branch."""
+        """Cancel a task; an ended task does not change. What it left in its working tree is kept on its branch."""
         task = await self.tasks.cancel(reference)
         if task.state is TaskState.CANCELED:
             await self.trees.keep(task.run)
@@ -313,7 +313,7 @@ class Pool:
             raise _no_text(name)
 
     async def send(self, slot: str, text: str, *, sender: str = "", client_id: str | None = None) -> Signal:
-        """Send a message to a slot; its agent gets it once, while it works or in its next prompt."""
+        """Send a message to a slot; its agent gets it once, during its task or in its next prompt."""
         profile = await self._existing(slot)
         if not text.strip() or len(text) > MOST_TEXT:
             raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")

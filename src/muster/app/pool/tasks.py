@@ -132,7 +132,7 @@ class Tasks(TaskQueries):
         return await self.of(await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False))
 
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
-        """Change the prompt or the priority of a task that has not begun."""
+        """Change the prompt or the priority of a task that has not started."""
         run = await self.find(reference)
         if run.state is not RunState.QUEUED or run.started_at is not None:
             raise Conflict(f"task {task_id(run)} is {task_state(run)}; only one that has not begun can be changed")

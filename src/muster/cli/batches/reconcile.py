@@ -40,7 +40,7 @@ def reconcile(
         ),
     ] = None,
 ) -> int:
-    """Find out whether batches with an unknown outcome were created."""
+    """Check whether batches whose submission was interrupted exist at the provider."""
     if grace is not None:
         patience = replace(patience, grace=grace)
 

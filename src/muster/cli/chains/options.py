@@ -37,7 +37,7 @@ def chains_of(
         Argument(
             metavar="FILE…",
             complete=files,
-            help="Chains: files, or folders with a chain.yaml. Each is a run of its own.",
+            help="Chains: files, or folders with a chain.yaml. Each becomes a separate run.",
         ),
     ],
     given: Annotated[

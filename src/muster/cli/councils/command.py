@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 CouncilArgument = Annotated[
     str,
     Argument(
-        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last council."
+        metavar="RUN",
+        complete="run_names",
+        help="Its id, the beginning of the id, its name, or `last`: the last council.",
     ),
 ]
 MOST_EVENTS = 1000
@@ -89,9 +91,9 @@ def spec_of(muster: Muster, choice: CouncilChoice, question: str) -> CouncilSpec
 def inject(
     common: CommonOptions,
     run: CouncilArgument,
-    text: Annotated[str, Argument(metavar="TEXT", help="What all members are told from their next phase on.")],
+    text: Annotated[str, Argument(metavar="TEXT", help="The text to send.")],
 ) -> None:
-    """Tell all members of a council something, from their next phase on."""
+    """Send a text to all members of a council; they see it from their next phase on."""
 
     async def work(muster: Muster) -> Signal:
         return await muster.councils.inject(run, text)
@@ -113,7 +115,7 @@ def _tell_sent(common: CommonOptions, sent: Signal, words: str) -> None:
 
 
 def trace(common: CommonOptions, run: RunArgument) -> None:
-    """Tell what happened in a council, round by round; of another run, list its events."""
+    """Show a council round by round; for any other run, list its events."""
 
     async def work(muster: Muster) -> "tuple[dict[str, Any], CouncilReport | None, list[str]]":
         found = await muster.runs.find(run)

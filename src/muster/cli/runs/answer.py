@@ -29,7 +29,7 @@ def answer(
         Option("--call", metavar="KEY", shown="the only open question", help="The key of the question."),
     ] = None,
 ) -> None:
-    """Answer a question that a run asks a person."""
+    """Answer a question that a run has asked a person."""
     given = read_text(text, "answer", "write it after the run, or pipe it in")
 
     async def work(muster: Muster) -> AnswerOutcome:

@@ -43,7 +43,7 @@ def resume(
     detach: Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run goes on as a new one."""
+    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as a new run."""
 
     async def prepare(muster: Muster) -> Run:
         await require_batches(muster, await muster.runs.find(run), patience)

@@ -52,7 +52,7 @@ def keygen(
         ),
     ] = None,
 ) -> None:
-    """Make a key pair for signing. Existing files are never overwritten."""
+    """Create a key pair for signing. Existing files are never overwritten."""
     files = Project(common.home).evidence.make_keys(output)
     text = (
         f"private key: {files.private} (keep it to yourself)\n"

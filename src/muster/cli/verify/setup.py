@@ -27,7 +27,7 @@ def _told(done: Installed) -> str:
 
 def allow_secret(
     common: CommonOptions,
-    place: Annotated[str, Argument(metavar="FILE:LINE", help="The place of the secret, as FILE:LINE.")],
+    place: Annotated[str, Argument(metavar="FILE:LINE", help="The file and line of the secret.")],
     agents: Annotated[
         Path | None, Option("--agents", metavar="FILE", shown="the verify.yaml in use", help="The file to write to.")
     ] = None,
