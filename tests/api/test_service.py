@@ -181,7 +181,7 @@ def test_a_task_that_nobody_would_do_is_refused(project: Project) -> None:
     with project.serve() as server:
         answer = server.post("/api/tasks", {"prompt": "x", "agent": "sim/echo"})
         assert (answer.status, answer.error["code"]) == (409, "conflict")
-        assert "no process drives the pool" in answer.error["message"]
+        assert "no process runs the pool" in answer.error["message"]
         assert server.get("/api/tasks").json["tasks"] == []
 
 

@@ -78,7 +78,7 @@ def test_a_permission_is_asked_for_allowed_and_denied(pool: Shell) -> None:
     pool.muster("pool", "start", "--until-idle")
     assert "Permission to use Bash was granted" in pool.muster("task", "result", "last").out
     over = pool.muster("task", "deny", "last", "--reason", "late")
-    assert (over.code, "completed and asks for no permission" in over.err) == (4, True)
+    assert (over.code, "completed and has not asked for permission" in over.err) == (4, True)
     pool.muster("task", "run", "MOOD:permission again", "--on-permission", "ask")
     assert pool.muster("task", "deny", "last", "--reason", "not now").code == 0
     pool.muster("pool", "start", "--until-idle")

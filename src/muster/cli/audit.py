@@ -17,7 +17,7 @@ def audit(common: CommonOptions, limit: LimitOption = 20) -> None:
 
     found = with_muster(common, work)
     if not found:
-        note(common, "no user has done anything through muster serve yet")
+        note(common, "no user actions recorded by muster serve yet")
     lines = "\n".join(_line(one) for one in found)
     answer(common, [audit_view(one) for one in found], lambda console: console.print(lines, soft_wrap=True))
 

@@ -30,7 +30,7 @@ def log_options_of(
     if log_format is None:
         useless = "--log-level" if log_level is not None else "--log-file" if log_file is not None else ""
         if useless:
-            raise BadArgument(f"{useless} is about a log, and there is none", suggestions=("add --log-format json",))
+            raise BadArgument(f"{useless} has no effect without --log-format", suggestions=("add --log-format json",))
         return None
     level = LogLevel.INFO if log_level is None else LogLevel(log_level)
     return LogOptions(format=LogFormat(log_format), level=level, file=None if log_file is None else Path(log_file))

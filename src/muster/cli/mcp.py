@@ -90,7 +90,7 @@ def _adapter() -> tuple[Callable[[Muster], Awaitable[None]], HttpServer]:
 
 def _service(muster: Muster) -> Service:
     def on_error(run: RunId, error: MusterError) -> None:
-        warn(f"run {run} could not be driven: {error.message}")
+        warn(f"run {run} could not be executed: {error.message}")
 
     return Service(muster, on_error=on_error, on_note=warn)
 
@@ -126,7 +126,7 @@ async def _serve_http(muster: Muster, common: CommonOptions, host: str, port: in
             print_json(served_view(url, muster.settings))
         else:
             say(f"serving MCP for {muster.settings.store_place} at {url}")
-            note(common, "stop it with Ctrl-C; runs go on when it is started again")
+            note(common, "stop it with Ctrl-C; runs continue when it is started again")
 
     def on_first() -> None:
         lifetime.stopping.set()

@@ -159,7 +159,7 @@ def refuse_useless(patience: Patience, *, batch: bool, way: str = ADD_BATCH) -> 
     """Refuse options about batches where every call is live."""
     given = batch_option(patience)
     if given and not batch:
-        raise BadArgument(f"{given} is about batches, and this run has none", suggestions=(way,))
+        raise BadArgument(f"{given} applies to batches, and every call of this run is live", suggestions=(way,))
 
 
 def batch_option(patience: Patience) -> str:
@@ -217,9 +217,9 @@ def sending_of(
     mode = mode_of(dispatch)
     useless = "--fallback" if fallback != Fallback.FAIL else "--no-cache" if no_cache else ""
     if mode is not Mode.BATCH and useless:
-        raise BadArgument(f"{useless} is about batches, and this run has none", suggestions=(ADD_BATCH,))
+        raise BadArgument(f"{useless} applies to batches, and every call of this run is live", suggestions=(ADD_BATCH,))
     if detach and mode is not Mode.BATCH:
-        raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
+        raise BadArgument("--detach requires batches, and every call of this run is live", suggestions=(ADD_BATCH,))
     return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
 
 

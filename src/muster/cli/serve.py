@@ -80,7 +80,7 @@ def view(
 def _open_page(url: str, place: str = "") -> None:
     """Open the page in the browser of the person; without one the address is told, and that is enough."""
     if not webbrowser.open(f"{url}/{place}"):
-        warn(f"no browser could be started; open {url}/{place} yourself")
+        warn(f"cannot start a browser; open {url}/{place} yourself")
 
 
 def _leave_page(url: str) -> None:
@@ -95,7 +95,7 @@ def require_token(muster: Muster, host: str) -> None:
         local = False
     if not local and not muster.settings.tokens:
         raise BadConfiguration(
-            f"--host {host} can be reached by others, and no token is declared",
+            f"--host {host} is reachable from other machines, and no [[tokens]] are declared",
             suggestions=('declare one in muster.toml: [[tokens]] name = "ci", secret_env = "MUSTER_TOKEN_CI"',),
         )
 
@@ -108,7 +108,7 @@ async def serve_until_stopped(
     app = create_app(muster, muster.settings, host=host, lifetime=lifetime)
 
     def on_error(run: RunId, error: MusterError) -> None:
-        warn(f"run {run} could not be driven: {error.message}")
+        warn(f"run {run} could not be executed: {error.message}")
 
     service = Service(muster, on_error=on_error, on_note=warn)
     listener = listen(host, port)
@@ -118,7 +118,7 @@ async def serve_until_stopped(
             print_json(served_view(url_of(listener), muster.settings))
         else:
             say(f"serving {muster.settings.store_place} at {url_of(listener)}")
-            note(common, "stop it with Ctrl-C; runs go on when it is started again")
+            note(common, "stop it with Ctrl-C; runs continue when it is started again")
         # In a thread: some browsers keep whoever starts them until they are closed.
         asyncio.get_running_loop().run_in_executor(None, opened, url_of(listener))
 

@@ -25,7 +25,7 @@ def info(common: CommonOptions) -> None:
     require_store(common)
     found = with_muster(common, work, sweep=False)
     if found["check"] != "ok":
-        remedy = "restore it from a copy, or move it away to start anew"
+        remedy = "restore it from a backup, or move it away to start with an empty store"
         raise StoreFailed(f"the store {found['path']} is damaged: {found['check']}", suggestions=(remedy,))
 
     def tell(console: Console) -> None:

@@ -68,7 +68,7 @@ async def _serve(
             write_to(sys.stdout, clean(summary(run)) + "\n")
 
     def on_error(run: RunId, error: MusterError) -> None:
-        warn(f"run {run} could not be driven: {error.message}")
+        warn(f"run {run} could not be executed: {error.message}")
 
     def on_note(text: str) -> None:
         muster.log("worker.queue", note=text)
@@ -88,5 +88,5 @@ async def _tell_unknown(muster: Muster, common: CommonOptions) -> None:
     if left:
         names = ", ".join(sorted({run.workload for run in left}))
         are = "is" if len(left) == 1 else "are"
-        note(common, f"{count(len(left), 'queued run')} {are} left, of workloads that are not known here: {names}")
+        note(common, f"{count(len(left), 'queued run')} {are} left, of workloads that are unknown here: {names}")
         note(common, "  name the modules that define them in muster.toml under [workloads] import")

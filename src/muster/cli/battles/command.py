@@ -114,7 +114,7 @@ def scale_spec_of(muster: Muster, scale: ScaleChoice, choice: BattleChoice) -> S
     if scale.prompts and choice.system is not None:
         raise BadArgument("--prompt and --system cannot be used together", suggestions=("leave out --system",))
     if not scale.revises and (scale.reviser or scale.try_revised):
-        raise BadArgument("--no-revision leaves nothing to try or to revise", suggestions=("leave it out",))
+        raise BadArgument("--no-revision cannot be used with --reviser or --try-revised", suggestions=("leave it out",))
     goals = () if scale.goals is None else scales.goals(scale.goals)
     whole = replace(choice, goal=goals[0].goal) if goals else choice
     return scales.spec(

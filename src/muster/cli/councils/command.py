@@ -51,9 +51,7 @@ def council(common: CommonOptions, arguments: CouncilArguments) -> int:
             budget_usd=terms.budget, name=terms.name, concurrency=terms.concurrency, dispatch=sending.dispatch
         )
         handle = await muster.councils.start(spec, options, detach=sending.detach)
-        note(
-            common, f"started run {handle.id}; tell its members something with: muster council inject {handle.id} TEXT"
-        )
+        note(common, f"started run {handle.id}; send its members a text with: muster council inject {handle.id} TEXT")
         return await drive_and_conclude(muster, handle, COUNCILS, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
@@ -98,7 +96,7 @@ def inject(
     async def work(muster: Muster) -> Signal:
         return await muster.councils.inject(run, text)
 
-    _tell_sent(common, with_muster(common, work), "the members are told in their next phase")
+    _tell_sent(common, with_muster(common, work), "the members see it in their next phase")
 
 
 def stop(common: CommonOptions, run: CouncilArgument) -> None:

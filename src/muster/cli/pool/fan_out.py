@@ -85,9 +85,7 @@ def gc(
 
     found = with_muster(common, work)
     done = "would be removed" if dry_run else "removed"
-    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or [
-        "there are no worktrees"
-    ]
+    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or ["no worktrees"]
     data = [{"name": one.name, "removed": one.removed, "reason": one.reason} for one in found]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
 

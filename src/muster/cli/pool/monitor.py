@@ -84,7 +84,7 @@ def watch(common: CommonOptions) -> None:
     try:
         with_muster(common, work)
     except KeyboardInterrupt:
-        note(common, "stopped watching; tasks go on")
+        note(common, "stopped watching; tasks continue")
 
 
 class LiveScreen:

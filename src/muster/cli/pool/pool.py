@@ -50,11 +50,11 @@ def start(
                 say(clean(f"task {task_id(run)} {state_verb(task_state(run))}"))
 
         def on_error(run: RunId, error: MusterError) -> None:
-            warn(f"task {run} could not be driven: {error.message}")
+            warn(f"task {run} could not be executed: {error.message}")
 
         driver = muster.pool.driver(on_end=on_end, on_error=on_error)
         SignalHandler(muster, warn, on_first=driver.close).install()
-        where = f"driving the pool of {muster.settings.store_place}"
+        where = f"running the pool of {muster.settings.store_place}"
         await driver.serve(until_idle=until_idle, on_begin=lambda: note(common, where))
         return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
 
@@ -239,6 +239,6 @@ def _tell_slots(common: CommonOptions, found: list[Slot]) -> None:
         if found:
             console.print(slots_table(found))
         else:
-            note(common, "there are no such slots; muster pool start makes those of muster.toml")
+            note(common, "no slots found; muster pool start creates those of muster.toml")
 
     answer(common, [slot_view(slot) for slot in found], tell)

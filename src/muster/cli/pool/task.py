@@ -56,7 +56,7 @@ def submit(common: CommonOptions, order: OrderOptions) -> int:
         return task, await muster.pool.living_driver() is not None
 
     task, driven = with_muster(common, work, create=True)
-    who = "" if driven else "; no process drives the pool; start one with: muster pool start"
+    who = "" if driven else "; no process runs the pool; start one with: muster pool start"
     text = f"task {task.id} is pending{who}"
     answer(common, task_view(task), lambda console: console.print(text, soft_wrap=True))
     return 0
@@ -210,7 +210,7 @@ def list_tasks(
         if tasks:
             console.print(tasks_table(tasks))
         else:
-            note(common, "there are no such tasks" if state or tag or slot else "there are no tasks yet")
+            note(common, "no tasks match" if state or tag or slot else "no tasks yet")
 
     answer(common, [task_view(task) for task in tasks], tell)
 

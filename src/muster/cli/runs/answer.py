@@ -42,5 +42,5 @@ def answer(
 def _words(found: AnswerOutcome) -> str:
     answered = f"call {found.sent.key} of run {found.sent.run} is answered"
     if found.goes_on:
-        return f"{answered}; run {found.root.id} goes on by itself"
+        return f"{answered}; run {found.root.id} continues automatically"
     return f"{answered}; continue with: muster runs resume {found.root.id}"

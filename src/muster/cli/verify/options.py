@@ -41,8 +41,8 @@ class VerifyArguments:
         words = [*([self.changed] if self.changed else []), *self.paths]
         if files := [path for path in self.paths if Path(path).exists()]:
             raise BadArgument(
-                f"choose files in one way: {files[0]} or --changed",
-                suggestions=("muster verify PATH…", "or muster verify --changed, with a commit such as main after it"),
+                f"{files[0]} and --changed cannot be used together",
+                suggestions=("muster verify PATH…", "or muster verify --changed [COMMIT]"),
             )
         if len(words) > 1:
             raise BadArgument(
@@ -148,14 +148,14 @@ def verify_sending_of(
 ) -> VerifyDispatchOptions:
     """Check what was given."""
     if batch and live:
-        raise BadArgument("--batch and --live exclude each other", suggestions=("give one of them, or neither",))
+        raise BadArgument("--batch and --live cannot be used together", suggestions=("use one of them, or neither",))
     if detach and live:
         raise BadArgument(
-            "--detach leaves batches to the provider, and with --live there are none",
+            "--detach requires batches, and --live turns them off",
             suggestions=("leave one of them out",),
         )
     if live and fallback != Fallback.FAIL:
-        raise BadArgument("--fallback is about batches, and with --live there are none")
+        raise BadArgument("--fallback applies to batches, and --live turns them off")
     mode = Mode.BATCH if batch else Mode.LIVE
     dispatch = Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache)
     return VerifyDispatchOptions(
