@@ -200,7 +200,7 @@ def test_a_pool_is_driven_once_and_a_canceled_task_is_not_a_failure(pool: Shell)
     pool.write("muster.toml", TOML + sleeper)
     submitted = pool.muster("task", "submit", "slowly", "--agent", "sleeper", "--json").data()
     with pool.start("pool", "start", "--json") as driver:
-        line_with(driver.stderr, "driving the pool of")
+        line_with(driver.stderr, "running the pool of")
         second = pool.muster("pool", "start")
         assert second.code == 4
         assert "the pool is driven by" in second.err
