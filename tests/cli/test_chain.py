@@ -138,7 +138,7 @@ def test_rows_are_run_as_children_of_one_run(chains: ChainFolder) -> None:
         ),
         (("chain.yaml", "--inputs", "bad.jsonl"), 2, "bad.jsonl:2: it is JSON, but no object"),
         (("chain.yaml", "--inputs", "none.jsonl"), 2, "none.jsonl: cannot be read"),
-        (("chain.yaml", "chain.yaml", "--name", "n"), 2, "--name is for one run"),
+        (("chain.yaml", "chain.yaml", "--name", "n"), 2, "--name can be used with one chain only"),
         (("chain.yaml", "chain.yaml", "--inputs", "bad.jsonl"), 2, "--inputs can be used with one chain only"),
         (("chain.yaml", "chain.yaml", "--input", "y=1"), 2, "none of the chains has an input 'y'"),
         (("nothing.yaml",), 5, "no such file"),

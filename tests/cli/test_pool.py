@@ -115,7 +115,7 @@ def test_a_failed_task_shows_command_exit_code_and_the_end_of_its_log(pool: Shel
         (("task", "claim", "nobody"), 5, "slot 'nobody' not found"),
         (("task", "change", "x"), 2, "nothing to change"),
         (("pool", "scale", "99"), 2, "max_slots"),
-        (("pool", "context", "get", "nothing"), 5, "no shared text"),
+        (("pool", "context", "get", "nothing"), 5, "shared text 'nothing' not found"),
         (("pool", "message", "send", "nobody", "hi"), 5, "slot 'nobody' not found"),
         (("pool", "message", "read", "nobody"), 5, "slot 'nobody' not found"),
         (("fan-out", "nothing.yaml"), 5, "no such file"),
@@ -203,7 +203,7 @@ def test_a_pool_is_driven_once_and_a_canceled_task_is_not_a_failure(pool: Shell)
         line_with(driver.stderr, "running the pool of")
         second = pool.muster("pool", "start")
         assert second.code == 4
-        assert "the pool is driven by" in second.err
+        assert "the pool is run by" in second.err
         assert "driving" not in second.err.replace("the pool is driven", "")
         assert pool.muster("task", "cancel", submitted["id"]).code == 0
         assert pool.muster("pool", "drain", "--timeout", "20").code == 0
