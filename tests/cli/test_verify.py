@@ -120,7 +120,7 @@ REFUSED: list[tuple[list[str], str]] = [
 
 
 NOT_FOUND = [
-    (["src", "--agent", "nobody"], "no agent is called 'nobody' in verify.yaml\n  agents: checker, reviewer"),
+    (["src", "--agent", "nobody"], "unknown agent 'nobody' in verify.yaml\n  agents: checker, reviewer"),
     (["src", "--wave", "3"], "no wave 3 in verify.yaml"),
     (["nowhere.py"], "no such file or folder: nowhere.py"),
     (["./plan"], "no such file or folder: ./plan"),

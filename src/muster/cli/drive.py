@@ -198,7 +198,7 @@ def _calls(number: int) -> str:
 
 
 def _batches(number: int) -> str:
-    return "1 batch goes on" if number == 1 else f"{number} batches go on"
+    return "1 batch continues" if number == 1 else f"{number} batches continue"
 
 
 PAGE = 1000  # events at a time
