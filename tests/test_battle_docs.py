@@ -63,7 +63,7 @@ def test_every_word_is_told(words: type[ValidatorKind | GoalVerdict]) -> None:
 
 def test_the_numbers_are_those_of_the_code() -> None:
     assert f"has at most {DEFAULT_TOKENS} tokens" in PAGE
-    assert f"{DEFAULT_SECONDS:g} if nothing else is said" in PAGE
+    assert f"{DEFAULT_SECONDS:g} seconds by default" in PAGE
     assert f"times, {MOST_REPLIES} at most" in PAGE
     assert f"`endedDetail` is `{PLATEAU}`" in PAGE
     assert len(DecisionSource) == len(re.findall(r"^\d\. \*\*", PAGE, re.MULTILINE))

@@ -91,7 +91,7 @@ def test_an_address_that_others_reach_needs_a_token(project: Project, host: str)
     with project.command("serve", "--port", "0", "--host", host) as process:
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (3, "")
-        assert "no token is declared" in err
+        assert "no [[tokens]] are declared" in err
         assert "[[tokens]]" in err
 
 

@@ -147,7 +147,7 @@ async def test_a_server_outlives_a_disk_that_was_full(tmp_path: Path) -> None:
             await m.runs._store.changes.wait(PATIENCE)
         with full_disk():
             clock.advance(60)  # it tells again that it is there, which cannot be written
-            assert "runs are not driven for now: the store" in await notes.get()
+            assert "runs are not executed for now: the store" in await notes.get()
         run = await m.submit("ask", {"agent": "sim/echo", "prompt": "x"})
         ended = asyncio.ensure_future(run.wait())
         while not ended.done():
@@ -181,7 +181,7 @@ def test_a_task_that_nobody_would_do_is_refused(project: Project) -> None:
     with project.serve() as server:
         answer = server.post("/api/tasks", {"prompt": "x", "agent": "sim/echo"})
         assert (answer.status, answer.error["code"]) == (409, "conflict")
-        assert "no process drives the pool" in answer.error["message"]
+        assert "no process runs the pool" in answer.error["message"]
         assert server.get("/api/tasks").json["tasks"] == []
 
 
@@ -190,7 +190,7 @@ def test_a_server_drives_the_pool_when_the_process_that_did_has_ended(project: P
     project.declare('\n[pool]\nagent = "sim/echo"\nslots = 1\n', SETTINGS)
     words = ("pool", "start")
     with Forked("muster", words, folder=project.folder, environment=project.environment) as other:
-        assert "driving the pool" in other.stderr.readline()
+        assert "running the pool" in other.stderr.readline()
         with project.serve() as server:
             assert json.dumps(other.pid) in server.process.stderr.readline()
             first = server.post("/api/tasks", {"prompt": "one"}).json["id"]

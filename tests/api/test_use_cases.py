@@ -245,7 +245,7 @@ NO_COMMAND = {
     "library.items": "commands name files",
     "library.judge": "commands name any file",
     "library.require_agents": "commands name any agent",
-    "pool.require_driver": "muster task submit says that no process drives the pool",
+    "pool.require_driver": "muster task submit says that no process runs the pool",
     "pool.tasks.of": "a part of other use cases",
     "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",

@@ -158,7 +158,7 @@ async def test_of_several_questions_the_answer_must_name_one(tmp_path: Path) -> 
         await m.runs.answer(handle.id, "two", key="with space")
         await m.runs.answer(handle.id, "one")
         assert await handle.result() == ["one", "two"]
-        with pytest.raises(Conflict, match="completed and waits for no answer"):
+        with pytest.raises(Conflict, match="completed and is not waiting for an answer"):
             await m.runs.answer(handle.id, "three")
 
 
@@ -283,7 +283,7 @@ async def test_a_person_does_a_step_of_a_chain_and_a_worker_goes_on(tmp_path: Pa
 
 async def test_a_person_is_given_no_tasks(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        with pytest.raises(BadArgument, match="'me' is a person; tasks are for agents that work by themselves"):
+        with pytest.raises(BadArgument, match="'me' is a person; people cannot be given tasks"):
             await m.pool.tasks.submit(muster.TaskSpec(prompt="dig", agent="me"))
 
 

@@ -73,7 +73,7 @@ async def test_a_request_that_is_detached_is_not_repaired_and_needs_batches(tmp_
         request = request_in(tmp_path, m, "BAD\n", detach=True)
         with pytest.raises(BadArgument, match="cannot be changed after a verification that is detached"):
             request.require_repairable()
-        with pytest.raises(BadArgument, match="none of these agents is asked in one"):
+        with pytest.raises(BadArgument, match="none of these agents uses them"):
             await m.verify.begin(request)
         assert await m.runs.list() == []
 
@@ -84,7 +84,7 @@ async def test_a_run_that_is_driven_is_not_resumed_and_its_driver_is_named(tmp_p
         async for event in run.events():
             if event.kind == "run.started":
                 break
-        with pytest.raises(Conflict, match="is being driven by"):
+        with pytest.raises(Conflict, match="is being executed by"):
             await m.resume(run.id, budget_usd="5")
         assert (await run.run()).cap is None
         await run.cancel()

@@ -221,7 +221,7 @@ async def test_a_canceled_test_cancels_its_battles_and_counts_them(tmp_path: Pat
         spec = scales.spec(home.spec(counterpart="me"), runs=3, reviser="")
         handle = await scales.start(spec)
         await home.questions(handle.id, 3)
-        with pytest.raises(Conflict, match="its report is there when it has ended"):
+        with pytest.raises(Conflict, match="its report is available when it has ended"):
             await scales.result(handle.id)
         before = scale_status_view(await scales.status(handle.id))
         assert (before["completed"], before["total"], len(before["conversationIds"])) == (0, 3, 3)

@@ -236,7 +236,7 @@ async def test_a_result_that_cannot_be_read_is_bad_output(house: House) -> None:
 
 async def test_a_message_that_only_the_sdk_cannot_read_is_bad_output(house: House) -> None:
     play = 'say(type="assistant", message={"content": "no list"})\ntime.sleep(60)'
-    with pytest.raises(BadOutput, match="the SDK does not understand"):
+    with pytest.raises(BadOutput, match="the SDK cannot parse"):
         await house.agent(cli_path=player(house, play)).call(ask("Hello"), PATIENT)
     assert house.alive() == []
 

@@ -113,7 +113,7 @@ async def test_an_answer_of_a_given_shape_comes_as_data(house: House) -> None:
 
 
 async def test_an_answer_without_the_shape_fails_with_what_it_cost(house: House) -> None:
-    with pytest.raises(BadOutput, match="it gave no data") as caught:
+    with pytest.raises(BadOutput, match="it returned no data") as caught:
         await house.agent().call(replace(ask("Hello"), schema=SCHEMA), PATIENT)
     assert (caught.value.paid, caught.value.imputed) == (Paid.YES, False)
     assert caught.value.cost > 0
@@ -122,7 +122,7 @@ async def test_an_answer_without_the_shape_fails_with_what_it_cost(house: House)
 async def test_an_answer_that_does_not_fit_its_shape_never_comes_as_data(house: House) -> None:
     strict = {**SCHEMA, "properties": {"answer": {"type": "integer", "minimum": 43}}}
     # Claude Code may refuse the data itself, and then gives none.
-    with pytest.raises(BadOutput, match=r"42 is less than the minimum|it gave no data"):
+    with pytest.raises(BadOutput, match=r"42 is less than the minimum|it returned no data"):
         await house.agent().call(replace(ask("as data"), schema=strict), PATIENT)
 
 

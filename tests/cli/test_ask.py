@@ -233,7 +233,7 @@ def test_an_answer_that_breaks_off_is_told_and_written_anew(shell: Shell) -> Non
         shell.use(rehearsal)
         code, shown = on_terminal(shell, "ask", MODEL, text)
     assert code == 0
-    assert "asked for again" in shown
+    assert "sending the call again" in shown
     assert text in shown.replace("\r\n", "\n").splitlines()
     assert "uncertain" in shown
 
@@ -289,7 +289,7 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(shell: Shell) -> N
     with Path("/dev/full").open("wb") as full:
         done = shell.run_into(full, "ask", "sim/echo", "hi", "--json")
     assert done.code == 4
-    assert "cannot be written" in done.err
+    assert "cannot write to standard output" in done.err
     assert "Traceback" not in done.err
 
 

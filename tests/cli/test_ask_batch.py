@@ -119,7 +119,7 @@ def test_a_batch_that_takes_too_long_exits_4_and_goes_on_without_us(
 def test_a_scripted_agent_is_asked_live_and_says_so(shell: Shell) -> None:
     result = shell.muster("ask", "sim/echo", "hello", "--dispatch", "batch", "--detach")
     assert (result.code, result.out) == (0, "hello\n")
-    assert "asked live" in result.err
+    assert "called live" in result.err
     assert shell.run("last")["batches"] == []
 
 

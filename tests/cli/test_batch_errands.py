@@ -76,7 +76,7 @@ def test_a_signal_leaves_the_batch_to_the_provider_and_says_how_to_go_on(
         process.send_signal(number)
         _, told = process.communicate()
     assert process.returncode == 4
-    assert f"goes on at the provider; continue with: muster batch fetch {batch['id']}" in told
+    assert f"continues at the provider; continue with: muster batch fetch {batch['id']}" in told
 
 
 def test_watch_gives_json_lines_until_it_is_over(shell: Shell, slow_batches: ForkedRehearsal) -> None:

@@ -171,7 +171,7 @@ def test_a_revised_prompt_is_tried_on_the_same_goals(battles: BattleFolder) -> N
         ((*SCALE, "--concurrency", "4"), 2, "concurrency must be at most 3, not 4"),
         ((*SCALE, "--goals", "missing.yaml"), 2, "cannot be used together"),
         (("scale", *SIDES, "--goals", "missing.yaml"), 5, "no such file"),
-        ((*SCALE, "--no-revision", "--try-revised"), 2, "leaves nothing to try"),
+        ((*SCALE, "--no-revision", "--try-revised"), 2, "cannot be used with --reviser"),
         (("scale", *SIDES[:4], "--min-goal-rate", "0.5"), 2, "needs a judge or validators"),
         (("battle", "status", "last"), 5, "no battle yet"),
         (("scale", "status", "last"), 5, "no scale test yet"),

@@ -212,7 +212,7 @@ def test_what_people_send_reaches_a_council_that_is_queued(councils: CouncilFold
     assert "a person tells all before propose: in base 13" in told
     assert "ada proposes: 42 for sure in base 13" in told
     late = councils.muster("council", "stop", panel, "--json")
-    assert "receives no signals any more" in late.error()["message"]
+    assert "no longer receives signals" in late.error()["message"]
 
 
 def test_a_council_that_is_stopped_before_its_first_round_has_no_answer(councils: CouncilFolder) -> None:

@@ -218,7 +218,7 @@ def test_options_about_batches_are_refused_for_a_run_whose_calls_are_all_live(sh
     for words in (("resume", "last"), ("fork", "last", "--from", "answer")):
         refused = shell.muster("runs", *words, "--linger", "5")
         assert (refused.code, refused.out) == (2, "")
-        assert refused.err == "error: --linger is about batches, and this run has none\n  leave it out\n"
+        assert refused.err == "error: --linger applies to batches, and every call of this run is live\n  leave it out\n"
     assert len(shell.muster("runs", "list", "--json").data()) == 1
 
 

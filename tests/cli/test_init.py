@@ -24,7 +24,7 @@ def test_nothing_is_overwritten(shell: Shell) -> None:
     kept = shell.write("taken/cases.yaml", "mine")
     result = shell.muster("init", "taken")
     assert (result.code, result.out) == (2, "")
-    assert "taken exists already; nothing was written" in result.err
+    assert "taken already exists; nothing was written" in result.err
     assert [path.name for path in (shell.folder / "taken").iterdir()] == ["cases.yaml"]
     assert kept.read_text() == "mine"
 

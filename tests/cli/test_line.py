@@ -107,7 +107,7 @@ def test_after_two_dashes_nothing_is_an_option() -> None:
         ("outer", "no such command 'outer'"),
         ("iner", "no such command 'iner'. Did you mean 'inner'?"),
         ("inner tel", "no such command 'tel'. Did you mean 'tell'?"),
-        ("inner tell", "missing argument FIRST: The first"),
+        ("inner tell", "missing argument FIRST (the first)"),
         ("inner tell a --limt 3", "no such option '--limt'. Did you mean '--limit'?"),
         ("inner tell a -x", "no such option '-x'"),
         ("inner tell a -5", "no such option '-5'"),

@@ -176,7 +176,7 @@ def test_the_store_tells_about_itself_and_gives_space_back(shell: Shell) -> None
 def test_where_there_is_no_store_the_commands_about_it_exit_5(shell: Shell, command: list[str]) -> None:
     told = shell.muster(*command, "--home", "nope")
     assert (told.code, told.out) == (5, "")
-    assert told.err.startswith(f"error: there is no store at nope{os.sep}muster.db\n")
+    assert told.err.startswith(f"error: no store found at nope{os.sep}muster.db\n")
 
 
 def findings(shell: Shell) -> dict[str, list[tuple[str, str]]]:

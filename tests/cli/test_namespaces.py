@@ -85,7 +85,7 @@ def test_a_living_driver_of_another_namespace_keeps_its_run_and_its_program(
     with driving(shell, *(there if inside in ("driver", "both") else ())) as (process, answer):
         visit = there if inside in ("visitor", "both") else ()
         resumed = muster(shell, visit, "runs", "resume", "asked", "--json")  # which looks for dead drivers first
-        assert "is being driven by process" in resumed.error()["message"]
+        assert "is being executed by process" in resumed.error()["message"]
         assert shell.run("asked")["state"] == "running"
         answer()
         out, err = process.communicate(timeout=PATIENCE)

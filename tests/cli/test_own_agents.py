@@ -187,8 +187,8 @@ def test_a_program_gets_nothing_of_our_environment_that_was_not_named(shell: She
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (section("program", 'command = ["./not-there"]'), "mine starts ./not-there, which was not found"),
-        (section("cli", 'command = ["no-such-agent"]', "budget_usd = 0"), "mine starts no-such-agent"),
+        (section("program", 'command = ["./not-there"]'), "mine needs the program ./not-there, which was not found"),
+        (section("cli", 'command = ["no-such-agent"]', "budget_usd = 0"), "mine needs the program no-such-agent"),
         (section("program"), "its command is empty"),
     ],
 )

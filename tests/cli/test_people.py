@@ -109,7 +109,7 @@ def test_ask_tells_how_to_answer_where_nobody_sits(home: Shell) -> None:
         (question,) = home.run("sum")["questions"]
         assert (question["key"], question["agent"], question["prompt"]) == ("ask", "me", "what is 6*7?")
         done = home.muster("answer", "sum", "-", stdin="forty-two\n")
-        assert done.out == f"call ask of run {run} is answered; run {run} goes on by itself\n"
+        assert done.out == f"call ask of run {run} is answered; run {run} continues automatically\n"
         out, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (0, "forty-two\n")
     assert "questions" not in home.run("sum")
@@ -144,7 +144,7 @@ def test_an_answer_that_nobody_waits_for_is_an_error_that_says_why(home: Shell) 
     assert home.muster("ask", "sim/echo", "hello").code == 0
     refused = home.muster("answer", "last", "42", "--json")
     assert (refused.code, refused.error()["code"]) == (4, "conflict")
-    assert "completed and waits for no answer" in refused.error()["message"]
+    assert "completed and is not waiting for an answer" in refused.error()["message"]
 
 
 def test_the_time_of_a_person_ends_an_ask_with_1(home: Shell) -> None:

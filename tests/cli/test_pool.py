@@ -78,7 +78,7 @@ def test_a_permission_is_asked_for_allowed_and_denied(pool: Shell) -> None:
     pool.muster("pool", "start", "--until-idle")
     assert "Permission to use Bash was granted" in pool.muster("task", "result", "last").out
     over = pool.muster("task", "deny", "last", "--reason", "late")
-    assert (over.code, "completed and asks for no permission" in over.err) == (4, True)
+    assert (over.code, "completed and has not asked for permission" in over.err) == (4, True)
     pool.muster("task", "run", "MOOD:permission again", "--on-permission", "ask")
     assert pool.muster("task", "deny", "last", "--reason", "not now").code == 0
     pool.muster("pool", "start", "--until-idle")
@@ -115,7 +115,7 @@ def test_a_failed_task_shows_command_exit_code_and_the_end_of_its_log(pool: Shel
         (("task", "claim", "nobody"), 5, "slot 'nobody' not found"),
         (("task", "change", "x"), 2, "nothing to change"),
         (("pool", "scale", "99"), 2, "max_slots"),
-        (("pool", "context", "get", "nothing"), 5, "no shared text"),
+        (("pool", "context", "get", "nothing"), 5, "shared text 'nothing' not found"),
         (("pool", "message", "send", "nobody", "hi"), 5, "slot 'nobody' not found"),
         (("pool", "message", "read", "nobody"), 5, "slot 'nobody' not found"),
         (("fan-out", "nothing.yaml"), 5, "no such file"),
@@ -210,10 +210,10 @@ def test_a_pool_is_driven_once_and_a_canceled_task_is_not_a_failure(pool: Shell)
     pool.write("muster.toml", TOML + sleeper)
     submitted = pool.muster("task", "submit", "slowly", "--agent", "sleeper", "--json").data()
     with pool.start("pool", "start", "--json") as driver:
-        line_with(driver.stderr, "driving the pool of")
+        line_with(driver.stderr, "running the pool of")
         second = pool.muster("pool", "start")
         assert second.code == 4
-        assert "the pool is driven by" in second.err
+        assert "the pool is run by" in second.err
         assert "driving" not in second.err.replace("the pool is driven", "")
         assert pool.muster("task", "cancel", submitted["id"]).code == 0
         assert pool.muster("pool", "drain", "--timeout", "20").code == 0

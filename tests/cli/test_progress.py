@@ -44,7 +44,7 @@ def test_one_batch_is_named_with_its_state_and_many_are_counted() -> None:
         ({}, "batch b1: in_progress, 6,000 calls (3 min)"),
         ({"done": 1200}, "batch b1: 1,200 of 6,000 calls done, in_progress (3 min)"),
         ({"cancel_requested": True}, "batch b1: being canceled, 6,000 calls (3 min)"),
-        ({"state": BatchState.SENT}, "batch b1: handed in, not confirmed yet, 6,000 calls (3 min)"),
+        ({"state": BatchState.SENT}, "batch b1: submitted, not confirmed yet, 6,000 calls (3 min)"),
         ({"word": ""}, "batch b1: running, 6,000 calls (3 min)"),
     ],
 )

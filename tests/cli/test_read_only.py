@@ -109,7 +109,7 @@ def test_a_read_only_store_is_listed_and_reported(shell: Shell, kind: str) -> No
         home.chmod(0o755)
     names = {run["name"] for run in listed.data()}
     assert (listed.code, names) == (0, {"kept", "crashed"} if "log" in kind else {"kept"})
-    assert "muster.db is read-only; what it holds can be read" in listed.err
+    assert "muster.db is read-only; it can be read" in listed.err
     assert (reported.code, "desk/one" in reported.out) == (0, True)
     assert refused.code == 4
     assert "muster.db is read-only" in refused.err

@@ -64,7 +64,7 @@ def test_what_leaves_nothing_to_do_is_refused(shell: Shell) -> None:
         (("rejudge", "last", "--judge", "sim/echo"), "with the evaluator rules there is nothing to judge"),
         (
             ("rejudge", "last", "--judge", "sim/echo", "--evaluator", "all", "--linger", "3"),
-            "--linger is about batches",
+            "--linger applies to batches",
         ),
         (("resume", "last", "--budget", "0"), "--budget must be more than 0, not 0"),
     ):

@@ -53,7 +53,7 @@ def test_the_terminal_shows_subjects_failures_and_the_verdict_without_colours_in
     assert lines[-2] == (
         "6 of 14 cases over 2 subjects did not pass: 3 failed, 1 error, 1 unjudged, 1 flaky (2 skipped)."
     )
-    assert lines[-1] == f"to look closer: muster report {RUN} --format html -o report.html"
+    assert lines[-1] == f"details: muster report {RUN} --format html -o report.html"
     assert any("1." in line and "sim/good" in line and "85.7%" in line and "49% to 97%" in line for line in lines)
     assert any("~ flaky" in line and "passed in 1 of 2 epochs" in line for line in lines)
     assert "\x1b" not in found.out
@@ -112,7 +112,7 @@ def test_an_exported_run_is_reported_where_no_store_is(shell: Shell) -> None:
     assert (found.code, json.loads(found.out)["run"]["spent_usd"]) == (0, 0.0421)
     assert not (shell.folder / ".muster").exists()
     told = shell.muster("report", "run.jsonl.gz")
-    assert told.out.splitlines()[-1] == "to look closer: muster report run.jsonl.gz --format html -o report.html"
+    assert told.out.splitlines()[-1] == "details: muster report run.jsonl.gz --format html -o report.html"
 
 
 async def _export(path: Path) -> None:

@@ -209,8 +209,16 @@ BAD = greets(PASSES).replace("schema_version: 1", "schema_version: 7")
         (("passes.yaml", "--agent", "sim/echo", "--filter", "other/*"), 5, ["other/*", "cases: desk/one, desk/two"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "oen"), 5, ["did you mean desk/one?"]),
         (("passes.yaml", "--agent", "sim/echo", "--tags", "smoke"), 5, ["smoke"]),
-        (("passes.yaml", "--agent", "sim/echo", "--linger", "5"), 2, ["--linger is about batches", "--dispatch batch"]),
-        (("passes.yaml", "--agent", "sim/echo", "--no-cache"), 2, ["--no-cache is about batches", "--dispatch batch"]),
+        (
+            ("passes.yaml", "--agent", "sim/echo", "--linger", "5"),
+            2,
+            ["--linger applies to batches", "--dispatch batch"],
+        ),
+        (
+            ("passes.yaml", "--agent", "sim/echo", "--no-cache"),
+            2,
+            ["--no-cache applies to batches", "--dispatch batch"],
+        ),
         (("/", "--agent", "sim/echo"), 2, ["/ is the root of the file system", "name the folder"]),
         (("nowhere", "--agent", "sim/echo"), 5, ["nowhere"]),
         (("passes.yaml", "--replay", "no-such-run"), 5, ["'no-such-run'"]),

@@ -63,7 +63,7 @@ def test_a_signal_while_it_waits_leaves_the_batch_to_the_provider(
         _, told = process.communicate()
     run = shell.run("last")
     assert process.returncode == 4
-    assert "1 batch goes on at the provider, and nothing is lost" in told
+    assert "1 batch continues at the provider, and nothing is lost" in told
     assert f"continue with: muster runs resume {run['id']}" in told
     assert (run["state"], run["parked"]) == ("interrupted", 1)
     resumed = shell.muster("runs", "resume", run["id"], *OFTEN, "--deadline", "0.1")

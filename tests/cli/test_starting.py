@@ -90,7 +90,7 @@ def test_the_workload_of_the_readme_is_started_from_the_command_line(shell: Shel
         ),
         (("triage", "--input", "spec.json"), 2, "'spec.json' is neither a file nor JSON"),
         (("triage", "--input", "broken.json"), 2, "broken.json is not JSON: a value is expected at line 2, column 1"),
-        (("triage", "--input", '{"a": 1, "a": 2}'), 2, "'a' stands twice in one object"),
+        (("triage", "--input", '{"a": 1, "a": 2}'), 2, "'a' is a duplicate key in one object"),
         (("triage", "--input", '{"a": NaN}'), 2, "not plain JSON"),
         (("triage", "--input", "x" * 5000), 2, "is neither a file nor JSON"),
         (("triage", "--input", "-"), 2, "standard input is not JSON"),

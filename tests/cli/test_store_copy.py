@@ -47,7 +47,7 @@ def test_a_store_that_is_not_empty_is_not_copied_into(shell: Shell, database_url
 
 def test_a_store_that_is_not_there_is_not_copied(shell: Shell, database_url: str) -> None:
     told = shell.muster("store", "copy", "nowhere", database_url)
-    assert (told.code, "there is no store at nowhere" in told.err) == (5, True)
+    assert (told.code, "no store found at nowhere" in told.err) == (5, True)
 
 
 def test_the_password_of_a_database_is_shown_nowhere(shell: Shell) -> None:

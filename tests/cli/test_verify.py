@@ -25,7 +25,7 @@ def test_what_is_found_is_told_with_its_place_and_later_waves_are_not_started(ho
     assert "          there is BAD here" in lines
     assert "          fix: take it out" in lines
     assert "1 rejected, since its place does not exist:" in lines
-    assert "not started: wave 2, since wave 1 did not pass (--keep-going goes on all the same)" in lines
+    assert "not started: wave 2, since wave 1 did not pass (use --keep-going to run it anyway)" in lines
     assert re.search(r"2 +reviewer +not started", found.out)
     assert "1 file, 0.0 of 8,000 kB, 2 waves, 2 agents, 2 calls, agents from verify.yaml" in found.err
     assert "1 of 1 calls done, wave 1 of 2 did not pass" in found.err
@@ -94,21 +94,21 @@ def test_nothing_to_verify_is_its_own_message_and_its_own_decision(home: VerifyH
 
 REFUSED: list[tuple[list[str], str]] = [
     ([], "no files given"),
-    (["--changed", "--staged"], "files are chosen in more than one way"),
-    (["src", "--pending"], "files are chosen in more than one way"),
-    (["--changed", "main", "src"], "choose files in one way: src or --changed"),
-    (["--changed=main", "src"], "choose files in one way: src or --changed"),
+    (["--changed", "--staged"], "files are given in more than one way"),
+    (["src", "--pending"], "files are given in more than one way"),
+    (["--changed", "main", "src"], "src and --changed cannot be used together"),
+    (["--changed=main", "src"], "src and --changed cannot be used together"),
     (["--changed", "main", "other"], "at most one word, the commit"),
     (["--changed", "src"], "'src' is not a commit of"),
-    (["src", "--batch", "--live"], "exclude each other"),
+    (["src", "--batch", "--live"], "cannot be used together"),
     (["src", "--detach"], "add --batch"),
-    (["plan", "src", "--detach"], "none of these agents is asked in one"),
-    (["src", "--live", "--detach"], "with --live there are none"),
-    (["src", "--live", "--fallback", "live"], "--fallback is about batches"),
+    (["plan", "src", "--detach"], "none of these agents uses them"),
+    (["src", "--live", "--detach"], "--live turns them off"),
+    (["src", "--live", "--fallback", "live"], "--fallback applies to batches"),
     (["src", "--batch", "--fallback", "maybe"], "--fallback must be fail or live, not 'maybe'"),
     (["src", "--agent", "reviewer", "--wave", "1"], "none of the given agents"),
     (["src", "--report", "html=x.html"], "one of terminal, markdown, json, sarif, junit"),
-    (["src", "--report", "json=-", "--json"], "none beside --json"),
+    (["src", "--report", "json=-", "--json"], "none with --json"),
     (["src", "--budget", "0"], "--budget must be more than 0"),
     (["src", "--name", "last"], "--name must be a printable word other than `last`"),
     (["pipe"], "pipe"),
@@ -120,7 +120,7 @@ REFUSED: list[tuple[list[str], str]] = [
 
 
 NOT_FOUND = [
-    (["src", "--agent", "nobody"], "no agent is called 'nobody' in verify.yaml\n  agents: checker, reviewer"),
+    (["src", "--agent", "nobody"], "unknown agent 'nobody' in verify.yaml\n  agents: checker, reviewer"),
     (["src", "--wave", "3"], "no wave 3 in verify.yaml"),
     (["nowhere.py"], "no such file or folder: nowhere.py"),
     (["./plan"], "no such file or folder: ./plan"),
@@ -258,7 +258,7 @@ def test_secrets_and_left_out_files_are_told_before_it_starts(home: VerifyHome) 
     found = home.verify("--changed", "--agent", "checker")
     assert (found.code, "Agent muster-secrets failed: high is 1" in found.out) == (1, True)
     assert "left out: src/logo.png (binary)" in found.err
-    assert "1 secret is taken out before anybody sees the files" in found.err
+    assert "1 secret is removed before the files are sent" in found.err
     assert "a1B2c3D4e5" not in found.out + found.err
 
 

@@ -71,7 +71,7 @@ def test_people_are_shown_the_diff_and_how_to_merge_it(shop: VerifyHome) -> None
     assert found.out.startswith("The only agent in 1 wave over ")
     for words in ("+x = GOOD", "muster/task-", "muster task merge"):
         assert words in found.out
-    assert "coder repairs what was found, as task" in found.err
+    assert "coder repairs the findings as task" in found.err
 
 
 def test_the_direct_form_and_other_verification_agents_stay_what_they_are(shop: VerifyHome) -> None:
@@ -93,8 +93,8 @@ def test_where_nothing_is_found_nobody_is_asked(shop: VerifyHome) -> None:
     [
         ("true", "changed nothing"),
         ("echo more >> src/old.py", ""),
-        ("rm src/old.py; sed -i s/BAD/GOOD/ src/new.py", "not verified again, as it cannot be any more: src/old.py"),
-        ("sed -i '1i # @generated' src/*.py", "not verified again"),
+        ("rm src/old.py; sed -i s/BAD/GOOD/ src/new.py", "no longer verifiable: src/old.py"),
+        ("sed -i '1i # @generated' src/*.py", "no longer verifiable"),
         ("echo 'agents: []' > verify.yaml", ""),
         ("exit 3", "is failed"),
     ],
@@ -145,9 +145,9 @@ def test_all_of_it_shares_one_budget(shop: VerifyHome) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("src", "--agent", "reader"), 5, "none that changes files"),
-        (("src", "--agent", "nobody"), 5, "no agent is called 'nobody'"),
-        (("src", "--agent", "coder", "--agent", "second"), 2, "one agent repairs"),
+        (("src", "--agent", "reader"), 5, "not a CLI agent in muster.toml"),
+        (("src", "--agent", "nobody"), 5, "unknown agent 'nobody'"),
+        (("src", "--agent", "coder", "--agent", "second"), 2, "only one agent can repair"),
         (("--staged", "--agent", "coder"), 2, "--fix"),
     ],
 )

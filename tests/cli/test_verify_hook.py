@@ -27,7 +27,7 @@ def test_a_commit_with_a_flaw_is_blocked_and_one_without_goes_through(home: Veri
     home.repository.write("json.py", "raise SystemExit(0)  # a file here must not stand in for a module of ours\n")
     home.repository.commit()
     told = home.verify("hook", "install")
-    assert (told.code, "what is staged is verified before each commit" in told.out) == (0, True)
+    assert (told.code, "staged files are verified before each commit" in told.out) == (0, True)
     home.repository.write("src/shop.py", "b = BAD\n")
     home.repository.git("add", "src/shop.py")
     blocked = home.repository.git("commit", "--message", "bad", check=False)

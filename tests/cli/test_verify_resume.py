@@ -115,7 +115,12 @@ def test_metrics_sum_up_what_was_verified(home: VerifyHome) -> None:
 def test_options_about_batches_are_refused_where_no_agent_is_asked_in_one(home: VerifyHome, option: str) -> None:
     refused = home.verify("src", option, "3")
     assert (refused.code, home.runs()) == (2, [])
-    assert refused.err.startswith(f"error: {option} is about batches, and this verification has none\n  add --batch\n")
+    assert refused.err.startswith(
+        f"error: {option} applies to batches, and every call of this verification is live\n  add --batch\n"
+    )
     assert home.verify("src", "--name", "mine").code == 0
     again = home.verify("resume", "mine", option, "3")
-    assert (again.code, again.err) == (2, f"error: {option} is about batches, and this run has none\n  leave it out\n")
+    assert (again.code, again.err) == (
+        2,
+        f"error: {option} applies to batches, and every call of this run is live\n  leave it out\n",
+    )

@@ -87,7 +87,7 @@ def test_only_the_worst_findings_are_shown_and_the_others_are_counted(tmp_path: 
     text = drawn(tmp_path, Story(verifiers=story.verifiers, waves=story.waves, files={"src/a.py": lines}))
     assert text.count("src/a.py:") == MOST_FINDINGS
     assert "src/a.py:50" in text
-    assert f"… and {31 - MOST_FINDINGS} more that are no worse" in text
+    assert f"… and {31 - MOST_FINDINGS} more, none of them worse" in text
 
 
 @pytest.mark.parametrize(("here", "place"), [("/repo", "src/a.py"), ("/repo/docs", "../src/a.py"), ("/", "src/a.py")])

@@ -32,7 +32,7 @@ def test_runs_of_unknown_workloads_are_left_and_told(shell: Shell) -> None:
     run = shell.submit("mystery", {})
     result = shell.muster("worker", "--until-idle")
     assert result.code == 0
-    assert "not known here: mystery" in result.err
+    assert "unknown here: mystery" in result.err
     assert shell.run(run)["state"] == "queued"
 
 

@@ -169,7 +169,7 @@ async def test_of_two_who_answer_at_once_one_is_told_that_the_other_was_faster(t
         await answer(h, run, "yes")  # the same client id again
         assert (await h.engine.drive(run.id)).result == "yes"
         await answer(h, run, "yes")
-        with pytest.raises(Conflict, match="completed; nobody waits"):
+        with pytest.raises(Conflict, match="completed; it no longer waits"):
             await answer(h, run, "too late")
 
 

@@ -196,7 +196,7 @@ async def test_an_initialised_submodule_keeps_a_tree(tmp_path: Path) -> None:
     tree = await trees.create("one")
     git_in(tree.path, "-c", "protocol.file.allow=always", "submodule", "update", "--init")
     assert (await trees.save(tree, "saved")).nested == ("vendor",)
-    assert await collected(trees, expired=True) == {"one": (False, "it has submodules of its own")}
+    assert await collected(trees, expired=True) == {"one": (False, "it has submodules")}
 
 
 async def test_a_record_that_cannot_be_read_keeps_a_tree(repository: Repository) -> None:

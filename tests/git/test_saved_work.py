@@ -186,7 +186,7 @@ async def test_repositories_inside_of_a_tree_are_named_and_stay(repository: Repo
     saved = await trees.save(tree, "saved")
     assert saved.nested == ("added", "empty", "full")
     assert [file.path for file in saved.files] == ["added", "beside.py"]
-    assert "git repositories of their own: added, empty, full" in saved.summary
+    assert "nested git repositories: added, empty, full" in saved.summary
     assert (tree.path / "empty/x.py").exists()
     (found,) = await trees.collect(dry_run=False, expired=lambda name: True)
     assert not found.removed
@@ -202,7 +202,7 @@ async def test_a_tree_whose_link_to_git_was_replaced_is_saved_all_the_same(repos
     (tree.path / "more.py").write_text("more\n")
     assert (await trees.save(tree, "saved")).commits == 2
     (found,) = await trees.collect(dry_run=False, expired=lambda name: True)
-    assert found.reason == "it has a git repository of its own"
+    assert found.reason == "it contains another git repository"
 
 
 async def test_a_missing_link_to_git_is_written_again_for_the_next_agent(repository: Repository) -> None:
@@ -245,7 +245,7 @@ async def test_files_that_git_was_told_to_overlook_are_saved(repository: Reposit
     for name in ("a.py", "src/b.py"):
         (tree.path / name).write_text("changed\n")
     (found,) = await trees.collect(dry_run=False, expired=lambda name: True)
-    assert found.reason == "it has files whose changes git was told to overlook: a.py, src/b.py"
+    assert found.reason == "it has files whose changes git is set to ignore: a.py, src/b.py"
     saved = await trees.save(tree, "saved")
     assert [file.path for file in saved.files] == ["a.py", "src/b.py"]
 

@@ -314,7 +314,7 @@ def test_requests_pass_the_same_checks_as_those_of_the_http_server(tmp_path: Pat
 def test_another_address_needs_a_token(tmp_path: Path) -> None:
     project = project_in(tmp_path)
     ended = run_command(project, "mcp", "--http", "--host", "0.0.0.0")
-    assert (ended.returncode, "no token is declared" in ended.stderr.decode()) == (3, True)
+    assert (ended.returncode, "no [[tokens]] are declared" in ended.stderr.decode()) == (3, True)
 
 
 def test_without_the_extra_it_is_said_how_to_install_it(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_prompts_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("agent: a\n", "give either prompts or file"),
+        ("agent: a\n", "set either prompts or file"),
         ("prompts: []\n", "between 1 and 10,000 prompts"),
         ('prompts: ["a", " "]\n', "prompt 2 is empty"),
         ("prompts: [{a: 3}]\n", "must be a string"),

@@ -80,7 +80,7 @@ async def test_a_task_whose_agent_asks_fails_with_tool_and_slot(tmp_path: Path) 
         assert error["code"] == "permission"
         assert error["message"] == "slot builder: agent 'coder' asked for permission to use Bash"
         assert (error["tool"], error["input"]) == ("Bash", {"command": "make install"})
-        with pytest.raises(Conflict, match="failed and asks for no permission"):
+        with pytest.raises(Conflict, match="failed and has not asked for permission"):
             await m.pool.tasks.allow(failed.id)
 
 
@@ -108,7 +108,7 @@ async def test_several_questions_are_granted_and_each_call_is_made_once(tmp_path
             await m.pool.tasks.approve(waiting.id)
         assert caught.value.suggestions == (f"muster task allow {waiting.id}", f"muster task deny {waiting.id}")
         await m.pool.tasks.allow(waiting.id)
-        with pytest.raises(Conflict, match="is pending and asks for no permission"):
+        with pytest.raises(Conflict, match="is pending and has not asked for permission"):
             await m.pool.tasks.allow(waiting.id)
         await drive(m)
         second = await m.pool.tasks.get(waiting.id)
@@ -139,7 +139,7 @@ async def test_an_agent_that_is_denied_goes_on_without_and_knows_why(tmp_path: P
         assert reviewed.reply is not None
         told = "Permission to use Bash was denied: use the package\nContinue with the task without it."
         assert reviewed.reply.text.endswith(told)
-        with pytest.raises(Conflict, match="is pending_review and asks for no permission"):
+        with pytest.raises(Conflict, match="is pending_review and has not asked for permission"):
             await m.pool.tasks.deny(waiting.id)
         await m.pool.tasks.approve(waiting.id)
         await drive(m)
@@ -180,7 +180,7 @@ async def test_a_task_that_waits_for_a_permission_can_be_canceled_and_tried_agai
     async with opened(tmp_path, POOL + coder(tmp_path)) as m:
         waiting = await asked(m)
         assert (await m.pool.tasks.cancel(waiting.id)).state is TaskState.CANCELED
-        with pytest.raises(Conflict, match="was canceled and asks for no permission"):
+        with pytest.raises(Conflict, match="was canceled and has not asked for permission"):
             await m.pool.tasks.allow(waiting.id)
         await m.pool.tasks.retry(waiting.id)
         await drive(m)

@@ -63,7 +63,7 @@ async def test_two_fan_outs_share_a_slot_and_wait_for_it(tmp_path: Path) -> None
 
 async def test_a_fan_out_is_confirmed_or_refused_before_anything_is_stored(tmp_path: Path) -> None:
     async with opened(tmp_path, ONE.replace("slots = 1", "slots = 1\nmax_pending = 2")) as m:
-        with pytest.raises(BadArgument, match="51 tasks, which must be confirmed"):
+        with pytest.raises(BadArgument, match="51 tasks must be confirmed"):
             await m.pool.fan_out(FanOut(prompts=("x",) * 51))
         with pytest.raises(Conflict, match="at most 2 may be"):
             await m.pool.fan_out(FanOut(prompts=("x",) * 3))
@@ -88,11 +88,11 @@ async def test_a_task_is_not_resumed_like_other_runs(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="x", review=True))
         await drive(m)
-        with pytest.raises(BadArgument, match="is a task, which the pool drives"):
+        with pytest.raises(BadArgument, match="is a task, which runs in a slot"):
             await m.resume(task.run.id)
 
 
 async def test_a_folder_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     async with opened(tmp_path, TOML) as m:
-        with pytest.raises(NotFound, match="there is no folder 'nowhere'"):
+        with pytest.raises(NotFound, match="folder 'nowhere' not found"):
             await m.pool.tasks.submit(TaskSpec(prompt="x", cwd="nowhere"))

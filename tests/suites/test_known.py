@@ -220,7 +220,7 @@ async def test_recorded_answers_go_with_no_agent(tmp_path: Path) -> None:
         a_suite(tmp_path, a_case("one"))
         with pytest.raises(BadArgument, match="cannot be combined with agents"):
             await chosen(s, replay=str(answers), agents=[MODEL])
-        with pytest.raises(BadArgument, match="replayed or reused, not both"):
+        with pytest.raises(BadArgument, match="replay and reuse cannot be used together"):
             await s.muster.suites.source(replay="last", reuse="last")
         assert (await s.muster.suites.source(replay=str(answers))).answers == str(answers)
 

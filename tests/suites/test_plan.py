@@ -191,7 +191,7 @@ async def test_a_case_that_nobody_is_asked_about_is_a_bad_argument(tmp_path: Pat
 async def test_a_selection_that_holds_nothing_is_not_found(tmp_path: Path, chosen: dict[str, Any]) -> None:
     async with stage(tmp_path) as s:
         a_suite(tmp_path, a_case("one", tags=["smoke"]))
-        with pytest.raises(NotFound, match=r"no case of .* is selected by"):
+        with pytest.raises(NotFound, match=r"no case of .* matches"):
             surveyed(s, **chosen)
         assert error_of(await s.run(**chosen)).record()["code"] == "not_found"
 

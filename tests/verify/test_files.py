@@ -93,7 +93,7 @@ async def test_a_path_that_does_not_exist_is_an_error(repository: Repository) ->
 async def test_exactly_one_way_of_choosing_is_given(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="no files given") as caught:
         await select(tmp_path, FileSelection())
-    assert caught.value.suggestions == ("choose them in one way: paths, --changed [REF], --staged or --pending",)
+    assert caught.value.suggestions == ("use paths, --changed [REF], --staged or --pending",)
     with pytest.raises(BadArgument, match="in more than one way"):
         await select(tmp_path, FileSelection(paths=("a",), changed=True))
     with pytest.raises(BadArgument, match="the changed files were not asked for"):

@@ -89,7 +89,7 @@ async def test_who_verifies_is_the_named_file_else_the_folders_own_else_the_ship
 @pytest.mark.parametrize("choice", [{"waves": (3,)}, {"agents": ("nobody",)}])
 async def test_a_part_that_does_not_exist_is_refused(tmp_path: Path, choice: dict[str, Any]) -> None:
     async with stage(tmp_path) as s:
-        with pytest.raises(NotFound, match=r"^no (wave|agent) "):
+        with pytest.raises(NotFound, match=r"^(no wave|unknown agent) "):
             await prepared(s, **choice)
 
 

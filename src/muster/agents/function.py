@@ -241,7 +241,7 @@ def _calls(items: Any) -> tuple[ToolCall, ...]:
     calls = tool_calls_of(_plain(_spelled(items), "tool_calls"))
     if calls is None:
         raise BadOutput(
-            "the function returned tool_calls that are no list of calls with a name each",
+            "the function returned tool_calls that are not a list of calls, each with a name",
             suggestions=('write them like [{"name": "search", "arguments": {"query": "x"}}]',),
         )
     return calls

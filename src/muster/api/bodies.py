@@ -403,5 +403,5 @@ class ScaleBody(BattleBody):
         if self.prompts and self.system_prompt is not None:
             raise ValueError("prompts and systemPrompt cannot be used together; leave out systemPrompt")
         if not self.revision and (self.reviser is not None or self.try_revised):
-            raise ValueError("without a revision there is nothing to try or to revise")
+            raise ValueError("revision: false cannot be used with reviser or tryRevised")
         return self

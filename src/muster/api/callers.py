@@ -83,10 +83,12 @@ def read_tokens(settings: Settings) -> TokenTable:
             raise BadConfiguration(
                 f"the secret of token {section.name!r} is too short: {section.secret_env} must have at least "
                 f"{LEAST_SECRET} characters",
-                suggestions=("use a random one, for example of: openssl rand -hex 32",),
+                suggestions=("use a random one, for example from: openssl rand -hex 32",),
             )
         if secret in [other for _, other in found]:
-            raise BadConfiguration(f"token {section.name!r} has the same secret as another; give each one of its own")
+            raise BadConfiguration(
+                f"token {section.name!r} has the same secret as another token; use a different secret for each"
+            )
         found.append((section, secret))
     return TokenTable(found)
 

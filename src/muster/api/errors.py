@@ -153,7 +153,7 @@ def _methods(app: FastAPI, request: Request) -> str:
 
 
 _HTTP_MESSAGES = {
-    404: "there is nothing at this path; GET /openapi.json lists the routes",
+    404: "no such path; GET /openapi.json lists the routes",
     405: "this path does not take this method; GET /openapi.json lists the routes",
 }
 
@@ -171,8 +171,16 @@ def _place(location: Any) -> str:
     return f"{where} {'.'.join(names)}" if names else where
 
 
+_PLAIN = {  # for Pydantic's words about its own classes
+    "json_invalid": "is not valid JSON",
+    "extra_forbidden": "unknown field",
+    "missing": "missing",
+    "model_attributes_type": "must be a JSON object",
+}
+
+
 def _sentence(error: Mapping[str, Any]) -> str:
-    if error.get("type") == "json_invalid":
-        return "is not valid JSON"
+    if error.get("type") in _PLAIN:
+        return _PLAIN[error["type"]]
     message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]

@@ -159,7 +159,9 @@ class SourceChecks:
         """Handle one request; a preflight of an allowed page is answered here."""
         if _repeats(scope["headers"]):
             raise RequestRefused(
-                400, "a header that may stand once, such as Host, stands there twice", headers={"connection": "close"}
+                400,
+                "duplicate header: Host, Origin, Authorization and others may be sent once",
+                headers={"connection": "close"},
             )
         host, origin = header(scope, b"host") or "", header(scope, b"origin")
         if not self._sources.allows_host(host):
@@ -242,7 +244,7 @@ class RequestLimits:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RequestRefused(400, "the connection was closed before the body was there")
+                        raise RequestRefused(400, "the connection was closed before the whole body arrived")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > self._body_bytes:

@@ -21,7 +21,7 @@ class JsonRequest(Request):
     """A request whose body names every key once and holds only numbers that JSON has."""
 
     async def json(self) -> Any:
-        """Return the body; raises HTTPException for a key that stands twice in one object, and for too many keys."""
+        """Return the body; raises HTTPException for a duplicate key in an object, and for too many keys."""
         body = await self.body()
         try:
             text = body.decode("utf-8-sig")
@@ -39,7 +39,7 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         raise HTTPException(400, f"body: an object may have {MOST_KEYS:,} keys")
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise HTTPException(400, "body: an object has the same key twice; which one counts cannot be known")
+        raise HTTPException(400, "body: an object has the same key twice; duplicate keys are not allowed")
     return found
 
 
@@ -47,7 +47,7 @@ def _text_flaw(found: Any) -> str | None:
     try:
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return "it holds half of a character (a lone surrogate)"
+        return "it contains a lone surrogate"
     return None
 
 

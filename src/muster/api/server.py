@@ -154,7 +154,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Refuse a body that comes with too much else: trailers are kept until they end, and they may not end."""
         self._beside = size - self._taken if self._taken else self._beside + size
         if self._beside > HEADER_BYTES:
-            self._refuse(RequestRefused(431, f"what stands beside a body may have {HEADER_BYTES:,} bytes"))
+            self._refuse(RequestRefused(431, f"trailers may have {HEADER_BYTES:,} bytes"))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; a trailer is dropped, since nothing has checked it and a proxy may have let it pass."""
@@ -177,12 +177,12 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("too many requests wait on one connection")
         if not self.url.startswith(b"/"):
-            raise ValueError("only paths are requested: another form would name a second host")
+            raise ValueError("the request target must be a path")
         if self.parser.get_http_version() not in VERSIONS:
-            raise ValueError("this version of HTTP is not spoken here")
+            raise ValueError("this HTTP version is not supported")
         codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
         if codings and (codings != [b"chunked"] or self.parser.get_http_version() == "1.0"):
-            raise ValueError("bodies come plain or in chunks: a proxy may decode what is not decoded here")
+            raise ValueError("Transfer-Encoding must be chunked or left out")
         self._header_bytes = None
         self._body_open, self._beside = True, 0
         self._stop_waiting()

@@ -137,7 +137,7 @@ class Councils:
         """Raise BadArgument for an agent that cannot do its part."""
         if spec.baseline is not None and self._directory.is_person(spec.baseline):
             raise BadArgument(
-                f"the baseline {spec.baseline!r} is a person, and would be asked the same question up to "
+                f"the baseline {spec.baseline!r} is a person, who would be asked the same question up to "
                 f"{MOST_SAMPLES} times",
                 suggestions=(ArgumentAdvice("baseline", words="name a model or a program with {}"),),
             )

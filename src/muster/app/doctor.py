@@ -221,7 +221,7 @@ async def _with_store(settings: Settings) -> list[Diagnosis]:
 async def _store(muster: "Muster") -> Diagnosis:
     info = await muster.store.info()
     if not _is_there(info["path"]):
-        return _ok("store", f"none yet at {info['path']}; the first run makes it")
+        return _ok("store", f"none yet at {info['path']}; the first run creates it")
     if info["check"] != "ok":
         words = f"{info['path']} is damaged: {info['check']}"
         return Diagnosis(subject="store", state="broken", words=words, suggestions=("restore it from a backup",))
@@ -258,7 +258,7 @@ def _agent(muster: "Muster", settings: Settings, name: str) -> Diagnosis:
     if variable and not settings.variable(variable):
         return Diagnosis(subject="agent", state="note", words=f"{name} needs a key in {variable}")
     if program := _missing_program(settings, name):
-        words = f"{name} starts {program}, which was not found"
+        words = f"{name} needs the program {program}, which was not found"
         remedy = f"install it, or correct [agents.{name}]"
         return Diagnosis(subject="agent", state="broken", words=words, suggestions=(remedy,))
     found = ["its program was found"] if getattr(settings.agents[name], "command", ()) else []

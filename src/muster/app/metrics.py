@@ -41,7 +41,9 @@ def _stored(totals: StoreTotals) -> Iterator[Gauge]:
     yield Gauge(name="muster_spent_usd", help="Money spent by all calls ever.", labels=("lane",), values=lanes)
     yield _one("muster_reserved_usd", "Money reserved by attempts under way.", to_usd(spent.reserved))
     queues: dict[Labels, float] = {(name,): float(number) for name, number in _queues(totals.runs).items()}
-    yield Gauge(name="muster_queued", help="Runs and tasks that nobody drives yet.", labels=("queue",), values=queues)
+    yield Gauge(
+        name="muster_queued", help="Runs and tasks that no process has started yet.", labels=("queue",), values=queues
+    )
     batches: dict[Labels, float] = {(str(state),): float(number) for state, number in totals.batches.items()}
     yield Gauge(name="muster_batches", help="Stored batches.", labels=("state",), values=batches)
     slots: dict[Labels, float] = {(name,): float(number) for name, number in _slots(totals.slots).items()}

@@ -105,9 +105,7 @@ class StoreFile:
             self._probed_at = now
         done, _ = await asyncio.wait({probe}, timeout=seconds)
         if not done:
-            raise StoreFailed(
-                "the store cannot be written to: a write has waited for a second, for another process or a slow disk"
-            )
+            raise StoreFailed("the store cannot be written to: a write waits for another process or a slow disk")
         if probe.exception() is not None:
             raise StoreFailed("the store cannot be written to")
 
@@ -379,7 +377,7 @@ class Muster:
             self.verify.require_folders()
         if run.workload == TASK:
             ways = ("muster pool start", f"muster task retry {run.id}", f"muster task result {run.id}")
-            raise BadArgument(f"run {run.id} is a task, which the pool drives in a slot", suggestions=ways)
+            raise BadArgument(f"run {run.id} is a task, which runs in a slot of the pool", suggestions=ways)
 
     def log(self, event: str, *, level: str = "info", **fields: Json) -> None:
         """Write a line to the log of this process, if it was opened with one."""

@@ -264,5 +264,5 @@ def _kill_points(settings: Settings) -> KillPoints:
         return KillPoints()
     point, nth = settings.crash_at
     if point not in POINTS:
-        raise BadArgument(f"MUSTER_CRASH_AT names no known point: {point}", suggestions=POINTS)
+        raise BadArgument(f"MUSTER_CRASH_AT names an unknown point: {point}", suggestions=POINTS)
     return KillPoints(point, nth)

@@ -102,7 +102,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
             (folder / name).write_text(text, encoding="utf-8")
     except FileExistsError:
         remedy = "choose another name"
-        raise BadArgument(f"{folder} exists already; nothing was written", suggestions=(remedy,)) from None
+        raise BadArgument(f"{folder} already exists; nothing was written", suggestions=(remedy,)) from None
     except OSError as error:
         remedy = "go to a folder in which you can write"
         raise BadArgument(f"{folder} cannot be created: {error.strerror}", suggestions=(remedy,)) from error

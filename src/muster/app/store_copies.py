@@ -60,7 +60,7 @@ def _connected(place: str | Path, *, create: bool) -> "AbstractContextManager[Co
         return closing(load_postgres().open_database(str(place)))
     file = _file(place)
     if not create and not file.exists():
-        raise NotFound(f"there is no store at {file}", suggestions=("name the folder of the store, such as .muster",))
+        raise NotFound(f"no store found at {file}", suggestions=("name the folder of the store, such as .muster",))
     return closing(open_file(file))
 
 

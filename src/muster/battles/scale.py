@@ -44,7 +44,7 @@ async def scale(ctx: Context, spec: Any) -> Json:
     wanted = await in_schema_thread(read_scale, spec)  # as a battle does
     wrong = limit_flaw(wanted, ctx.limits)
     if wrong:
-        raise BadArgument(wrong, suggestions=("the operator raises limits under [battles] in muster.toml",))
+        raise BadArgument(wrong, suggestions=("the limit is set under [battles] in muster.toml",))
     planned = plan_battles(wanted)
     played = await _play_all(ctx, planned, wanted.concurrency)
     revision = await _revise(ctx, wanted, planned, played)

@@ -114,7 +114,7 @@ def battle_flaws(spec: BattleSpec) -> Iterator[str]:
         elif given and not says_something(given):
             yield f"{name} is empty"
     if spec.goal and not spec.decides:
-        yield "a goal needs a judge or validators, else nothing can say that it is reached"
+        yield "a goal needs a judge or validators, which decide whether it is reached"
     yield from _number_flaws(spec)
     if len(spec.validators) > MOST_VALIDATORS:
         yield f"there are {len(spec.validators)} validators; the maximum is {MOST_VALIDATORS}"

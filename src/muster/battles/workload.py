@@ -99,8 +99,11 @@ class _Battle:
             self.unopened.add(agent)
         if reply.quality is Quality.EMPTY or not says_something(said):
             raise BattleFailed(
-                f"turn {self.turn}: the {side} {agent!r} gave an empty reply, so that the conversation cannot go on",
-                suggestions=("raise max_tokens if it was cut off while thinking", "resume the run to go on from here"),
+                f"turn {self.turn}: the {side} {agent!r} gave an empty reply; the conversation cannot continue",
+                suggestions=(
+                    "raise max_tokens if it was cut off while thinking",
+                    "resume the run to continue from here",
+                ),
             )
         await self._say(_message(len(self.messages) + 1, role, agent, said, reply))
 

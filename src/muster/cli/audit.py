@@ -10,14 +10,14 @@ from muster.cli.terminal.times import local
 
 
 def audit(common: CommonOptions, limit: LimitOption = 20) -> None:
-    """List what users of the server started, reviewed and canceled, the newest first."""
+    """List what users of the server started, reviewed and canceled, newest first."""
 
     async def work(muster: Muster) -> list[AuditRecord]:
         return list(await muster.audit.list(limit=limit))
 
     found = with_muster(common, work)
     if not found:
-        note(common, "no user has done anything through muster serve yet")
+        note(common, "no user actions recorded by muster serve yet")
     lines = "\n".join(_line(one) for one in found)
     answer(common, [audit_view(one) for one in found], lambda console: console.print(lines, soft_wrap=True))
 

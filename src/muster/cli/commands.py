@@ -8,11 +8,11 @@ RUNS = {
     "watch": CommandEntry(
         "Follow a run until it ends or waits; exit with the exit code of the run.", "runs.watch:watch"
     ),
-    "delete": CommandEntry("Delete runs with everything in them.", "runs.show:delete"),
+    "delete": CommandEntry("Delete runs and all their data.", "runs.show:delete"),
     "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
     "cancel": CommandEntry("Cancel a run and its batches; its replies stay and can be reused.", "runs.cancel:cancel"),
     "resume": CommandEntry(
-        "Continue a run; stored replies cost nothing. A failed, canceled or timed-out run goes on as a new one.",
+        "Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as a new run.",
         "runs.resume:resume",
     ),
     "fork": CommandEntry("Start a new run that repeats one call and all later ones.", "runs.resume:fork"),
@@ -20,8 +20,8 @@ RUNS = {
     "rejudge": CommandEntry(
         "Judge the answers of a suite run again; the answers are not paid for again.", "suites.run:rejudge"
     ),
-    "export": CommandEntry("Write a run with everything in it to a file.", "runs.transfer:export"),
-    "import": CommandEntry("Store a run from a file; it keeps its id.", "runs.transfer:import_"),
+    "export": CommandEntry("Export a run and all its data to a file.", "runs.transfer:export"),
+    "import": CommandEntry("Import a run from a file; its id stays the same.", "runs.transfer:import_"),
 }
 
 BATCH = {
@@ -34,7 +34,7 @@ BATCH = {
     "fetch": CommandEntry("Wait for a batch and store its results.", "batches.fetch:fetch"),
     "cancel": CommandEntry("Cancel a batch at the provider; keep the results it has.", "batches.fetch:cancel"),
     "reconcile": CommandEntry(
-        "Find out whether batches with an unknown outcome were created.", "batches.reconcile:reconcile"
+        "Check whether batches whose submission was interrupted exist at the provider.", "batches.reconcile:reconcile"
     ),
 }
 
@@ -74,7 +74,7 @@ VERIFY = {
 
 EVIDENCE = {
     "keygen": CommandEntry(
-        "Make a key pair for signing. Existing files are never overwritten.",
+        "Create a key pair for signing. Existing files are never overwritten.",
         "suites.evidence:keygen",
     ),
     "export": CommandEntry(
@@ -93,31 +93,31 @@ EVIDENCE = {
 
 TASK = {
     "run": CommandEntry(
-        "Do a task now and wait until it ends or can be reviewed; done in this process if none drives the pool.",
+        "Run a task and wait until it ends or waits for review; runs in this process if no process runs the pool.",
         "pool.task:run",
     ),
-    "submit": CommandEntry("Queue a task for the process that drives the pool.", "pool.task:submit"),
+    "submit": CommandEntry("Queue a task for the process that runs the pool.", "pool.task:submit"),
     "result": CommandEntry("Print the output of a task; exit 1 if it failed.", "pool.task:result"),
     "list": CommandEntry("List the newest tasks.", "pool.task:list_tasks"),
     "logs": CommandEntry("Print what happened to a task and what its agent wrote.", "pool.monitor:logs"),
     "watch": CommandEntry(
-        "Show slots and tasks until no task is pending or running; Ctrl-C ends it earlier, and stops no task.",
+        "Show slots and tasks until no task is pending or running; Ctrl-C stops watching, not the tasks.",
         "pool.monitor:watch",
     ),
-    "approve": CommandEntry("Approve a task that waits for its review.", "pool.task:approve"),
+    "approve": CommandEntry("Approve a task that waits for review.", "pool.task:approve"),
     "reject": CommandEntry(
-        "Reject a task that waits for its review; the agent does it again and is shown all feedback.",
+        "Reject a task that waits for review; the agent does it again and sees all feedback.",
         "pool.task:reject",
     ),
-    "allow": CommandEntry("Grant what a task asks permission for, to the end of the task.", "pool.task:allow"),
-    "deny": CommandEntry("Deny what a task asks permission for; its agent continues without it.", "pool.task:deny"),
+    "allow": CommandEntry("Grant the permission that a task asks for, until the task ends.", "pool.task:allow"),
+    "deny": CommandEntry("Deny the permission that a task asks for; its agent continues without it.", "pool.task:deny"),
     "cancel": CommandEntry("Cancel a task that has not ended.", "pool.task:cancel"),
     "retry": CommandEntry("Queue a failed or canceled task again.", "pool.task:retry"),
     "diff": CommandEntry("Print what a task changed in its worktree, as a patch.", "pool.task:diff"),
     "merge": CommandEntry(
-        "Merge the branch of a task in a worktree of its own; your files change only with --apply.", "pool.task:merge"
+        "Merge the branch of a task in a separate worktree; your files change only with --apply.", "pool.task:merge"
     ),
-    "change": CommandEntry("Change the prompt or the priority of a task that has not begun.", "pool.task:change"),
+    "change": CommandEntry("Change the prompt or the priority of a task that has not started.", "pool.task:change"),
     "claim": CommandEntry(
         "Assign the oldest pending task that fits to a slot; print its id, or nothing if there is none.",
         "pool.task:claim",
@@ -135,43 +135,45 @@ CONTEXT = {
 
 MESSAGE = {
     "send": CommandEntry(
-        "Send a message to a slot; its agent gets it once, while it works or in its next prompt.", "pool.pool:send"
+        "Send a message to a slot; its agent gets it once, during its task or in its next prompt.", "pool.pool:send"
     ),
     "broadcast": CommandEntry(
-        "Send a message to every slot but the sender and those that are stopped.", "pool.pool:broadcast"
+        "Send a message to every slot except the sender and stopped slots.", "pool.pool:broadcast"
     ),
     "read": CommandEntry(
-        "Show the messages that a slot has not read and count them as read; its agent does not get them.",
+        "Show the unread messages of a slot and mark them as read; its agent does not get them.",
         "pool.pool:read",
     ),
-    "peek": CommandEntry("Show the messages that a slot has not read; they stay unread.", "pool.pool:peek"),
-    "count": CommandEntry("Print how many messages a slot has not read.", "pool.pool:count"),
+    "peek": CommandEntry("Show the unread messages of a slot; they stay unread.", "pool.pool:peek"),
+    "count": CommandEntry("Print the number of unread messages of a slot.", "pool.pool:count"),
 }
 
 POOL = {
-    "start": CommandEntry("Drive the tasks of the pool until it is stopped or drained.", "pool.pool:start"),
-    "status": CommandEntry("Show slots, tasks, cost and who drives the pool.", "pool.pool:status"),
+    "start": CommandEntry("Run the tasks of the pool until it is stopped or drained.", "pool.pool:start"),
+    "status": CommandEntry("Show slots, tasks, cost and the process that runs the pool.", "pool.pool:status"),
     "slots": CommandEntry("List the slots.", "pool.pool:slots"),
-    "scale": CommandEntry("Change how many slots there are; busy ones go when their task ends.", "pool.pool:scale"),
+    "scale": CommandEntry("Change the number of slots; a busy slot is removed when its task ends.", "pool.pool:scale"),
     "drain": CommandEntry(
-        "Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay.", "pool.pool:drain"
+        "Refuse new tasks, wait for running ones, and stop all slots; pending tasks stay queued.", "pool.pool:drain"
     ),
     "gc": CommandEntry(
-        "Remove worktrees of ended tasks whose work is merged; say why the others are kept.", "pool.fan_out:gc"
+        "Remove worktrees of ended tasks whose work is merged; show why the others are kept.", "pool.fan_out:gc"
     ),
     "overlaps": CommandEntry(
-        "List the files that the unmerged branches of several finished tasks changed.", "pool.fan_out:overlaps"
+        "List files that more than one finished, unmerged task has changed.", "pool.fan_out:overlaps"
     ),
     "metrics": CommandEntry("Show how tasks ended, what they cost and how long they took.", "pool.fan_out:metrics"),
     "context": CommandEntry(
         "Set, print, delete and list texts that are added to the prompts of every slot.", commands=CONTEXT
     ),
-    "message": CommandEntry("Send messages to slots, and show those that are unread.", commands=MESSAGE),
+    "message": CommandEntry("Send messages to slots, and show unread ones.", commands=MESSAGE),
 }
 
 STORE = {
     "info": CommandEntry("Show the path and size of the store, and check it for damage.", "store:info"),
-    "vacuum": CommandEntry("Return free space to the disk; refused while runs are in progress.", "store:vacuum"),
+    "vacuum": CommandEntry(
+        "Release unused space of the store file; refused while runs are in progress.", "store:vacuum"
+    ),
     "copy": CommandEntry(
         "Copy a whole store into an empty one, and verify the copy by counts and digests.", "store:copy"
     ),
@@ -193,15 +195,15 @@ CHAIN = {
 
 COUNCIL = {
     "inject": CommandEntry(
-        "Tell all members of a council something, from their next phase on.", "councils.command:inject"
+        "Send a text to all members of a council; they see it from their next phase on.", "councils.command:inject"
     ),
     "stop": CommandEntry("End a council with the best proposal so far.", "councils.command:stop"),
 }
 
 BATTLE = {
-    "status": CommandEntry("Show how a battle stands.", "battles.command:battle_status"),
+    "status": CommandEntry("Show the state of a battle.", "battles.command:battle_status"),
     "messages": CommandEntry(
-        "Print the messages of a battle, also while it is played.", "battles.command:battle_messages"
+        "Print the messages of a battle, finished or in progress.", "battles.command:battle_messages"
     ),
     "decisions": CommandEntry(
         "Print what validators and judges decided after each reply.", "battles.command:battle_decisions"
@@ -209,15 +211,15 @@ BATTLE = {
 }
 
 SCALE = {
-    "status": CommandEntry("Show how a scale test stands.", "battles.command:scale_status"),
+    "status": CommandEntry("Show the state of a scale test.", "battles.command:scale_status"),
 }
 
 COMMANDS = {
-    "demo": CommandEntry("Run a demonstration without a key: a crash, a resume, and a suite.", "demo.command:demo"),
+    "demo": CommandEntry("Run a demo without a key: a crash, a resume, and a suite.", "demo.command:demo"),
     "ask": CommandEntry(
         "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
     ),
-    "answer": CommandEntry("Answer a question that a run asks a person.", "runs.answer:answer"),
+    "answer": CommandEntry("Answer a question that a run has asked a person.", "runs.answer:answer"),
     "init": CommandEntry(
         "Create a folder with a small suite, a chain, a council, or the built-in verification agents.",
         "project:init",
@@ -227,7 +229,7 @@ COMMANDS = {
         "suites.validate:validate",
     ),
     "lint": CommandEntry(
-        "Show weak spots of suites; exit 1 if there are any, 2 if a suite is not valid.",
+        "Report weaknesses in suites; exit 1 if there are any, 2 if a suite is not valid.",
         "suites.validate:lint",
     ),
     "generate": CommandEntry(
@@ -244,52 +246,50 @@ COMMANDS = {
     "batch": CommandEntry("Show, fetch, cancel and reconcile batches.", commands=BATCH),
     "report": CommandEntry(
         "Write a report of a stored suite run or verification: terminal, HTML, JUnit, SARIF, and more.\n\n"
-        "The exit code does not depend on the results: it is 0.",
+        "The exit code is 0, whatever the results are.",
         "suites.report:report",
     ),
-    "cases": CommandEntry(
-        "List the cases of a suite run, filtered; with CASE, show one in full.", "suites.cases:cases"
-    ),
+    "cases": CommandEntry("List the cases of a suite run; with CASE, show one in full.", "suites.cases:cases"),
     "compare": CommandEntry(
-        "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or the evidence is not enough.",
+        "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or there is not enough evidence.",
         "suites.compare:compare",
     ),
-    "baseline": CommandEntry("Name runs that other runs are compared with.", commands=BASELINE),
+    "baseline": CommandEntry("Manage baselines: named runs that other runs are compared with.", commands=BASELINE),
     "trend": CommandEntry(
-        "Show how a suite did over its runs of one name: pass rates with intervals, costs, baselines.",
+        "Show the history of a suite over runs with the same name: pass rates with intervals, costs, baselines.",
         "suites.trend:trend",
     ),
     "verify": CommandEntry(
         "Verify code with agents, in waves: the next wave starts only when this one has passed.\n\n"
-        "Choose the files in one way: paths, --changed [REF], --staged or --pending. "
+        "Choose the files by paths, or with one of --changed [REF], --staged and --pending. "
         "Exit code 0 means that everything was checked and passed.",
         "verify.command:verify",
         VERIFY,
         arguments="verify.options:VerifyCommandArguments",
     ),
     "council": CommandEntry(
-        "Let agents argue about a question: they propose, weigh each other's proposals, and stop when convinced.\n\n"
+        "Let agents discuss a question in rounds: they propose answers, score each other's, and the best one wins.\n\n"
         "Exit code 0 means that a proposal won.",
         "councils.command:council",
         COUNCIL,
         arguments="councils.options:CouncilArguments",
     ),
     "battle": CommandEntry(
-        "Let an agent talk with a counterpart until validators and judges say that a goal is reached.\n\n"
-        "Exit code 0 means that the goal is reached, or that there was none and the battle went to its limit.",
+        "Let an agent talk with a counterpart until validators or judges decide that a goal is reached.\n\n"
+        "Exit code 0 means that the goal was reached, or that no goal was set and the battle ran to its limit.",
         "battles.command:battle",
         BATTLE,
         arguments="battles.options:BattleArguments",
     ),
     "scale": CommandEntry(
-        "Measure agents or prompts by many battles: endings, intervals, times, costs, and a revised prompt.\n\n"
+        "Measure agents or prompts with many battles: outcomes, intervals, times, costs, and a revised prompt.\n\n"
         "Exit code 0 means that --min-goal-rate is met; without it, that every battle reached its goal or its limit.",
         "battles.command:scale",
         SCALE,
         arguments="battles.options:ScaleArguments",
     ),
     "trace": CommandEntry(
-        "Tell what happened in a council, round by round; of another run, list its events.", "councils.command:trace"
+        "Show a council round by round; for any other run, list its events.", "councils.command:trace"
     ),
     "chain": CommandEntry("Run and resume chains: steps of prompts and commands, in order.", commands=CHAIN),
     "review": CommandEntry(
@@ -302,33 +302,31 @@ COMMANDS = {
         "Start, scale and drain the pool of slots; share texts with slots and send them messages.", commands=POOL
     ),
     "fan-out": CommandEntry(
-        "Do one task for each prompt of a file; results are in the order of the prompts.", "pool.fan_out:fan_out"
+        "Run one task for each prompt in a file; print the results in the same order.", "pool.fan_out:fan_out"
     ),
     "worker": CommandEntry(
-        "Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget.",
+        "Execute runs submitted with --detach, and runs whose process died; exit 1 if one exceeded a budget.",
         "worker:worker",
     ),
     "serve": CommandEntry(
-        "Serve the page and the HTTP API and drive what is submitted, until it is stopped; runs stay resumable.",
+        "Serve the web page and the HTTP API, and execute submitted runs, until stopped; runs can be resumed.",
         "serve:serve",
     ),
     "view": CommandEntry(
-        "Open the page in a browser: on the server of this store, else on one that is started on a free port.",
+        "Open the web page in a browser; starts a server on a free port if none is running for this store.",
         "serve:view",
     ),
     "mcp": CommandEntry(
-        "Serve tools to a coordinating agent over MCP, and drive what it starts, until the client leaves.", "mcp:mcp"
+        "Serve MCP tools to a coordinating agent, and execute what it starts, until the client disconnects.", "mcp:mcp"
     ),
-    "audit": CommandEntry(
-        "List what users of the server started, reviewed and canceled, the newest first.", "audit:audit"
-    ),
+    "audit": CommandEntry("List what users of the server started, reviewed and canceled, newest first.", "audit:audit"),
     "costs": CommandEntry(
-        "Show what was spent by day, agent and run, and how budgets stand; days are in UTC.", "costs:costs"
+        "Show the cost by day, agent and run, and what is left of each budget; days are in UTC.", "costs:costs"
     ),
-    "metrics": CommandEntry("Print metrics of the store in the text format of Prometheus.", "metrics:metrics"),
+    "metrics": CommandEntry("Print metrics of the store in Prometheus text format.", "metrics:metrics"),
     "sim": CommandEntry("Start a fake provider and print its URLs as JSON.", "sim:sim"),
     "schema": CommandEntry("Print a JSON Schema for editors.", "project:schema"),
-    "store": CommandEntry("Show and compact the store.", commands=STORE),
+    "store": CommandEntry("Inspect, compact and copy the store.", commands=STORE),
     "doctor": CommandEntry(
         "Check settings, agents, store and network; exit 3 if something is broken.", "doctor:doctor"
     ),
@@ -337,7 +335,6 @@ COMMANDS = {
 
 ABOUT = """Run calls to AI agents as durable work: answered once, paid once, inside a hard budget.
 
-Where a command takes a RUN, give its id, the beginning of the id, its name (the newest run with that name counts), or
-`last`."""
+A RUN is given as its id, the beginning of its id, its name (the newest run with that name), or `last`."""
 
 app = CliGroup("muster", CommandEntry(ABOUT, commands=COMMANDS))

@@ -27,9 +27,9 @@ CostRow = tuple[str, Spent, int | None]
 
 def costs(
     common: CommonOptions,
-    days: Annotated[int, Option("--days", metavar="N", min=1, max=366, help="How many days, today among them.")] = 30,
+    days: Annotated[int, Option("--days", metavar="N", min=1, max=366, help="Number of days, including today.")] = 30,
 ) -> None:
-    """Show what was spent by day, agent and run, and how budgets stand; days are in UTC."""
+    """Show the cost by day, agent and run, and what is left of each budget; days are in UTC."""
 
     async def work(muster: Muster) -> Costs:
         return await muster.costs(days)

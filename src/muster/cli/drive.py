@@ -109,7 +109,7 @@ PATIENCE = 10.0  # seconds after the second signal for a workload that does not 
 
 def _leave_at_once() -> None:
     """End the process as a crash would; the store knows what to do with that."""
-    words = "the workload does not let go: ended as by a crash; continue with: muster runs resume last\n"
+    words = "the workload did not stop in time and was killed; continue with: muster runs resume last\n"
     os.write(2, words.encode())
     os._exit(4)
 
@@ -198,7 +198,7 @@ def _calls(number: int) -> str:
 
 
 def _batches(number: int) -> str:
-    return "1 batch goes on" if number == 1 else f"{number} batches go on"
+    return "1 batch continues" if number == 1 else f"{number} batches continue"
 
 
 PAGE = 1000  # events at a time

@@ -29,7 +29,7 @@ def answered(common: CommonOptions, work: Callable[[], int | None]) -> int:
         if error.errno not in (errno.ENOSPC, errno.EIO, errno.EBADF):
             return fail_with(common, _unexpected(error), 4)
         discard(sys.stdout)
-        sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
+        sys.stderr.write(f"error: cannot write to standard output: {error.strerror}\n")
         return 4
     except Exception as error:
         return fail_with(common, _unexpected(error), 4)
@@ -42,8 +42,12 @@ def _unexpected(error: Exception) -> dict[str, Any]:
     while where is not None and where.tb_next is not None:
         where = where.tb_next
     place = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where else ""
-    message = f"something unexpected happened: {type(error).__name__}: {error}{place}"
-    return {"code": "unexpected", "message": message, "suggestions": ["please report this, with what you did before"]}
+    message = f"unexpected error: {type(error).__name__}: {error}{place}"
+    return {
+        "code": "unexpected",
+        "message": message,
+        "suggestions": ["please report this, with the command that you ran"],
+    }
 
 
 def _like_an_interrupt(number: int, frame: object) -> None:

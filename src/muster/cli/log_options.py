@@ -10,7 +10,7 @@ from muster.observability.options import LogFormat, LogLevel, LogOptions
 
 def log_options_of(
     log_format: Annotated[
-        str | None, Option("--log-format", values=LogFormat, shown="no log", help="Write log lines, in this format.")
+        str | None, Option("--log-format", values=LogFormat, shown="no log", help="Write log lines in this format.")
     ] = None,
     log_level: Annotated[
         str | None,
@@ -18,7 +18,7 @@ def log_options_of(
             "--log-level",
             values=LogLevel,
             shown="info",
-            help="The least level that is logged: info has runs and batches, debug every call and attempt.",
+            help="The lowest level that is logged: info has runs and batches, debug every call and attempt.",
         ),
     ] = None,
     log_file: Annotated[
@@ -30,7 +30,7 @@ def log_options_of(
     if log_format is None:
         useless = "--log-level" if log_level is not None else "--log-file" if log_file is not None else ""
         if useless:
-            raise BadArgument(f"{useless} is about a log, and there is none", suggestions=("add --log-format json",))
+            raise BadArgument(f"{useless} has no effect without --log-format", suggestions=("add --log-format json",))
         return None
     level = LogLevel.INFO if log_level is None else LogLevel(log_level)
     return LogOptions(format=LogFormat(log_format), level=level, file=None if log_file is None else Path(log_file))

@@ -43,7 +43,7 @@ def main() -> None:
     except OSError as error:
         discard(sys.stdout)
         if not isinstance(error, BrokenPipeError):
-            sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
+            sys.stderr.write(f"error: cannot write to standard output: {error.strerror}\n")
             code = code or 4
     sys.exit(code)
 
@@ -81,7 +81,7 @@ def usage_words(error: click.UsageError) -> str:
     """Return what is wrong with the words that were typed."""
     match error:
         case click.MissingParameter(param=click.Parameter() as parameter):
-            about = f": {parameter.help.rstrip('.')}" if parameter.help else ""
+            about = f" ({_plain(parameter.help)})" if parameter.help else ""
             return f"missing {parameter.param_type_name} {shown_name(parameter)}{about}"
         case click.BadParameter(param=click.Parameter() as parameter):
             return f"{shown_name(parameter)} {error.message}"

@@ -32,23 +32,28 @@ def mcp(
         bool, Option("--http", help="Serve HTTP (streamable) instead of standard input and output.")
     ] = False,
     host: Annotated[
-        str, Option("--host", metavar="ADDRESS", help="With --http: the address; any but loopback needs [[tokens]].")
+        str,
+        Option(
+            "--host",
+            metavar="ADDRESS",
+            help="With --http: the address to listen on; other than loopback requires [[tokens]].",
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, Option("--port", metavar="N", min=0, max=65535, help="With --http: the port; 0 takes a free one.")
+        int, Option("--port", metavar="N", min=0, max=65535, help="With --http: the port; 0 picks a free one.")
     ] = 7421,
     budget: Annotated[
         str | None,
         Option(
             "--budget",
             metavar="USD",
-            help="The most that everything started through MCP in this store may cost, in total; "
-            "starting the server again does not reset it.",
+            help="Total budget in dollars for everything started through MCP in this store; "
+            "restarting the server does not reset it.",
         ),
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Serve tools to a coordinating agent over MCP, and drive what it starts, until the client leaves."""
+    """Serve MCP tools to a coordinating agent, and execute what it starts, until the client disconnects."""
     serve_stdio, http_app = _adapter()
 
     async def work(muster: Muster) -> None:
@@ -85,7 +90,7 @@ def _adapter() -> tuple[Callable[[Muster], Awaitable[None]], HttpServer]:
 
 def _service(muster: Muster) -> Service:
     def on_error(run: RunId, error: MusterError) -> None:
-        warn(f"run {run} could not be driven: {error.message}")
+        warn(f"run {run} could not be executed: {error.message}")
 
     return Service(muster, on_error=on_error, on_note=warn)
 
@@ -121,7 +126,7 @@ async def _serve_http(muster: Muster, common: CommonOptions, host: str, port: in
             print_json(served_view(url, muster.settings))
         else:
             say(f"serving MCP for {muster.settings.store_place} at {url}")
-            note(common, "stop it with Ctrl-C; runs go on when it is started again")
+            note(common, "stop it with Ctrl-C; runs continue when it is started again")
 
     def on_first() -> None:
         lifetime.stopping.set()

@@ -8,7 +8,7 @@ from muster.cli.terminal.output import CommonOptions, answer, write_to
 
 
 def metrics(common: CommonOptions) -> None:
-    """Print metrics of the store in the text format of Prometheus."""
+    """Print metrics of the store in Prometheus text format."""
 
     async def work(muster: Muster) -> str:
         return await muster.metrics()

@@ -36,7 +36,7 @@ RunBudgetOption = Annotated[
 PlanBudgetOption = Annotated[
     str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
 ]
-PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")]
+PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Treat models without a known price as free.")]
 
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
 RunNameOption = Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")]
@@ -64,7 +64,7 @@ MaxTokensOption = Annotated[
         max=10_000_000,
         heading=SAMPLING,
         shown="max_tokens of the agent, else 2048",
-        help="Maximum number of tokens of an answer.",
+        help="Maximum number of tokens in an answer.",
     ),
 ]
 TemperatureOption = Annotated[
@@ -74,7 +74,7 @@ TemperatureOption = Annotated[
         metavar="X",
         min=0,
         heading=SAMPLING,
-        shown="that of the agent or the provider",
+        shown="set by the agent or the provider",
         help="The sampling temperature.",
     ),
 ]
@@ -90,7 +90,7 @@ PollOption = Annotated[
         "--poll-interval",
         metavar="S",
         shown="5",
-        help="Seconds between status requests for a batch, at first; later they come less often.",
+        help="Initial number of seconds between status requests for a batch; the interval grows.",
     ),
 ]
 DeadlineOption = Annotated[
@@ -99,7 +99,7 @@ DeadlineOption = Annotated[
         "--deadline",
         metavar="S",
         shown="86400",
-        help="Maximum seconds to wait for a batch. It stays at the provider after that, and the run can be resumed.",
+        help="Maximum seconds to wait for a batch. After that it stays at the provider; the run can be resumed.",
     ),
 ]
 
@@ -159,7 +159,7 @@ def refuse_useless(patience: Patience, *, batch: bool, way: str = ADD_BATCH) -> 
     """Refuse options about batches where every call is live."""
     given = batch_option(patience)
     if given and not batch:
-        raise BadArgument(f"{given} is about batches, and this run has none", suggestions=(way,))
+        raise BadArgument(f"{given} applies to batches, and every call of this run is live", suggestions=(way,))
 
 
 def batch_option(patience: Patience) -> str:
@@ -191,7 +191,7 @@ ModeOption = Annotated[
     Option(
         "--dispatch",
         values=Mode,
-        help="Send each call at once, or in batches, which cost less and take minutes to hours.",
+        help="Send each call immediately, or in batches, which cost less and take minutes to hours.",
     ),
 ]
 FallbackOption = Annotated[
@@ -217,9 +217,9 @@ def sending_of(
     mode = mode_of(dispatch)
     useless = "--fallback" if fallback != Fallback.FAIL else "--no-cache" if no_cache else ""
     if mode is not Mode.BATCH and useless:
-        raise BadArgument(f"{useless} is about batches, and this run has none", suggestions=(ADD_BATCH,))
+        raise BadArgument(f"{useless} applies to batches, and every call of this run is live", suggestions=(ADD_BATCH,))
     if detach and mode is not Mode.BATCH:
-        raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
+        raise BadArgument("--detach requires batches, and every call of this run is live", suggestions=(ADD_BATCH,))
     return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
 
 

@@ -114,7 +114,7 @@ def wanted_reports(
     printed = [one for one in wanted if one.path is None]
     if len(printed) > 1 or (printed and common.json):
         raise BadArgument(
-            "standard output holds one report, and none beside --json",
+            "only one report can go to standard output, and none with --json",
             suggestions=("write it to a file: json=out.json",),
         )
     return wanted
@@ -252,7 +252,7 @@ async def conclude(
         if ways and not common.json:
             note(
                 common,
-                "it is not resumed; to ask for what has no answer, or again for all that did not pass, type:"
+                "it was not resumed; to send the calls without an answer, or to run all cases that did not pass again:"
                 + "".join(f"\n  {way}" for way in ways),
             )
         return code

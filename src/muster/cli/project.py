@@ -12,9 +12,9 @@ from muster.cli.terminal.output import CommonOptions, answer
 
 def init(
     common: CommonOptions,
-    name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and what is in it, in kebab-case.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The name of the new folder, in kebab-case.")],
     kind: Annotated[
-        str, Option("--kind", values=STARTERS, help="What to create: a suite, a chain, a council, or agents.")
+        str, Option("--kind", values=STARTERS, help="What to create; verify means the built-in verification agents.")
     ] = "suite",
 ) -> None:
     """Create a folder with a small suite, a chain, a council, or the built-in verification agents."""

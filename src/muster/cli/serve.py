@@ -32,13 +32,14 @@ def serve(
     common: CommonOptions,
     log: LoggingOptions,
     host: Annotated[
-        str, Option("--host", metavar="ADDRESS", help="The address to listen on; any but loopback needs [[tokens]].")
+        str,
+        Option("--host", metavar="ADDRESS", help="The address to listen on; other than loopback requires [[tokens]]."),
     ] = "127.0.0.1",
-    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")] = 7420,
+    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 picks a free one.")] = 7420,
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Serve the page and the HTTP API and drive what is submitted, until it is stopped; runs stay resumable."""
+    """Serve the web page and the HTTP API, and execute submitted runs, until stopped; runs can be resumed."""
 
     async def work(muster: Muster) -> None:
         require_token(muster, host)
@@ -55,10 +56,10 @@ def view(
     log: LoggingOptions,
     run: Annotated[
         str | None,
-        Argument(metavar="RUN", complete=run_names, help="The run to show; else the list of runs."),
+        Argument(metavar="RUN", complete=run_names, help="The run to open; if left out, the list of runs."),
     ] = None,
 ) -> int:
-    """Open the page in a browser: on the server of this store, else on one that is started on a free port."""
+    """Open the web page in a browser; starts a server on a free port if none is running for this store."""
 
     async def work(muster: Muster) -> None:
         place = "#/runs" if run is None else f"#/runs/{(await muster.runs.find(run)).id}"
@@ -79,7 +80,7 @@ def view(
 def _open_page(url: str, place: str = "") -> None:
     """Open the page in the browser of the person; without one the address is told, and that is enough."""
     if not webbrowser.open(f"{url}/{place}"):
-        warn(f"no browser could be started; open {url}/{place} yourself")
+        warn(f"cannot start a browser; open {url}/{place} yourself")
 
 
 def _leave_page(url: str) -> None:
@@ -94,7 +95,7 @@ def require_token(muster: Muster, host: str) -> None:
         local = False
     if not local and not muster.settings.tokens:
         raise BadConfiguration(
-            f"--host {host} can be reached by others, and no token is declared",
+            f"--host {host} is reachable from other machines, and no [[tokens]] are declared",
             suggestions=('declare one in muster.toml: [[tokens]] name = "ci", secret_env = "MUSTER_TOKEN_CI"',),
         )
 
@@ -107,7 +108,7 @@ async def serve_until_stopped(
     app = create_app(muster, muster.settings, host=host, lifetime=lifetime)
 
     def on_error(run: RunId, error: MusterError) -> None:
-        warn(f"run {run} could not be driven: {error.message}")
+        warn(f"run {run} could not be executed: {error.message}")
 
     service = Service(muster, on_error=on_error, on_note=warn)
     listener = listen(host, port)
@@ -117,7 +118,7 @@ async def serve_until_stopped(
             print_json(served_view(url_of(listener), muster.settings))
         else:
             say(f"serving {muster.settings.store_place} at {url_of(listener)}")
-            note(common, "stop it with Ctrl-C; runs go on when it is started again")
+            note(common, "stop it with Ctrl-C; runs continue when it is started again")
         # In a thread: some browsers keep whoever starts them until they are closed.
         asyncio.get_running_loop().run_in_executor(None, opened, url_of(listener))
 

@@ -47,7 +47,7 @@ def with_muster(
             if muster.reaped:
                 agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
                 count = "a process" if len(muster.reaped) == 1 else f"{len(muster.reaped)} processes"
-                note(common, f"stopped {count} that a dead driver had left behind ({agents})")
+                note(common, f"stopped {count} left behind by a process that died ({agents})")
             if sweep:
                 await _sweep(muster)
             return await work(muster)
@@ -65,15 +65,15 @@ def require_store(common: CommonOptions) -> None:
     """Refuse a command about the store itself where there is none; it is not made."""
     settings = load_settings(common.home)
     if not settings.has_store:
-        raise NotFound(f"there is no store at {settings.database}", suggestions=("name its folder with --home DIR",))
+        raise NotFound(f"no store found at {settings.database}", suggestions=("choose its folder with --home DIR",))
 
 
 async def _sweep(muster: Muster) -> None:
     """Mark the runs of dead drivers as interrupted; a store that cannot be written to can still be read."""
     shortage = await muster.store.shortage()
     if shortage is not None:
-        warn(f"{shortage}; what it holds can be read, and nothing can be stored or started")
+        warn(f"{shortage}; it can be read, but nothing can be stored or started")
     try:
         await muster.store.sweep()
     except StoreFailed as error:
-        warn(f"runs whose driver died are still shown as running: {error.message}")
+        warn(f"runs whose process died are still shown as running: {error.message}")

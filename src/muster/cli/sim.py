@@ -14,7 +14,7 @@ from muster.sim.server import run
 
 def sim(
     common: CommonOptions,
-    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
     latency_ms: Annotated[
         float, Option("--latency-ms", metavar="MS", min=0, help="Milliseconds until the answer.")
     ] = 0.0,

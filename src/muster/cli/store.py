@@ -25,7 +25,7 @@ def info(common: CommonOptions) -> None:
     require_store(common)
     found = with_muster(common, work, sweep=False)
     if found["check"] != "ok":
-        remedy = "restore it from a copy, or move it away to start anew"
+        remedy = "restore it from a backup, or move it away to start with an empty store"
         raise StoreFailed(f"the store {found['path']} is damaged: {found['check']}", suggestions=(remedy,))
 
     def tell(console: Console) -> None:
@@ -38,7 +38,7 @@ def info(common: CommonOptions) -> None:
 
 
 def vacuum(common: CommonOptions) -> None:
-    """Return free space to the disk; refused while runs are in progress."""
+    """Release unused space of the store file; refused while runs are in progress."""
 
     async def shrink(muster: Muster) -> int:
         before = await muster.store.info()
@@ -58,7 +58,7 @@ def vacuum(common: CommonOptions) -> None:
 SourceArgument = Annotated[
     str, Argument(metavar="SOURCE", help="The folder of a store, its file, or postgresql://USER@HOST:PORT/DATABASE.")
 ]
-TargetArgument = Annotated[str, Argument(metavar="TARGET", help="The same, of a store that is empty or not there.")]
+TargetArgument = Annotated[str, Argument(metavar="TARGET", help="The same; the store must be empty or not exist yet.")]
 
 
 def copy(common: CommonOptions, source: SourceArgument, target: TargetArgument) -> None:

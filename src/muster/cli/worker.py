@@ -37,7 +37,7 @@ def worker(
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when there is nothing left to do.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Drive runs that were submitted with --detach, and those whose process died; exit 1 if one exceeded a budget.
+    """Execute runs submitted with --detach, and runs whose process died; exit 1 if one exceeded a budget.
 
     With REDIS_URL, workers on several machines share them through BullMQ.
     """
@@ -68,7 +68,7 @@ async def _serve(
             write_to(sys.stdout, clean(summary(run)) + "\n")
 
     def on_error(run: RunId, error: MusterError) -> None:
-        warn(f"run {run} could not be driven: {error.message}")
+        warn(f"run {run} could not be executed: {error.message}")
 
     def on_note(text: str) -> None:
         muster.log("worker.queue", note=text)
@@ -88,5 +88,5 @@ async def _tell_unknown(muster: Muster, common: CommonOptions) -> None:
     if left:
         names = ", ".join(sorted({run.workload for run in left}))
         are = "is" if len(left) == 1 else "are"
-        note(common, f"{count(len(left), 'queued run')} {are} left, of workloads that are not known here: {names}")
+        note(common, f"{count(len(left), 'queued run')} {are} left, of workloads that are unknown here: {names}")
         note(common, "  name the modules that define them in muster.toml under [workloads] import")

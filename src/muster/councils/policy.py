@@ -164,20 +164,20 @@ def _unknown_in(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 STARTER = """\
-# A council: agents that propose, weigh each other's proposals in rounds, and stop when they are convinced.
+# A council: agents that propose answers, score each other's in rounds, and stop when the evidence is sufficient.
 #   muster council "Should the cache be shared?" --policy {name}/council.yaml
 agents:
   - {{ agent: anthropic/claude-sonnet-5-5, role: architect }}
   - {{ agent: openai/gpt-5, role: skeptic, persona: "You doubt numbers that nobody measured." }}
   - {{ agent: anthropic/claude-haiku-5-5, budget_usd: 0.20 }}
-  # - {{ agent: openai/gpt-5-mini, role: moderator }}  # only writes the answer; it must keep the dissent
+  # - {{ agent: openai/gpt-5-mini, role: moderator }}  # only writes the answer, including dissent
 rounds: 3                  # at most
 min_rounds: 1
-effort: 0.6                # from 0 to 1: how much evidence is asked for before it stops
+effort: 0.6                # from 0 to 1: how much evidence is needed to stop early
 quorum: 0.67               # of the members, in each phase
 # timeout_secs: 600        # for all rounds
-# synthesis: openai/gpt-5  # instead of a moderator: a member that writes the answer too
-# baseline: openai/gpt-5   # is asked alone with the same money, to compare
+# synthesis: openai/gpt-5  # instead of a moderator: a member that also writes the answer
+# baseline: openai/gpt-5   # also asked alone, for the same cost, to compare
 """
 
 

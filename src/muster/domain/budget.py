@@ -158,7 +158,7 @@ class Refused:
     @property
     def error(self) -> BudgetExhausted:
         """Return what stops a run that cannot pay for its next call."""
-        less = "lower the most that a call can cost: max_tokens of a model, budget_usd of another agent"
+        less = "or lower the maximum cost of a call: max_tokens of a model, budget_usd of any other agent"
         key = "call_usd" if self.level == CALL else "day_usd" if self.level.startswith(("day:", "user:")) else ""
         more = (f"raise {key} in muster.toml",) if key else ()
         more = (_RAISE_SERVER,) if self.level.startswith("server:") else more
@@ -166,7 +166,7 @@ class Refused:
         return BudgetExhausted(self.message, level=self.level, suggestions=(*more, less))
 
 
-_RAISE_RUN = "raise its budget: muster runs resume RUN --budget TOTAL goes on with what is done"
+_RAISE_RUN = "raise the budget: muster runs resume RUN --budget TOTAL continues with the stored replies"
 _RAISE_SERVER = "the operator of the server can raise it: start it with a higher --budget"
 
 

@@ -421,6 +421,6 @@ class Engine:
 
 def _driven(run: Run) -> Conflict:
     return Conflict(
-        f"run {run.id} is being driven by {run.lease.driver}",
+        f"run {run.id} is being executed by {run.lease.driver}",
         suggestions=(f"watch it with: muster runs watch {run.id}", "cancel it, or end that process, first"),
     )

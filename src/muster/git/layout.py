@@ -240,7 +240,7 @@ async def find_layout(git: GitCommands, base_dir: Path | None, lock_seconds: flo
     if inside or root.is_relative_to(base):
         raise BadArgument(
             f"{base} cannot hold worktrees of {root}",
-            suggestions=(f"use a folder of its own, such as {root / DEFAULT_BASE_DIR}",),
+            suggestions=(f"use a separate folder, such as {root / DEFAULT_BASE_DIR}",),
         )
     return Layout(root=root, own=own_folder, common=shared, base_dir=base, git=git.at(root), lock_seconds=lock_seconds)
 

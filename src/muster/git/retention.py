@@ -73,7 +73,7 @@ async def _decide(layout: Layout, name: str, dry_run: bool, expired: Callable[[s
     if record is None:
         return Collected(name=name, removed=True, reason="another process removed it")
     if record.state is not TreeState.READY:
-        reason = "it was never finished" if record.state is TreeState.MAKING else "nobody needs it"
+        reason = "it was never finished" if record.state is TreeState.MAKING else "it is not needed"
     elif not await asyncio.to_thread(layout.is_there, name):
         reason = "its folder is gone"
         if not dry_run:
@@ -99,9 +99,9 @@ async def _why_kept(layout: Layout, record: TreeRecord) -> str | None:
     if operation := operation_in(git_dir):
         return f"it is in the middle of a {operation}"
     if (git_dir / "modules").exists():
-        return "it has submodules of its own"
+        return "it has submodules"
     if record.kind is Isolation.WORKTREE and (path / ".git").is_dir():
-        return "it has a git repository of its own"
+        return "it contains another git repository"
     return await _files_kept(git, record) or await _commits_kept(layout, record)
 
 
@@ -109,7 +109,7 @@ async def _files_kept(git: GitCommands, record: TreeRecord) -> str | None:
     """Return which files are in no commit."""
     options = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames")
     if found := [path for paths in (await overlooked(git)).values() for path in paths]:
-        return f"it has files whose changes git was told to overlook: {_named([storable(path) for path in found])}"
+        return f"it has files whose changes git is set to ignore: {_named([storable(path) for path in found])}"
     parts = (await git.ask("status", *options, "--ignore-submodules=none")).parts
     copied = await asyncio.to_thread(unchanged_copies, git.folder, record.copied)
     left = [(part[:2], storable(part[3:])) for part in parts if part[3:] not in copied]

@@ -241,7 +241,7 @@ def _asides(others: Sequence[str], seen: TreeSnapshot, operation: str | None) ->
     if others:
         yield f"more work on {', '.join(others)}"
     if seen.nested:
-        yield f"not committed, git repositories of their own: {', '.join(seen.nested[:_MOST_NAMED])}"
+        yield f"not committed, nested git repositories: {', '.join(seen.nested[:_MOST_NAMED])}"
     if seen.unsaved:
         yield f"changed while it was saved: {', '.join(seen.unsaved[:_MOST_NAMED])}"
 

@@ -84,7 +84,7 @@ class Worktrees:
         layout = await self._layout()
         record = layout.record(name)
         if record is None or record.state is not TreeState.READY or not layout.is_there(name):
-            raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
+            raise NotFound(f"worktree {name} not found in {layout.base_dir}")
         return layout.tree(record)
 
     async def save(self, tree: Worktree, message: str) -> SavedWork:
@@ -299,7 +299,7 @@ def _write(file: Path, text: str) -> None:
 def _known(layout: Layout, name: str) -> TreeRecord:
     record = layout.record(name)
     if record is None or record.state is not TreeState.READY:
-        raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
+        raise NotFound(f"worktree {name} not found in {layout.base_dir}")
     for place in (layout.path(name), layout.git_dir(record)):
         if place.is_symlink() or not place.is_dir():
             raise Conflict(

@@ -24,7 +24,7 @@ class ObserverGroup:
         self._observers = tuple(one for one in self._observers if one is not observer)
         # Only the kinds: the message of an error may quote what was observed.
         logging.getLogger("muster").error(
-            "the observer %s raised %s at %s and is told nothing more",
+            "the observer %s raised %s at %s and is not called again",
             type(observer).__name__,
             type(error).__name__,
             type(observation).__name__,

@@ -62,7 +62,7 @@ def read_fan_out(path: Path) -> FanOut:
         first = diagnostics.flaws[0]
         raise BadFile(file, first.message, line=first.line, column=first.column) from None
     if (form.prompts is None) == (form.file is None):
-        raise BadFile(file, "give either prompts or file", line=1)
+        raise BadFile(file, "set either prompts or file", line=1)
     prompts = tuple(form.prompts) if form.prompts is not None else tuple(_lines(path.parent / str(form.file)))
     if not prompts or len(prompts) > MOST_PROMPTS:
         raise BadFile(file, f"needs between 1 and {MOST_PROMPTS:,} prompts, not {len(prompts):,}", line=1)

@@ -54,8 +54,9 @@ def require_folder(folder: Path, wanted: Path | None = None, *, keep: bool = Tru
         for each in made:
             each.rmdir()
     except OSError as error:
+        why = f"{folder} is not a folder" if isinstance(error, FileExistsError) else error.strerror
         raise BadArgument(
-            f"{wanted or folder} cannot be written: {error.strerror}", suggestions=("choose another path",)
+            f"{wanted or folder} cannot be written: {why}", suggestions=("choose another path",)
         ) from error
 
 

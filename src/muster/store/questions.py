@@ -161,7 +161,7 @@ def _require_unanswered(database: DatabaseConnection, run: RunId, key: str, addr
         raise NotFound(f"run {run} not found")
     found = run_of(row)
     if found.state in TERMINAL:
-        raise Conflict(f"run {run} {state_verb(found.state)}; nobody waits for an answer any more")
+        raise Conflict(f"run {run} {state_verb(found.state)}; it no longer waits for an answer")
     if entry is None or entry.kind is not EntryKind.CALL:
         raise NotFound(f"run {run} has no call under the key {key!r}", suggestions=(f"muster runs show {run} --calls",))
     if entry.state is not EntryState.OPEN or entry.attempts:

@@ -279,7 +279,9 @@ def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -
 def amend(database: DatabaseConnection, codec: Codec, run: RunId, spec: Json) -> Run:
     """Change the spec of a run that has not begun."""
     if database.execute("amend_run", {"id": run, "spec": codec.text(spec)}) == 0:
-        raise Conflict(f"run {run} {state_verb(get(database, run).state)}; only one that has not begun can be changed")
+        raise Conflict(
+            f"run {run} {state_verb(get(database, run).state)}; only a task that has not started can be changed"
+        )
     return get(database, run)
 
 

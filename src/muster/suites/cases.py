@@ -228,7 +228,7 @@ def _require_distinct(prompts: tuple[Prompt, ...]) -> None:
 def _nothing(spec: SuiteSpec) -> str:
     chosen = {"the filter": spec.filter, "the tags": ",".join(spec.tags), "the cases named": ",".join(spec.only or ())}
     given = ", ".join(f"{name} {value}" for name, value in chosen.items() if value)
-    return f"no case of {', '.join(spec.path)} is selected" + (f" by {given}" if given else "")
+    return f"no case of {', '.join(spec.path)} matches" + (f" {given}" if given else "")
 
 
 STEPS_OF_PROGRESS = 100  # into how many pages the results of a small run are divided, so that its progress is seen

@@ -189,9 +189,9 @@ async def select_again(root: Path, paths: Sequence[str], bounds: Bounds) -> Sele
 def _check(selection: FileSelection, into: Path | None) -> None:
     ways = [bool(selection.paths), selection.changed, selection.staged, selection.pending is not None]
     if not any(ways):
-        raise BadArgument("no files given", suggestions=(f"choose them in one way: {_WAYS}",))
+        raise BadArgument("no files given", suggestions=(f"use {_WAYS}",))
     if sum(ways) > 1:
-        raise BadArgument("files are chosen in more than one way", suggestions=(f"choose one: {_WAYS}",))
+        raise BadArgument("files are given in more than one way", suggestions=(f"choose one: {_WAYS}",))
     if selection.ref is not None and not selection.changed:
         raise BadArgument(
             "a commit to compare with was given, and the changed files were not asked for",

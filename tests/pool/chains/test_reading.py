@@ -88,7 +88,7 @@ def test_the_starter_is_a_chain(tmp_path: Path) -> None:
         ("{name: a.b, prompt: hi}", "the name of a step has only letters"),
         ("{name: a, command: ls -l}", "no shell is used"),
         ("{name: a, command: ['{input.x}']}", "must be a program"),
-        ("{name: a, command: [ls, '--x={input.x}']}", "a name must be an argument of its own"),
+        ("{name: a, command: [ls, '--x={input.x}']}", "a name must be a separate argument"),
         ("{name: a, command: [sh, -c, '{input.x}']}", "would be run as code after -c"),
         ("{name: a, command: [/bin/bash, -ec, '{input.x}']}", "would be run as code after -ec"),
         ("{name: a, prompt: hi, check: [python3, -c, '{output}']}", "would be run as code after -c"),

@@ -46,7 +46,7 @@ def test_other_files_are_none_of_it(tmp_path: Path) -> None:
 def test_a_file_is_taken_as_it_is(tmp_path: Path) -> None:
     write(tmp_path, "nothing", "any.yaml")
     assert found_in(tmp_path, "any.yaml") == ["any.yaml"]
-    with pytest.raises(BadFile, match=r"a suite is one of \.yaml, \.yml, \.toml"):
+    with pytest.raises(BadFile, match=r"must end in one of \.yaml, \.yml, \.toml"):
         find_suites([write(tmp_path, "x", "notes.txt")])
 
 

@@ -73,7 +73,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     assert "not a regular file" in the_flaw(folder) or "cannot be read" in the_flaw(folder)
     os.mkfifo(tmp_path / "pipe.yaml")
     assert the_flaw(tmp_path / "pipe.yaml") == "not a regular file"
-    assert the_flaw(write(tmp_path, "", "suite.json")) == "a suite is one of .yaml, .yml, .toml"
+    assert the_flaw(write(tmp_path, "", "suite.json")) == "the name of a suite must end in one of .yaml, .yml, .toml"
 
 
 def test_a_case_is_given_before_a_later_one_is_looked_at(tmp_path: Path) -> None:

@@ -57,5 +57,5 @@ def test_a_folder_with_neither_and_a_path_that_is_missing_are_not_found(tmp_path
     for path in (tmp_path, tmp_path / "none.yaml"):
         with pytest.raises(NotFound):
             sorted_out([path])
-    with pytest.raises(BadFile, match="a suite is one of"):
+    with pytest.raises(BadFile, match="the name of a suite must end in"):
         sorted_out([write(tmp_path, "", "a.txt")])

@@ -101,7 +101,7 @@ async def test_when_there_is_too_much_the_worst_is_shown_and_the_rest_counted(tm
     assert len(text) > MOST - 1_000
     assert text.index("the worst of all") < text.index("number 0")
     shown = text.count("number ")
-    assert f"… and {900 - shown:,} more that are no worse." in text
+    assert f"… and {900 - shown:,} more, none of them worse." in text
 
 
 async def test_a_run_that_stopped_says_so_in_its_first_sentence(tmp_path: Path) -> None:

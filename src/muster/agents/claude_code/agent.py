@@ -208,7 +208,7 @@ def _broken(terms: ClaudeTerms, conversation: ClaudeConversation, log: str, erro
         return permission_asked(terms, conversation, log)
     if isinstance(error, WireError):
         return error
-    what = f"the SDK does not understand what Claude Code says: {error}"
+    what = f"the SDK cannot parse the output of Claude Code: {error}"
     return BadOutput(f"agent {terms.agent!r}: {what}", log=log)
 
 

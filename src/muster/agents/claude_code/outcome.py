@@ -100,7 +100,7 @@ def key_refused(terms: ClaudeTerms, status: int) -> WireError:
 def _data(terms: ClaudeTerms, schema: Mapping[str, Json], result: ClaudeResult, log: str) -> Json:
     try:
         if result.structured_output is None:
-            raise BadOutput("it gave no data, and a schema was asked for")
+            raise BadOutput("it returned no data, although a schema was given")
         return fitting(result.structured_output, schema)
     except BadOutput as error:
         raise BadOutput(

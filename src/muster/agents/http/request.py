@@ -141,7 +141,9 @@ def join(base_url: str, path: str) -> str:
     if parts.scheme not in ("http", "https") or not host:
         raise _refused_address(base_url, "must begin with https:// or http:// and name a host")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise BadConfiguration("a base address must not carry a name, a password, a query or a fragment")
+        raise BadConfiguration(
+            "an address (base_url or url) must not contain a name, a password, a query or a fragment"
+        )
     if parts.scheme == "http" and not _private(host):
         raise _refused_address(base_url, "would send the key unencrypted over the internet", "use https://")
     return _joined(parts, path)
@@ -174,4 +176,4 @@ def _private(host: str) -> bool:
 
 def _refused_address(base_url: str, why: str, *suggestions: str) -> BadConfiguration:
     shown = base_url.rpartition("@")[2]  # what stands before it may be a password
-    return BadConfiguration(f"the base address {shown!r} {why}", suggestions=suggestions)
+    return BadConfiguration(f"the address {shown!r} (base_url or url) {why}", suggestions=suggestions)

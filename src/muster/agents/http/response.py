@@ -170,7 +170,7 @@ class ResponseParser:
 
     def _skip(self) -> None:
         if self.status == 101:
-            raise OutcomeUnknown(f"{self._place}: the server changed the protocol, which nobody asked for")
+            raise OutcomeUnknown(f"{self._place}: the server switched protocols unexpectedly")
         self._interim = True
         self._lines = {}
 
@@ -217,7 +217,7 @@ class ResponseParser:
         reason = error.__context__
         if isinstance(reason, OutcomeUnknown):
             return reason
-        return OutcomeUnknown(f"{self._place}: the connection broke: the answer is no HTTP/1.1: {error}")
+        return OutcomeUnknown(f"{self._place}: the connection broke: the answer is not valid HTTP/1.1: {error}")
 
     def _too_long_head(self) -> OutcomeUnknown:
         return OutcomeUnknown(f"{self._place}: the head of the answer is longer than {MOST_HEAD_BYTES} bytes")

@@ -38,7 +38,7 @@ class Tunnel(asyncio.Protocol):
         if not 200 <= int(status[1]) < 300:
             raise refusal(origin, proxy, int(status[1]))
         if end.end() != len(self._head):
-            raise Unreachable(f"{way} sent something that nobody asked for")
+            raise Unreachable(f"{way} sent unexpected data")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -85,7 +85,7 @@ def refusal(origin: HttpOrigin, proxy: Proxy, status: int) -> WireError:
 
 def _remedies(origin: HttpOrigin, proxy: Proxy, status: int) -> tuple[str, ...]:
     if status == HTTPStatus.FORBIDDEN:
-        allow = f"ask whoever runs the proxy to allow {origin.authority}"
+        allow = f"ask the administrator of the proxy to allow {origin.authority}"
         return (allow, f"or add {origin.host} to NO_PROXY, if it can be reached directly")
     if proxy.authorization:
         remedy = f"check the name and the password in {proxy.variable}; special characters are percent-encoded"

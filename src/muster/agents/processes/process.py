@@ -323,7 +323,7 @@ def _not_started(order: ProcessCommand, error: Exception) -> NotStarted:
         why = f"{error.strerror}{about}"
     return NotStarted(
         f"agent {order.agent!r}: failed to spawn {order.command[0]!r}: {why}",
-        suggestions=(f"is it installed and executable, and does its folder exist? ({where})",),
+        suggestions=(f"check that it is installed and executable, and that its folder exists ({where})",),
     )
 
 

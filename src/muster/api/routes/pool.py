@@ -44,7 +44,7 @@ async def pool_metrics(
 
 @router.post("/scale", dependencies=ADMIN)
 async def scale_pool(muster: Opened, audit: Audit, body: ScaleSlotsBody) -> dict[str, Any]:
-    """Change how many slots there are; busy ones go when their task ends."""
+    """Change the number of slots; a busy slot is removed when its task ends."""
     async with audit.action("scale", "pool"):
         slots = await muster.pool.scale(body.slots)
     return {"slots": [slot_view(slot) for slot in slots]}

@@ -90,7 +90,7 @@ async def list_cases(
     status: Annotated[list[Status] | None, Query(max_length=20)] = None,
     subject: SubjectName = None,
     search: Annotated[str, Query(max_length=200, description="Looked for in ids, texts, tags and reasons.")] = "",
-    differing: Annotated[bool, Query(description="Only cases that did not end alike under all subjects.")] = False,
+    differing: Annotated[bool, Query(description="Only cases whose status differs between subjects.")] = False,
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 100,
 ) -> dict[str, Any]:

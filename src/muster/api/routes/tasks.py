@@ -102,7 +102,7 @@ async def task_logs(muster: Opened, task_id: str) -> dict[str, Any]:
 
 @router.post("/{task_id}/approve", dependencies=REVIEW)
 async def approve_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
-    """Approve a task that waits for its review."""
+    """Approve a task that waits for review."""
     async with audit.action("approve", task_id) as doing:
         task = await muster.pool.tasks.approve(task_id, sender=audit.user)
         doing.subject = task.id
@@ -140,7 +140,7 @@ async def deny_task(muster: Opened, audit: Audit, task_id: str, body: DenyBody |
 
 @router.post("/{task_id}/change", dependencies=START)
 async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBody) -> dict[str, Any]:
-    """Change the prompt or the priority of a task that has not begun."""
+    """Change the prompt or the priority of a task that has not started."""
     async with audit.action("change", task_id) as doing:
         task = await muster.pool.tasks.amend(task_id, prompt=body.prompt, priority=body.priority)
         doing.subject = task.id

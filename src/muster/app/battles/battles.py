@@ -149,7 +149,7 @@ class Battles:
             return small
         if needed:
             raise BadArgument(
-                f"a goal needs a judge, and there is none for {agent!r}",
+                f"a goal needs a judge, and {agent!r} has no default judge",
                 suggestions=(
                     ArgumentAdvice("judge", "AGENT", words="name one: {}"),
                     'or set judge = "AGENT" under [battles] in muster.toml',

@@ -90,7 +90,7 @@ class Scales:
         most = self._settings.battles
         wrong = limit_flaw(spec, {RUNS_LIMIT: most.runs, CONCURRENCY_LIMIT: most.concurrency})
         if wrong:
-            raise BadArgument(wrong, suggestions=("the operator raises limits under [battles] in muster.toml",))
+            raise BadArgument(wrong, suggestions=("the limit is set under [battles] in muster.toml",))
         return spec
 
     def check(self, spec: ScaleSpec, dispatch: Dispatch, quoting: Quoting = Quoting.FIRST) -> None:
@@ -144,7 +144,7 @@ class Scales:
         found = await self.status(reference)
         if found.run.state not in TERMINAL:
             raise Conflict(
-                f"scale test {found.run.id} is {found.run.state}: its report is there when it has ended",
+                f"scale test {found.run.id} is {found.run.state}: its report is available when it has ended",
                 suggestions=(f"muster runs watch {found.run.id}",),
             )
         return found

@@ -358,7 +358,7 @@ class PoolDriver:
 
 
 def _driven_by(driver: Driver | None) -> Conflict:
-    return Conflict(f"the pool is driven by {driver or 'another process'}", suggestions=("muster pool status",))
+    return Conflict(f"the pool is run by {driver or 'another process'}", suggestions=("muster pool status",))
 
 
 def _joined(connection: SlotConnection, before: Callable[[Context], Any] | None) -> Callable[[Context], Any]:

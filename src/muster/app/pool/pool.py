@@ -128,7 +128,7 @@ class Pool:
         for task in [await self.tasks.get(name) for name in tasks]:
             if task.state is not TaskState.COMPLETED:
                 raise Conflict(
-                    f"task {task.id}, on which it depends, is {task.state}, and no process drives the pool",
+                    f"task {task.id}, on which it depends, is {task.state}, and no process runs the pool",
                     suggestions=("muster task submit, and then muster pool start",),
                 )
 
@@ -157,7 +157,7 @@ class Pool:
         """
         number = len(wanted.prompts)
         if number > CONFIRMED_ABOVE and not confirmed:
-            raise BadArgument(f"these are {number:,} tasks, which must be confirmed", suggestions=("add --yes",))
+            raise BadArgument(f"{number:,} tasks must be confirmed", suggestions=("add --yes",))
         await self.tasks.require_room(number)
         specs = [
             TaskSpec(
@@ -206,10 +206,10 @@ class Pool:
         return await self._is_open() and await self.living_driver() is None
 
     async def require_driver(self) -> None:
-        """Raise Conflict when a task would wait without end: no process drives the pool, and no server would."""
+        """Raise Conflict when a task would wait without end: no process runs the pool, and no server would."""
         if not self.is_declared and await self.living_driver() is None:
             raise Conflict(
-                "no process drives the pool, and its server has no slots",
+                "no process runs the pool, and this server has no slots",
                 suggestions=("muster pool start", "or declare [pool] or [[slots]] in muster.toml"),
             )
 
@@ -257,9 +257,9 @@ class Pool:
         wanted = _wanted(str(number), len(records))
         least, most = self._settings.pool.min_slots, self._settings.pool.max_slots
         if wanted > most:
-            raise BadArgument(f"{wanted} slots exceed max_slots, which is {most}; there are still {len(records)}")
+            raise BadArgument(f"{wanted} slots are more than max_slots ({most}); the pool still has {len(records)}")
         if wanted < least:
-            raise BadArgument(f"{wanted} slots are below min_slots, which is {least}; there are still {len(records)}")
+            raise BadArgument(f"{wanted} slots are fewer than min_slots ({least}); the pool still has {len(records)}")
         places = {record.place for record in await self._store.pool.slots()}
         vacant = [place for place in range(1, most + len(places) + 1) if place not in places]
         for place in vacant[: max(0, wanted - len(records))]:
@@ -315,7 +315,7 @@ class Pool:
             raise _no_text(name)
 
     async def send(self, slot: str, text: str, *, sender: str = "", client_id: str | None = None) -> Signal:
-        """Send a message to a slot; its agent gets it once, while it works or in its next prompt."""
+        """Send a message to a slot; its agent gets it once, during its task or in its next prompt."""
         profile = await self._existing(slot)
         if not text.strip() or len(text) > MOST_TEXT:
             raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")
@@ -394,12 +394,12 @@ def _measured(task: Task) -> MeasuredTask:
 def _no_slot(task: Task, seconds: float) -> TimedOut:
     return TimedOut(
         f"no slot was free for task {task.id} within {seconds:g} s; it was canceled",
-        suggestions=("muster task submit waits for as long as it takes", "muster pool status"),
+        suggestions=("muster task submit waits without a time limit", "muster pool status"),
     )
 
 
 def _no_text(name: str) -> NotFound:
-    return NotFound(f"there is no shared text {name!r}", suggestions=("muster pool context list",))
+    return NotFound(f"shared text {name!r} not found", suggestions=("muster pool context list",))
 
 
 def _is_over(state: str) -> bool:

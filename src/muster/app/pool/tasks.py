@@ -85,7 +85,7 @@ class Tasks(TaskQueries):
     async def reject(self, reference: str, feedback: str, *, sender: str = "", client_id: str | None = None) -> Task:
         """Reject the work of a task that waits for a review; its next prompt has every feedback."""
         if not feedback.strip():
-            raise BadArgument("a rejection needs feedback", suggestions=("say what is to be done differently",))
+            raise BadArgument("a rejection needs feedback", suggestions=("say what to do differently",))
         return await self._review(reference, {"approved": False, "feedback": feedback}, sender, client_id)
 
     async def allow(
@@ -125,17 +125,17 @@ class Tasks(TaskQueries):
             )
         if run.ended_reason == TaskRejected.code:  # every review would be heard again
             raise Conflict(
-                f"task {task_id(run)} was rejected as often as it allows",
+                f"task {task_id(run)} has reached its maximum number of rejections",
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
         return await self.of(await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False))
 
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
-        """Change the prompt or the priority of a task that has not begun."""
+        """Change the prompt or the priority of a task that has not started."""
         run = await self.find(reference)
         if run.state is not RunState.QUEUED or run.started_at is not None:
-            raise Conflict(f"task {task_id(run)} is {task_state(run)}; only one that has not begun can be changed")
+            raise Conflict(f"task {task_id(run)} is {task_state(run)}; only a task that has not started can be changed")
         spec = read_task(run.spec)
         changed = replace(
             spec,
@@ -213,7 +213,7 @@ class Tasks(TaskQueries):
     async def _decide(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)
         if task.permission is None:
-            raise Conflict(f"task {task.id} {state_verb(task.state)} and asks for no permission")
+            raise Conflict(f"task {task.id} {state_verb(task.state)} and has not asked for permission")
         await self._runs.send(task.run.id, task.permission.channel, payload, sender=sender, client_id=client_id)
         return await self.get(task.id)
 
@@ -247,7 +247,7 @@ class Tasks(TaskQueries):
         """Refuse a person: a task that waits is one that waits for its review, and a person needs no slot."""
         if agent is not None and self._directory.is_person(agent):
             raise BadArgument(
-                f"agent {agent!r} is a person; tasks are for agents that work by themselves",
+                f"agent {agent!r} is a person; people cannot be given tasks",
                 suggestions=(f"muster ask {agent} PROMPT", f"or make it a step of a chain: agent: {agent}"),
             )
 
@@ -259,7 +259,7 @@ class Tasks(TaskQueries):
             settings = merged(spec.settings, slot.settings)
             try:
                 if agent is None:
-                    ways = (ArgumentAdvice("agent", words="add {}, or agent in [pool]"),)
+                    ways = (ArgumentAdvice("agent", words="add {}, or set agent under [pool] in muster.toml"),)
                     raise BadArgument("no agent given for the task", suggestions=ways)
                 self._directory.find(agent).profile.complete(replace(ask(spec.prompt), settings=settings or None))
             except MusterError as error:
@@ -273,7 +273,7 @@ class Tasks(TaskQueries):
             raise BadArgument(f"must be a folder below the project, not {cwd!r}", argument="cwd")
         if not (self._settings.folder / cwd).is_dir():
             raise NotFound(
-                f"there is no folder {cwd!r} in the project",
+                f"folder {cwd!r} not found in the project",
                 suggestions=(ArgumentAdvice("cwd", words="{} must name one"),),
             )
 

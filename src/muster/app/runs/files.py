@@ -29,7 +29,7 @@ ENDPOINT = "desk"  # how the endpoint of a batch is called in the files
 async def export_run(store: Store, run: Run, path: Path) -> int:
     """Write a run with its children and all their entries; returns the number of entries."""
     if run.state in DRIVEN and run.lease.driver is not None:
-        raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
+        raise Conflict(f"run {run.id} is being executed by {run.lease.driver}; wait for it or cancel it first")
     _require_file(path)
     unfinished = path.with_name(path.name + ".part")
     written = 0

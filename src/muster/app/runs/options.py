@@ -49,7 +49,9 @@ def chosen_dispatch(mode: Mode, fallback: Fallback = Fallback.FAIL, *, cache: bo
     if mode is not Mode.BATCH and (fallback is not Fallback.FAIL or not cache):
         useless = "cache" if fallback is Fallback.FAIL else "fallback"
         raise BadArgument(
-            "is about batches, and this run has none", argument=useless, suggestions=('add "dispatch": "batch"',)
+            "applies to batches, and every call of this run is live",
+            argument=useless,
+            suggestions=('add "dispatch": "batch"',),
         )
     return Dispatch(mode=mode, fallback=fallback, cache=cache)
 

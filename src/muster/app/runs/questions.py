@@ -58,7 +58,7 @@ class AnswerOutcome:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether the run goes on by itself: a process drives it, or will."""
+        """Return whether the run continues automatically: a process drives it, or will."""
         return self.root.is_driven or self.root.state in TERMINAL or (self.root.submitted and self.workers > 0)
 
 
@@ -138,10 +138,12 @@ async def _chosen(store: Store, run: Run, text: str, key: str | None) -> tuple[R
     if len(meant) > 1:
         ways = tuple(one.command for one in meant[:MOST_NAMED])
         words = f"run {run.id} waits for {len(meant)} answers" + (f" under the key {key!r}" if key else "")
-        raise BadArgument(f"{words}; say which question is answered", suggestions=ways)
+        raise BadArgument(f"{words}; choose the question to answer", suggestions=ways)
     if not meant and key is None:
         how = state_verb(run.state) if run.state in TERMINAL else f"is {run.state}"
-        raise Conflict(f"run {run.id} {how} and waits for no answer", suggestions=(f"muster runs show {run.id}",))
+        raise Conflict(
+            f"run {run.id} {how} and is not waiting for an answer", suggestions=(f"muster runs show {run.id}",)
+        )
     if not meant:
         return run, key or ""  # the store says in which state that call is
     await in_schema_thread(_require_fit, meant[0], text)

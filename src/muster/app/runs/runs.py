@@ -79,7 +79,9 @@ class Runs(RunReader):
         if taken is None:
             return None
         if taken.owner != self._user.name or taken.request is None or taken.request.digest != request.digest:
-            raise Conflict(f"id {chosen} belongs to another request", suggestions=("use a new one for each request",))
+            raise Conflict(
+                f"id {chosen} is already used by another request", suggestions=("use a new one for each request",)
+            )
         return taken
 
     async def starts(self, seconds: float) -> Sequence[tuple[str, float]]:
@@ -271,7 +273,7 @@ class Runs(RunReader):
             )
         run = await self.newest_of_lineage(await self.find(reference))
         if run.state in TERMINAL:
-            raise Conflict(f"run {run.id} {state_verb(run.state)}; it receives no signals any more")
+            raise Conflict(f"run {run.id} {state_verb(run.state)}; it no longer receives signals")
         await self._require_counted(run)
         return await self._store.signals.send(
             NewSignal(
@@ -464,7 +466,7 @@ class Runs(RunReader):
         if balance is not None and balance.cap is not None and not counted:
             raise AccessDenied(
                 f"run {run.id} was not started through this server, so the budget of the server does not cover it",
-                suggestions=("whoever started it can go on with it at the command line",),
+                suggestions=("resume it on the command line instead",),
             )
 
 
@@ -483,6 +485,6 @@ def require_not_driven(run: Run) -> None:
     """Raise Conflict for a run that a living process drives."""
     if run.is_driven:
         raise Conflict(
-            f"run {run.id} is being driven by {run.lease.driver}",
+            f"run {run.id} is being executed by {run.lease.driver}",
             suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),
         )

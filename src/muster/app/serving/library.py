@@ -76,7 +76,7 @@ class Library:
         for name in names:
             if name is not None and name not in known:
                 raise BadArgument(
-                    f"agent {name[:100]!r} cannot be named in requests: it is neither declared nor in serve.models",
+                    f"agent {name[:100]!r} is not available to requests: neither declared nor in serve.models",
                     suggestions=did_you_mean(get_close_matches(name, known, n=1))
                     or (f"known agents: {_known(known)}",),
                 )
@@ -119,7 +119,7 @@ class Library:
         for top in self._settings.library.paths:
             path = self._settings.folder / top
             if not path.exists():
-                raise BadConfiguration(f"library.paths: there is no {top}", suggestions=("correct muster.toml",))
+                raise BadConfiguration(f"library.paths: {top} not found", suggestions=("correct muster.toml",))
             files = [path] if path.is_file() else sorted(path.rglob("*"))[:MOST_FILES]
             for file in files:
                 kind = _kind_of(file)

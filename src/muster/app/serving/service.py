@@ -57,7 +57,7 @@ class Service:
             try:
                 return await self._worker.serve()
             except StoreFailed as error:
-                self._on_note(f"runs are not driven for now: {error.message}")
+                self._on_note(f"runs are not executed for now: {error.message}")
             if self._closing.is_set():
                 return
             await self._until_writable()
@@ -80,7 +80,7 @@ class Service:
                 except Conflict as error:
                     self._on_note(f"tasks are left to another process: {error.message}")
                 except StoreFailed as error:
-                    self._on_note(f"tasks are not driven for now: {error.message}")
+                    self._on_note(f"tasks are not executed for now: {error.message}")
                     await self._until_writable()
                 self._pool = None
             first = False
@@ -114,7 +114,7 @@ class Service:
         try:
             return await self._muster.hooks.tell_due(self._worker.driving, self._on_note)
         except MusterError as error:
-            self._on_note(f"hooks could not be told: {error.message}")
+            self._on_note(f"hooks could not be called: {error.message}")
             return 0
 
     def _note(self, text: str) -> None:

@@ -93,13 +93,13 @@ def conclude_generation(wanted: Generation, run: Run) -> Generated:
 def _require_one(skill: str, description: str, extend: Path | None, output: Path | None) -> None:
     if extend is not None and (skill or description or output):
         raise BadArgument(
-            "a suite that is extended has its own skill, description and file; none of them can be given",
+            "a suite that is extended keeps its skill, description and file; give none of them",
             suggestions=("use --extend alone, or --skill with --description",),
         )
     if extend is None and not (skill and description.strip()):
-        missing = "no description of the skill is given" if skill else "no name of the skill is given"
+        missing = "a new skill requires a description" if skill else "a new skill requires a name"
         raise BadArgument(
-            missing if skill or description.strip() else "neither a new skill nor a suite to extend is given",
+            missing if skill or description.strip() else "either a new skill or a suite to extend is required",
             suggestions=("--skill NAME --description TEXT for a new suite", "--extend DIR to add cases to a suite"),
         )
     if skill and not is_kebab(skill):

@@ -134,9 +134,7 @@ class Suites:
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
         if replay is not None and reuse is not None:
-            raise BadArgument(
-                "answers are replayed or reused, not both", suggestions=("give only one of --replay and --reuse",)
-            )
+            raise BadArgument("replay and reuse cannot be used together", suggestions=("use --replay or --reuse",))
         file = file_of(replay) if replay is not None and self._has_files else None
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))

@@ -23,7 +23,7 @@ class SuiteTrends:
         """Return the newest runs with the name of a suite run, the oldest of them first."""
         if run.name is None:
             raise BadArgument(
-                f"run {run.id} has no name, and a trend is over the runs of one name",
+                f"run {run.id} has no name; a trend covers runs with the same name",
                 suggestions=("muster run PATH --agent A --name NAME",),
             )
         names: dict[str, list[str]] = {}

@@ -78,11 +78,11 @@ class CodeRepairs:
         others = [name for name in choice.agents if name not in {agent.name for agent in declaration.agents}]
         coders = [name for name in others if self._directory.changes_files(name)]
         if len(coders) > 1:
-            raise BadArgument(f"one agent repairs what is found, not {len(coders)}: {', '.join(coders)}")
+            raise BadArgument(f"only one agent can repair findings, not {len(coders)}: {', '.join(coders)}")
         if unknown := [name for name in others if name not in coders]:
             raise NotFound(
-                f"no agent is called {unknown[0]!r} in {declaration.file}, and none that changes files in muster.toml",
-                suggestions=("name a verification agent, or an agent of kind cli or claude-code that repairs",),
+                f"unknown agent {unknown[0]!r}: not in {declaration.file}, and not a CLI agent in muster.toml",
+                suggestions=("use a verification agent, or an agent of kind cli or claude-code to repair",),
             )
         if not coders:
             return await self._verifications.begin(request)
@@ -104,7 +104,9 @@ class CodeRepairs:
         """
         run, spec = first.report.run, read_spec(first.report.run.spec)
         if spec.repair is None:
-            raise BadArgument(f"nobody was to repair what run {run.id} finds", suggestions=("verify with --fix",))
+            raise BadArgument(
+                f"run {run.id} was started without an agent that repairs", suggestions=("verify with --fix",)
+            )
         found = _Found(first=first, spec=spec, terms=spec.repair)
         try:
             task = await self._assigned(found)
@@ -141,7 +143,7 @@ class CodeRepairs:
     async def _new_task(self, found: _Found, name: str) -> Task:
         merged, left = found.first.report.summary.merged, found.left()
         if not merged:
-            raise BadArgument("there is no finding that could be given to an agent")
+            raise BadArgument("there is no finding to give to an agent")
         if left is not None and left <= 0:
             raise BudgetExhausted(f"nothing is left of the budget of {show_usd(found.run.cap or 0)} for a repair")
         ref = await self._pool.trees.commit_files(found.spec.files, f"Files that run {found.run.id} verified")
@@ -173,7 +175,7 @@ class CodeRepairs:
         if not saved.work.changed:
             return replace(nothing, obstacle=f"{found.terms.agent} changed nothing")
         if saved.work.changed > len(saved.work.files):
-            return replace(nothing, obstacle=f"{saved.work.changed:,} changed files are too many to be verified again")
+            return replace(nothing, obstacle=f"{saved.work.changed:,} changed files are too many to verify again")
         changed = tuple(file.path for file in saved.work.files)
         made = replace(nothing, fixed=Fixed(changed=changed))
         try:
@@ -210,7 +212,7 @@ class CodeRepairs:
         prepared = Prepared(spec=read_spec(stored(spec)), agents_file=f"run {found.run.id}", left_out=spec.left_out)
         repair = replace(made, fixed=Fixed(changed=tuple(path for path in changed if path not in unasked)))
         if lost := sorted({*first.files, *repair.fixed.changed} - {*selected.files}):  # deleted, marked as generated, …
-            return replace(repair, obstacle=f"not verified again, as it cannot be any more: {', '.join(lost)}")
+            return replace(repair, obstacle=f"no longer verifiable: {', '.join(lost)}")
         return replace(repair, again=await self._started(found, prepared, task, work.head))
 
     async def _started(self, found: _Found, prepared: Prepared, task: Task, head: str) -> StartedVerification:

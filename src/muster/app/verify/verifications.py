@@ -134,7 +134,8 @@ class Verifications:
     def _refuse_useless(spec: Verification, request: VerifyRequest) -> None:
         if request.batch_option and not goes_into_batches(spec, request.options.dispatch):
             raise BadArgument(
-                f"{request.batch_option} is about batches, and this verification has none", suggestions=ASK_IN_BATCHES
+                f"{request.batch_option} applies to batches, and every call of this verification is live",
+                suggestions=ASK_IN_BATCHES,
             )
 
     def uses_batches(self, run: Run) -> bool:
@@ -145,7 +146,7 @@ class Verifications:
         """Raise BadArgument when none of the agents of a verification is asked in batches."""
         if not goes_into_batches(spec, dispatch):
             raise BadArgument(
-                "a detached verification leaves batches to the provider, and none of these agents is asked in one",
+                "a detached verification requires batches, and none of these agents uses them",
                 suggestions=ASK_IN_BATCHES,
             )
 
@@ -281,7 +282,7 @@ def _check(declaration: Declaration, choice: VerifyChoice) -> None:
     for name in choice.agents:
         if name not in names:
             raise NotFound(
-                f"no agent is called {name!r} in {declaration.file}", suggestions=(f"agents: {', '.join(names)}",)
+                f"unknown agent {name!r} in {declaration.file}", suggestions=(f"agents: {', '.join(names)}",)
             )
     for wave in choice.waves:
         if wave not in waves:

@@ -84,7 +84,7 @@ def rescoring_words(found: "Rescoring") -> str:
 def rescoring_suggestions(found: "Rescoring") -> list[str]:
     """Return what to do when only removed secrets make a difference."""
     only_blurred = found.blurred and not found.different and not found.figures
-    return ["to let those differ: --allow-redacted"] if only_blurred and not found.allow_redacted else []
+    return ["to accept those differences: --allow-redacted"] if only_blurred and not found.allow_redacted else []
 
 
 def generation_error(found: "Generated") -> Error | None:

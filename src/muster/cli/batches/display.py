@@ -85,11 +85,11 @@ def _money(batch: Batch) -> str:
 
 def _time(batch: Batch) -> str:
     lines = [f"planned {local(batch.created_at)}"]
-    lines += [f"handed in {local(batch.submitted_at)}"] if batch.submitted_at else []
+    lines += [f"submitted {local(batch.submitted_at)}"] if batch.submitted_at else []
     if batch.ended_at and batch.submitted_at:
         lines.append(f"ended {local(batch.ended_at)} (after {span(batch.ended_at - batch.submitted_at)})")
     elif batch.polled_at:
-        lines.append(f"last looked at {local(batch.polled_at)}")
+        lines.append(f"last checked {local(batch.polled_at)}")
     lines += [f"collected {local(batch.collected_at)}"] if batch.state is BatchState.COLLECTED else []
     return "\n".join(lines)
 
@@ -130,7 +130,7 @@ def figures(found: BatchStats, begin: float) -> Table:
 
 def _exceptions(found: BatchStats) -> str:
     parts = [f"{found.under_way:,} under way"] if found.under_way else []
-    parts += [f"{found.refused:,} refused or given up"] if found.refused else []
+    parts += [f"{found.refused:,} refused or abandoned"] if found.refused else []
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -138,7 +138,7 @@ def _endings(found: BatchStats) -> str:
     parts = [f"{_percent(found.success_rate)} succeeded"]
     parts += [f"{_percent(found.error_rate)} failed", f"{_percent(found.expiry_rate)} expired"]
     parts += [f"{found.canceled:,} canceled"] if found.canceled else []
-    parts += [f"{found.uncertain:,} with an outcome that nobody knows"] if found.uncertain else []
+    parts += [f"{found.uncertain:,} with an unknown outcome"] if found.uncertain else []
     return ", ".join(parts)
 
 

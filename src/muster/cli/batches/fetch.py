@@ -44,7 +44,7 @@ def say_how_to_go_on(said: InterruptMessage, batch: Batch) -> None:
     """Put down what is said to somebody who does not wait for a batch."""
     way = f"muster batch fetch {batch.id}"
     goes_on = batch.state in (BatchState.RUNNING, BatchState.ENDED)
-    where = "goes on at the provider" if goes_on else f"stays {batch.state}"
+    where = "continues at the provider" if goes_on else f"stays {batch.state}"
     said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; continue with: {way}", (way,)
 
 

@@ -42,7 +42,7 @@ def list_batches(
             console.print(batches_table(batches, time.time(), console.width))
         else:
             way = "muster ask AGENT PROMPT --dispatch batch"
-            note(common, "there are no such batches" if state else f"there are no batches yet; try: {way}")
+            note(common, "no batches match" if state else f"no batches yet; try: {way}")
 
     answer(common, [batch_view(batch) for batch in batches], tell)
 

@@ -20,7 +20,7 @@ from muster.domain.ids import RunId
 if TYPE_CHECKING:
     Found = tuple[Reconciled, list[RunId]]
 
-TWICE = "calls of batches that are given up are asked again, and may be paid twice"
+TWICE = "calls of abandoned batches are sent again and may be paid twice"
 
 
 def reconcile(
@@ -40,7 +40,7 @@ def reconcile(
         ),
     ] = None,
 ) -> int:
-    """Find out whether batches with an unknown outcome were created."""
+    """Check whether batches whose submission was interrupted exist at the provider."""
     if grace is not None:
         patience = replace(patience, grace=grace)
 
@@ -98,7 +98,7 @@ def _line(one: Reconciled) -> str:
 
 def _decision(state: BatchState) -> str:
     words = {
-        BatchState.PLANNED: "was not created, and is sent when its run goes on",
+        BatchState.PLANNED: "was not created; it is sent when its run continues",
         BatchState.ABANDONED: "given up",
         BatchState.RUNNING: "found",
     }

@@ -16,8 +16,8 @@ COLOURS: Mapping[BatchState, str] = {
 }
 
 _STANDING: Mapping[BatchState, str] = {
-    BatchState.PLANNED: "not handed in yet",
-    BatchState.SENT: "handed in, not confirmed yet",
+    BatchState.PLANNED: "not submitted yet",
+    BatchState.SENT: "submitted, not confirmed yet",
     BatchState.RUNNING: "running",
     BatchState.ENDED: "ended, results are being read",
     BatchState.ABANDONED: "given up",

@@ -31,13 +31,17 @@ if TYPE_CHECKING:
 BattleArgument = Annotated[
     str,
     Argument(
-        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last battle."
+        metavar="RUN",
+        complete="run_names",
+        help="Its id, the beginning of the id, its name, or `last`: the last battle.",
     ),
 ]
 ScaleArgument = Annotated[
     str,
     Argument(
-        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last scale test."
+        metavar="RUN",
+        complete="run_names",
+        help="Its id, the beginning of the id, its name, or `last`: the last scale test.",
     ),
 ]
 
@@ -110,7 +114,7 @@ def scale_spec_of(muster: Muster, scale: ScaleChoice, choice: BattleChoice) -> S
     if scale.prompts and choice.system is not None:
         raise BadArgument("--prompt and --system cannot be used together", suggestions=("leave out --system",))
     if not scale.revises and (scale.reviser or scale.try_revised):
-        raise BadArgument("--no-revision leaves nothing to try or to revise", suggestions=("leave it out",))
+        raise BadArgument("--no-revision cannot be used with --reviser or --try-revised", suggestions=("leave it out",))
     goals = () if scale.goals is None else scales.goals(scale.goals)
     whole = replace(choice, goal=goals[0].goal) if goals else choice
     return scales.spec(
@@ -127,7 +131,7 @@ def scale_spec_of(muster: Muster, scale: ScaleChoice, choice: BattleChoice) -> S
 
 
 def battle_status(common: CommonOptions, run: BattleArgument) -> None:
-    """Show how a battle stands."""
+    """Show the state of a battle."""
     found = with_muster(common, lambda muster: muster.battles.status(run))
     answer(common, battle_status_view(found), lambda console: _say(console, f"{found.run.id}: {found.verdict}"))
 
@@ -138,7 +142,7 @@ def battle_messages(
     since_seq: Annotated[int, Option("--since-seq", metavar="N", min=0, help="Only messages after this number.")] = 0,
     limit: Annotated[int, Option("--limit", metavar="N", min=1, max=500, help="How many messages.")] = 50,
 ) -> None:
-    """Print the messages of a battle, also while it is played."""
+    """Print the messages of a battle, finished or in progress."""
     page = with_muster(common, lambda muster: muster.battles.messages(run, since_seq, limit))
 
     def tell(console: "Console") -> None:
@@ -160,7 +164,7 @@ def battle_decisions(common: CommonOptions, run: BattleArgument) -> None:
 
 
 def scale_status(common: CommonOptions, run: ScaleArgument) -> None:
-    """Show how a scale test stands."""
+    """Show the state of a scale test."""
     found = with_muster(common, lambda muster: muster.battles.scales.status(run))
     answer(common, scale_status_view(found), lambda console: _say(console, f"{found.run.id}: {found.verdict}"))
 

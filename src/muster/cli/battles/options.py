@@ -57,18 +57,18 @@ def battle_choice_of(
     goal: Annotated[
         str,
         Option(
-            "--goal", metavar="TEXT", shown="none", help="When the battle is won; without one it goes to its limit."
+            "--goal", metavar="TEXT", shown="none", help="The goal, in words; without one the battle runs to its limit."
         ),
     ] = "",
     system: Annotated[
         str | None,
         Option(
-            "--system", metavar="TEXT", shown="that of the agent", help="The system prompt of the agent under test."
+            "--system", metavar="TEXT", shown="system of the agent", help="The system prompt of the agent under test."
         ),
     ] = None,
     persona: Annotated[
         str | None,
-        Option("--persona", metavar="TEXT", shown="none", help="Who the counterpart plays."),
+        Option("--persona", metavar="TEXT", shown="none", help="The role that the counterpart plays."),
     ] = None,
     user_message: Annotated[
         str | None,
@@ -94,7 +94,7 @@ def battle_choice_of(
             complete="agent_names",
             heading=JUDGING,
             shown="judge in muster.toml, else a small model of the same provider",
-            help="Decides after each reply whether the goal is reached.",
+            help="The agent that decides after each reply whether the goal is reached.",
         ),
     ] = None,
     confirm_judge: Annotated[
@@ -105,7 +105,7 @@ def battle_choice_of(
             complete="agent_names",
             heading=JUDGING,
             shown="the judge",
-            help="Must agree, by stricter instructions, when the judge says yes.",
+            help="Confirms a yes of the judge, with stricter instructions.",
         ),
     ] = None,
     validator: Annotated[
@@ -114,8 +114,8 @@ def battle_choice_of(
             "--validator",
             metavar="KIND=VALUE",
             heading=JUDGING,
-            help="The goal is reached if this holds, before any judge is asked: regex=PATTERN, contains=TEXT, "
-            "json_schema=FILE or program=AGENT; repeatable.",
+            help="Counts the goal as reached if the reply matches, without asking a judge: regex=PATTERN, "
+            "contains=TEXT, json_schema=FILE or program=AGENT; repeatable.",
         ),
     ] = None,
     validators: Annotated[
@@ -125,7 +125,7 @@ def battle_choice_of(
             metavar="FILE",
             complete=files,
             heading=JUDGING,
-            help="A JSON list of validators, which can also say no; they come after --validator.",
+            help="A JSON file with a list of validators, which can also decide no; used after those of --validator.",
         ),
     ] = None,
     plateau_turns: Annotated[
@@ -136,7 +136,7 @@ def battle_choice_of(
             min=1,
             heading=JUDGING,
             shown="off",
-            help="End at the limit when the judge's confidence did not rise in N turns.",
+            help="End the battle when the judge's confidence has not risen for N turns.",
         ),
     ] = None,
     max_tokens: Annotated[
@@ -148,7 +148,7 @@ def battle_choice_of(
             max=10_000_000,
             heading="Sampling",
             shown="512",
-            help="Maximum number of tokens of a message.",
+            help="Maximum number of tokens in a message.",
         ),
     ] = None,
     temperature: TemperatureOption = None,
@@ -248,7 +248,9 @@ def scale_choice_of(
     ] = None,
     goals: Annotated[
         Path | None,
-        Option("--goals", metavar="FILE", complete=files, help="Goals and personas, as YAML or JSON lines."),
+        Option(
+            "--goals", metavar="FILE", complete=files, help="A file with goals and personas, as YAML or JSON lines."
+        ),
     ] = None,
     prompt: Annotated[
         list[Path] | None,
@@ -277,12 +279,12 @@ def scale_choice_of(
             metavar="AGENT",
             complete="agent_names",
             shown="the confirming judge",
-            help="Proposes a better system prompt at the end.",
+            help="The agent that proposes a better system prompt at the end.",
         ),
     ] = None,
-    no_revision: Annotated[bool, Option("--no-revision", help="Ask nobody for a better prompt.")] = False,
+    no_revision: Annotated[bool, Option("--no-revision", help="Do not ask for a better prompt.")] = False,
     try_revised: Annotated[
-        bool, Option("--try-revised", help="Play the same goals with the proposed prompt, and compare pair by pair.")
+        bool, Option("--try-revised", help="Run the same goals with the proposed prompt, and compare the pairs.")
     ] = False,
 ) -> ScaleChoice:
     """Collect what was given."""

@@ -42,7 +42,7 @@ def run(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions, p
     require_name(terms.name)
     parse_budget(terms.budget)
     if terms.name is not None and len(chains.files) > 1:
-        raise BadArgument("--name is for one run, and several chains are given")
+        raise BadArgument("--name can be used with one chain only")
 
     async def work(muster: Muster) -> int:
         return await carry_out(muster, chains, terms, common)
@@ -53,7 +53,7 @@ def run(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions, p
 def plan(common: CommonOptions, chains: ChainOptions, terms: ChainPlanOptions) -> None:
     """Show the steps, calls and cost of a chain; spends nothing."""
     if len(chains.files) > 1:
-        raise BadArgument("one chain is planned at a time")
+        raise BadArgument("only one chain can be planned at a time")
     cap = parse_cap(terms.budget)
 
     async def work(muster: Muster) -> ChainPlan:
@@ -143,6 +143,6 @@ def list_chains(
         if runs:
             console.print(runs_table(runs, time.time(), console.width))
         else:
-            note(common, "there are no chains yet; try: muster init notes --kind chain")
+            note(common, "no chains yet; try: muster init notes --kind chain")
 
     answer(common, data, tell)

@@ -37,7 +37,7 @@ def chains_of(
         Argument(
             metavar="FILE…",
             complete=files,
-            help="Chains: files, or folders with a chain.yaml. Each is a run of its own.",
+            help="Chains: files, or folders with a chain.yaml. Each becomes a separate run.",
         ),
     ],
     given: Annotated[
@@ -54,7 +54,9 @@ def chains_of(
 ) -> ChainArguments:
     """Collect what was given."""
     if rows is not None and len(paths) > 1:
-        raise BadArgument("--inputs is for one chain", suggestions=("run the others with commands of their own",))
+        raise BadArgument(
+            "--inputs can be used with one chain only", suggestions=("run the other chains with separate commands",)
+        )
     return ChainArguments(files=tuple(paths), given=dict(_pair(one) for one in given or ()), rows=rows)
 
 

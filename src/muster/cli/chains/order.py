@@ -72,7 +72,7 @@ async def _submit(muster: Muster, specs: Sequence[ChainSpec], options: RunOption
     handles = [await muster.chains.submit(spec, options) for spec in specs]
     found = [await muster.chains.progress(handle.id) for handle in handles]
     workers = await muster.runs.workers()
-    who = "a worker drives it" if workers else "no worker is alive; start one with: muster worker"
+    who = "a worker will execute it" if workers else "no worker is alive; start one with: muster worker"
 
     def tell(console: "Console") -> None:
         for one in found:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 CouncilArgument = Annotated[
     str,
     Argument(
-        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last council."
+        metavar="RUN",
+        complete="run_names",
+        help="Its id, the beginning of the id, its name, or `last`: the last council.",
     ),
 ]
 MOST_EVENTS = 1000
@@ -49,9 +51,7 @@ def council(common: CommonOptions, arguments: CouncilArguments) -> int:
             budget_usd=terms.budget, name=terms.name, concurrency=terms.concurrency, dispatch=sending.dispatch
         )
         handle = await muster.councils.start(spec, options, detach=sending.detach)
-        note(
-            common, f"started run {handle.id}; tell its members something with: muster council inject {handle.id} TEXT"
-        )
+        note(common, f"started run {handle.id}; send its members a text with: muster council inject {handle.id} TEXT")
         return await drive_and_conclude(muster, handle, COUNCILS, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
@@ -89,14 +89,14 @@ def spec_of(muster: Muster, choice: CouncilChoice, question: str) -> CouncilSpec
 def inject(
     common: CommonOptions,
     run: CouncilArgument,
-    text: Annotated[str, Argument(metavar="TEXT", help="What all members are told from their next phase on.")],
+    text: Annotated[str, Argument(metavar="TEXT", help="The text to send.")],
 ) -> None:
-    """Tell all members of a council something, from their next phase on."""
+    """Send a text to all members of a council; they see it from their next phase on."""
 
     async def work(muster: Muster) -> Signal:
         return await muster.councils.inject(run, text)
 
-    _tell_sent(common, with_muster(common, work), "the members are told in their next phase")
+    _tell_sent(common, with_muster(common, work), "the members see it in their next phase")
 
 
 def stop(common: CommonOptions, run: CouncilArgument) -> None:
@@ -113,7 +113,7 @@ def _tell_sent(common: CommonOptions, sent: Signal, words: str) -> None:
 
 
 def trace(common: CommonOptions, run: RunArgument) -> None:
-    """Tell what happened in a council, round by round; of another run, list its events."""
+    """Show a council round by round; for any other run, list its events."""
 
     async def work(muster: Muster) -> "tuple[dict[str, Any], CouncilReport | None, list[str]]":
         found = await muster.runs.find(run)

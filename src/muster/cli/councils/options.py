@@ -30,7 +30,8 @@ class CouncilChoice:
 
 def choice_of(
     question: Annotated[
-        str | None, Argument(metavar="QUESTION|-", help="The question; - or nothing reads it from standard input.")
+        str | None,
+        Argument(metavar="QUESTION|-", help="The question. If it is - or left out, it is read from standard input."),
     ] = None,
     file: Annotated[
         list[Path] | None,
@@ -38,7 +39,9 @@ def choice_of(
     ] = None,
     agent: Annotated[
         list[str] | None,
-        Option("--agent", "-a", metavar="A", complete="agent_names", help="A member; repeatable, two at least."),
+        Option(
+            "--agent", "-a", metavar="A", complete="agent_names", help="A member; repeat it for each, at least two."
+        ),
     ] = None,
     policy: Annotated[
         Path | None,
@@ -52,26 +55,44 @@ def choice_of(
     ] = None,
     effort: Annotated[
         float | None,
-        Option("--effort", metavar="X", min=0, max=1, shown="0.6", help="How much evidence is needed, from 0 to 1."),
+        Option(
+            "--effort",
+            metavar="X",
+            min=0,
+            max=1,
+            shown="0.6",
+            help="How much agreement is needed to stop early, from 0 to 1.",
+        ),
     ] = None,
     timeout: Annotated[
         float | None,
         Option(
-            "--timeout", metavar="S", shown="none", help="Seconds for all rounds; the best proposal by then stands."
+            "--timeout",
+            metavar="S",
+            shown="none",
+            help="Time limit for all rounds in seconds; the best proposal so far wins.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, Option("--seed", metavar="N", shown="drawn", help="The seed of labels, orders and draws.")
+        int | None, Option("--seed", metavar="N", shown="random", help="The random seed for labels, orders and ties.")
     ] = None,
     synthesis: Annotated[
         str | None,
         Option(
-            "--synthesis", metavar="AGENT", complete="agent_names", help="Who writes the answer; keeps the dissent."
+            "--synthesis",
+            metavar="AGENT",
+            complete="agent_names",
+            help="The agent that writes the final answer, including dissent.",
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        Option("--baseline", metavar="AGENT", complete="agent_names", help="Ask this agent alone too, and compare."),
+        Option(
+            "--baseline",
+            metavar="AGENT",
+            complete="agent_names",
+            help="Also ask this agent alone, and compare the answers.",
+        ),
     ] = None,
 ) -> CouncilChoice:
     """Collect what was given."""

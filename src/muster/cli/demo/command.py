@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def demo(
     common: CommonOptions,
     serve: Annotated[
-        bool, Option("--serve", help="Afterwards serve the page on the store of the suite, until it is stopped.")
+        bool, Option("--serve", help="Afterwards serve the web page with the results of the suite, until stopped.")
     ] = False,
 ) -> int:
-    """Run a demonstration without a key: a crash, a resume, and a suite."""
+    """Run a demo without a key: a crash, a resume, and a suite."""
     outcome, found = asyncio.run(_perform(common))
     data = outcome.json() | {"suite": found.json()}
     if not outcome.holds or not found.holds:

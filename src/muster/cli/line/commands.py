@@ -42,8 +42,8 @@ class CommandEntry:
 
     @property
     def line(self) -> str:
-        """Return what it is about as one paragraph."""
-        return " ".join(self.about.split())
+        """Return the first paragraph of what it is about, as one line."""
+        return " ".join(self.about.partition("\n\n")[0].split())
 
     def load(self) -> Function:
         """Return the function; loads its module."""
@@ -90,7 +90,7 @@ class UnexpectedArgument(click.UsageError):
 
 def shared(
     json: Annotated[bool, Option("--json", heading=COMMON, help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", heading=COMMON, help="Print no progress and no notes.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", heading=COMMON, help="Suppress progress and notes.")] = False,
     home: Annotated[
         Path | None,
         Option(
@@ -98,7 +98,7 @@ def shared(
             metavar="PATH",
             heading=COMMON,
             help="The folder of the store.",
-            shown="MUSTER_HOME, or .muster here or above",
+            shown="MUSTER_HOME, else .muster in this folder or a parent",
         ),
     ] = None,
 ) -> CommonOptions:

@@ -28,7 +28,7 @@ def fan_out(
     tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="A tag of every task; repeatable.")] = None,
     yes: Annotated[bool, Option("--yes", help=f"Start more than {CONFIRMED_ABOVE} tasks without asking.")] = False,
 ) -> int:
-    """Do one task for each prompt of a file; results are in the order of the prompts."""
+    """Run one task for each prompt in a file; print the results in the same order."""
     wanted = read_fan_out(file)
 
     async def work(muster: Muster) -> list[Task]:
@@ -56,7 +56,8 @@ def metrics(
         Option("--since", metavar="TIME", help="Only tasks since then: a duration (7d, 24h, 30m) or a date."),
     ] = None,
     until: Annotated[
-        str | None, Option("--until", metavar="TIME", help="Only tasks until then, like 1h or 2026-01-31.")
+        str | None,
+        Option("--until", metavar="TIME", help="Only tasks until then: a duration (1h: until an hour ago) or a date."),
     ] = None,
     tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="Only tasks with any of these tags.")] = None,
     model: Annotated[str | None, Option("--model", metavar="MODEL", help="Only tasks that used this model.")] = None,
@@ -75,24 +76,22 @@ def metrics(
 
 def gc(
     common: CommonOptions,
-    dry_run: Annotated[bool, Option("--dry-run", help="Remove nothing; say what would be removed.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be removed; remove nothing.")] = False,
 ) -> None:
-    """Remove worktrees of ended tasks whose work is merged; say why the others are kept."""
+    """Remove worktrees of ended tasks whose work is merged; show why the others are kept."""
 
     async def work(muster: Muster) -> list[Collected]:
         return list(await muster.pool.trees.collect(dry_run=dry_run))
 
     found = with_muster(common, work)
     done = "would be removed" if dry_run else "removed"
-    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or [
-        "there are no worktrees"
-    ]
+    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or ["no worktrees"]
     data = [{"name": one.name, "removed": one.removed, "reason": one.reason} for one in found]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
 
 
 def overlaps(common: CommonOptions) -> None:
-    """List the files that the unmerged branches of several finished tasks changed."""
+    """List files that more than one finished, unmerged task has changed."""
 
     async def work(muster: Muster) -> OverlapReport:
         return await muster.pool.trees.overlaps()

@@ -28,7 +28,7 @@ HIDDEN = frozenset({"run.created", "call.done", "call.reused"})  # the output sa
 def logs(
     common: CommonOptions,
     task: TaskArgument,
-    follow: Annotated[bool, Option("-f", "--follow", help="Go on until the task is over.")] = False,
+    follow: Annotated[bool, Option("-f", "--follow", help="Keep printing until the task ends.")] = False,
 ) -> None:
     """Print what happened to a task and what its agent wrote."""
 
@@ -71,7 +71,7 @@ def log_line(record: LogRecord) -> str:
 
 
 def watch(common: CommonOptions) -> None:
-    """Show slots and tasks until no task is pending or running; Ctrl-C ends it earlier, and stops no task."""
+    """Show slots and tasks until no task is pending or running; Ctrl-C stops watching, not the tasks."""
 
     async def work(muster: Muster) -> None:
         async with aclosing(muster.pool.monitor.watch()) as snapshots:
@@ -84,7 +84,7 @@ def watch(common: CommonOptions) -> None:
     try:
         with_muster(common, work)
     except KeyboardInterrupt:
-        note(common, "stopped watching; tasks go on")
+        note(common, "stopped watching; tasks continue")
 
 
 class LiveScreen:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SlotArgument = Annotated[str, Argument(metavar="SLOT", help="A slot's name or id.")]
 NameArgument = Annotated[str, Argument(metavar="NAME", help="The name of the text.")]
-FromOption = Annotated[str, Option("--from", metavar="NAME", help="Who sends it; a slot's name or id.")]
+FromOption = Annotated[str, Option("--from", metavar="NAME", help="The sender: a slot's name or id.")]
 
 
 def start(
@@ -37,7 +37,7 @@ def start(
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when no task is left that can start.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Drive the tasks of the pool until it is stopped or drained."""
+    """Run the tasks of the pool until it is stopped or drained."""
 
     async def work(muster: Muster) -> tuple[list[Task], PoolStatus]:
         if budget is not None:
@@ -50,11 +50,11 @@ def start(
                 say(clean(f"task {task_id(run)} {state_verb(task_state(run))}"))
 
         def on_error(run: RunId, error: MusterError) -> None:
-            warn(f"task {run} could not be driven: {error.message}")
+            warn(f"task {run} could not be executed: {error.message}")
 
         driver = muster.pool.driver(on_end=on_end, on_error=on_error)
         SignalHandler(muster, warn, on_first=driver.close).install()
-        where = f"driving the pool of {muster.settings.store_place}"
+        where = f"running the pool of {muster.settings.store_place}"
         await driver.serve(until_idle=until_idle, on_begin=lambda: note(common, where))
         return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
 
@@ -68,7 +68,7 @@ def start(
 
 
 def status(common: CommonOptions) -> None:
-    """Show slots, tasks, cost and who drives the pool."""
+    """Show slots, tasks, cost and the process that runs the pool."""
 
     async def work(muster: Muster) -> PoolStatus:
         return await muster.pool.status()
@@ -96,9 +96,9 @@ def slots(
 
 def scale(
     common: CommonOptions,
-    number: Annotated[str, Argument(metavar="N|+N|-N", help="How many slots, or how many more or fewer.")],
+    number: Annotated[str, Argument(metavar="N|+N|-N", help="The number of slots, or how many to add or remove.")],
 ) -> None:
-    """Change how many slots there are; busy ones go when their task ends."""
+    """Change the number of slots; a busy slot is removed when its task ends."""
 
     async def work(muster: Muster) -> list[Slot]:
         return list(await muster.pool.scale(number))
@@ -109,10 +109,10 @@ def scale(
 def drain(
     common: CommonOptions,
     timeout: Annotated[
-        float, Option("--timeout", metavar="S", min=0, help="Maximum seconds to wait for tasks that are running.")
+        float, Option("--timeout", metavar="S", min=0, help="Maximum seconds to wait for running tasks.")
     ] = 60.0,
 ) -> None:
-    """Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay."""
+    """Refuse new tasks, wait for running ones, and stop all slots; pending tasks stay queued."""
 
     async def work(muster: Muster) -> PoolStatus:
         return await muster.pool.drain(timeout)
@@ -170,7 +170,7 @@ def send(
     text: Annotated[str, Argument(metavar="TEXT", when_more="Quote the text.", help="The message.")],
     sender: FromOption = "",
 ) -> None:
-    """Send a message to a slot; its agent gets it once, while it works or in its next prompt."""
+    """Send a message to a slot; its agent gets it once, during its task or in its next prompt."""
 
     async def work(muster: Muster) -> Signal:
         return await muster.pool.send(slot, text, sender=sender)
@@ -184,7 +184,7 @@ def broadcast(
     text: Annotated[str, Argument(metavar="TEXT", when_more="Quote the text.", help="The message.")],
     sender: FromOption = "",
 ) -> None:
-    """Send a message to every slot but the sender and those that are stopped."""
+    """Send a message to every slot except the sender and stopped slots."""
 
     async def work(muster: Muster) -> list[str]:
         return list(await muster.pool.broadcast(text, sender=sender))
@@ -195,7 +195,7 @@ def broadcast(
 
 
 def read(common: CommonOptions, slot: SlotArgument) -> None:
-    """Show the messages that a slot has not read and count them as read; its agent does not get them."""
+    """Show the unread messages of a slot and mark them as read; its agent does not get them."""
 
     async def work(muster: Muster) -> list[Signal]:
         return list(await muster.pool.read(slot))
@@ -204,7 +204,7 @@ def read(common: CommonOptions, slot: SlotArgument) -> None:
 
 
 def peek(common: CommonOptions, slot: SlotArgument) -> None:
-    """Show the messages that a slot has not read; they stay unread."""
+    """Show the unread messages of a slot; they stay unread."""
     _tell_messages(common, _unread(common, slot))
 
 
@@ -222,7 +222,7 @@ def _tell_messages(common: CommonOptions, found: list[Signal]) -> None:
 
 
 def count(common: CommonOptions, slot: SlotArgument) -> None:
-    """Print how many messages a slot has not read."""
+    """Print the number of unread messages of a slot."""
     number = len(_unread(common, slot))
     answer(common, {"unread": number}, lambda console: console.print(str(number)))
 
@@ -239,6 +239,6 @@ def _tell_slots(common: CommonOptions, found: list[Slot]) -> None:
         if found:
             console.print(slots_table(found))
         else:
-            note(common, "there are no such slots; muster pool start makes those of muster.toml")
+            note(common, "no slots found; muster pool start creates those of muster.toml")
 
     answer(common, [slot_view(slot) for slot in found], tell)

@@ -96,9 +96,7 @@ def status_lines(status: PoolStatus) -> list[str]:
     )
     tasks = ", ".join(f"{number:,} {state}" for state, number in status.tasks.items() if number)
     budget = f" of {show_usd(status.budget)}" if status.budget is not None else ""
-    driver = (
-        f"driven by {status.driver}" if status.driver else "no process drives it; start one with: muster pool start"
-    )
+    driver = f"run by {status.driver}" if status.driver else "no process runs it; start one with: muster pool start"
     return [
         f"slots: {slots or 'none yet'}",
         f"tasks: {tasks or 'none yet'}",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run(common: CommonOptions, order: OrderOptions) -> int:
-    """Do a task now and wait until it ends or can be reviewed; done in this process if none drives the pool."""
+    """Run a task and wait until it ends or waits for review; runs in this process if no process runs the pool."""
     streams = sys.stdout.isatty() and not common.json
 
     async def work(muster: Muster) -> Task:
@@ -49,14 +49,14 @@ def run(common: CommonOptions, order: OrderOptions) -> int:
 
 
 def submit(common: CommonOptions, order: OrderOptions) -> int:
-    """Queue a task for the process that drives the pool."""
+    """Queue a task for the process that runs the pool."""
 
     async def work(muster: Muster) -> tuple[Task, bool]:
         task = await muster.pool.tasks.submit(order.spec, **order.run)
         return task, await muster.pool.living_driver() is not None
 
     task, driven = with_muster(common, work, create=True)
-    who = "" if driven else "; no process drives the pool; start one with: muster pool start"
+    who = "" if driven else "; no process runs the pool; start one with: muster pool start"
     text = f"task {task.id} is pending{who}"
     answer(common, task_view(task), lambda console: console.print(text, soft_wrap=True))
     return 0
@@ -78,16 +78,16 @@ def cancel(common: CommonOptions, task: TaskArgument) -> int:
 
 
 def approve(common: CommonOptions, task: TaskArgument) -> int:
-    """Approve a task that waits for its review."""
+    """Approve a task that waits for review."""
     return _changed(common, lambda muster: muster.pool.tasks.approve(task), "approved, and completes")
 
 
 def reject(
     common: CommonOptions,
     task: TaskArgument,
-    feedback: Annotated[str, Option("--feedback", metavar="TEXT", help="What is to be done differently.")],
+    feedback: Annotated[str, Option("--feedback", metavar="TEXT", help="What to do differently.")],
 ) -> int:
-    """Reject a task that waits for its review; the agent does it again and is shown all feedback."""
+    """Reject a task that waits for review; the agent does it again and sees all feedback."""
     return _changed(common, lambda muster: muster.pool.tasks.reject(task, feedback), "rejected, and done again")
 
 
@@ -104,16 +104,16 @@ def allow(
         ),
     ] = None,
 ) -> int:
-    """Grant what a task asks permission for, to the end of the task."""
+    """Grant the permission that a task asks for, until the task ends."""
     return _changed(common, lambda muster: muster.pool.tasks.allow(task, tool=tool), "allowed, and continues")
 
 
 def deny(
     common: CommonOptions,
     task: TaskArgument,
-    reason: Annotated[str, Option("--reason", metavar="TEXT", help="Why; told to the agent.")] = "",
+    reason: Annotated[str, Option("--reason", metavar="TEXT", help="The reason; the agent sees it.")] = "",
 ) -> int:
-    """Deny what a task asks permission for; its agent continues without it."""
+    """Deny the permission that a task asks for; its agent continues without it."""
     return _changed(common, lambda muster: muster.pool.tasks.deny(task, reason), "denied, and continues without it")
 
 
@@ -122,7 +122,7 @@ def retry(
     task: TaskArgument,
     budget: Annotated[
         str | None,
-        Option("--budget", metavar="USD", help="A new total for its budget in dollars, with what it has spent so far."),
+        Option("--budget", metavar="USD", help="The new total budget in dollars, including what was spent."),
     ] = None,
 ) -> int:
     """Queue a failed or canceled task again."""
@@ -135,7 +135,7 @@ def change(
     prompt: Annotated[str | None, Option("--prompt", metavar="TEXT", help="The new prompt.")] = None,
     priority: Annotated[int | None, Option("--priority", metavar="N", help="The new priority.")] = None,
 ) -> int:
-    """Change the prompt or the priority of a task that has not begun."""
+    """Change the prompt or the priority of a task that has not started."""
     if prompt is None and priority is None:
         raise BadArgument("nothing to change", suggestions=("add --prompt or --priority",))
     return _changed(common, lambda muster: muster.pool.tasks.amend(task, prompt=prompt, priority=priority), "")
@@ -177,7 +177,7 @@ def merge(
         bool, Option("--apply", help="Merge into the branch that is checked out, if it has no uncommitted changes.")
     ] = False,
 ) -> int:
-    """Merge the branch of a task in a worktree of its own; your files change only with --apply."""
+    """Merge the branch of a task in a separate worktree; your files change only with --apply."""
 
     async def work(muster: Muster) -> Merge:
         return await muster.pool.trees.merge(task, tuple(shlex.split(check or "")), apply=apply)
@@ -210,7 +210,7 @@ def list_tasks(
         if tasks:
             console.print(tasks_table(tasks))
         else:
-            note(common, "there are no such tasks" if state or tag or slot else "there are no tasks yet")
+            note(common, "no tasks match" if state or tag or slot else "no tasks yet")
 
     answer(common, [task_view(task) for task in tasks], tell)
 

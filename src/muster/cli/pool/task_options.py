@@ -61,7 +61,7 @@ def spec_of(
     ] = None,
     system: Annotated[str, Option("--system", metavar="TEXT", help="Added to the system prompt.")] = "",
     schema: Annotated[
-        Path | None, Option("--schema", metavar="FILE", help="A JSON Schema that the answer must fit.")
+        Path | None, Option("--schema", metavar="FILE", help="A JSON Schema that the answer must match.")
     ] = None,
     isolation: Annotated[
         str | None,
@@ -69,7 +69,7 @@ def spec_of(
             "--isolation",
             values=Isolation,
             shown="worktree for CLI agents in a git repository, else none",
-            help="Where the agent works: in the project, or in a git worktree or clone of its own.",
+            help="Where the agent works: in the project, or in a separate git worktree or clone.",
         ),
     ] = None,
     on_permission: Annotated[
@@ -88,7 +88,7 @@ def spec_of(
         bool, Option("--review", help="When the work is done, wait for `task approve` or `task reject`.")
     ] = False,
     max_rejections: Annotated[
-        int, Option("--max-rejections", metavar="N", min=1, max=100, help="The task fails after so many rejections.")
+        int, Option("--max-rejections", metavar="N", min=1, max=100, help="The task fails after this many rejections.")
     ] = 3,
     budget: Annotated[
         str | None,
@@ -146,7 +146,7 @@ def order_of(
     tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="A tag of the task; repeatable.")] = None,
     timeout: TimeoutOption = None,
     continues: Annotated[
-        str | None, Option("--continue", metavar="TASK", help="Continue the agent's session of this task.")
+        str | None, Option("--continue", metavar="TASK", help="Continue the agent session of this earlier task.")
     ] = None,
 ) -> TaskOrder:
     """Collect what was given about a new task."""

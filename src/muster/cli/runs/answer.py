@@ -29,7 +29,7 @@ def answer(
         Option("--call", metavar="KEY", shown="the only open question", help="The key of the question."),
     ] = None,
 ) -> None:
-    """Answer a question that a run asks a person."""
+    """Answer a question that a run has asked a person."""
     given = read_text(text, "answer", "write it after the run, or pipe it in")
 
     async def work(muster: Muster) -> AnswerOutcome:
@@ -42,5 +42,5 @@ def answer(
 def _words(found: AnswerOutcome) -> str:
     answered = f"call {found.sent.key} of run {found.sent.run} is answered"
     if found.goes_on:
-        return f"{answered}; run {found.root.id} goes on by itself"
+        return f"{answered}; run {found.root.id} continues automatically"
     return f"{answered}; continue with: muster runs resume {found.root.id}"

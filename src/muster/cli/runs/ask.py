@@ -174,7 +174,7 @@ async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOut
     handle = await muster.start_question(question, options, detach=sending.detach, on_delta=writer)
     live = sending.batch and not muster.agents.has_batches(question.agent)
     if live and order.tells and not muster.agents.is_person(question.agent):
-        warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
+        warn(f"{question.agent} has no batch API; it is called live")
     watching = asyncio.ensure_future(_watch_retries(handle, writer, order))
     try:
         run = await drive(muster, handle, display, prompts=order.prompts)

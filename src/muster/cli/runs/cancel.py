@@ -56,7 +56,7 @@ async def _cancel(muster: Muster, reference: str, display: Display, said: Interr
     batches = await muster.runs.batches_under_way(run.id)
     if run.is_driven or not batches:
         return await muster.runs.cancel(run.id)
-    said.words = f"run {run.id} is canceled; the provider goes on to stop {some_batches(len(batches))}"
+    said.words = f"run {run.id} is canceled; the provider is still stopping {some_batches(len(batches))}"
     said.ways = tuple(f"muster batch fetch {batch.id}" for batch in batches)
     with display:
         display.tell(f"waiting until the provider has stopped {some_batches(len(batches))} of run {run.id}")
@@ -76,5 +76,5 @@ async def _with_batches(muster: Muster, run: Run, batches: Sequence[Batch], disp
 
 def _words(run: Run, left: Sequence[Batch]) -> list[str]:
     if run.ended_at is None:
-        return [f"run {run.id} was asked to stop; its driver, {run.lease.driver}, has not answered yet"]
+        return [f"run {run.id} was asked to stop; its process, {run.lease.driver}, has not answered yet"]
     return [summary(run), *(f"{batch_name(batch)} is still {standing(batch)}" for batch in left)]

@@ -42,7 +42,7 @@ def list_runs(
         if runs:
             console.print(runs_table(runs, time.time(), console.width))
         else:
-            none_yet = "there are no runs yet, here or above; try: muster ask sim/echo hello"
-            note(common, "there are no such runs" if state else none_yet)
+            none_yet = "no runs yet in this folder or a parent; try: muster ask sim/echo hello"
+            note(common, "no runs match" if state else none_yet)
 
     answer(common, data, tell)

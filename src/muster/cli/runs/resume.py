@@ -43,7 +43,7 @@ def resume(
     detach: Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run goes on as a new one."""
+    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as a new run."""
 
     async def prepare(muster: Muster) -> Run:
         await require_batches(muster, await muster.runs.find(run), patience)
@@ -93,7 +93,7 @@ def fork(
     async def prepare(muster: Muster) -> Run:
         await require_batches(muster, await muster.runs.find(run), patience)
         made = await muster.runs.fork(run, from_key, budget_usd=budget)
-        taken = f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}"
+        taken = f"run {made.id} reuses everything before {from_key} of run {_origin(made)}"
         note(common, f"{taken}; it is {new_run_words(made.cap)}")
         return made
 
@@ -156,7 +156,7 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
 def _answer_queued(common: CommonOptions, queued: dict[str, Any]) -> None:
     workers = queued["workers"]
     alive = "1 worker is" if workers == 1 else f"{workers} workers are"
-    who = f"{alive} there to drive it" if workers else "no worker is alive; start one with: muster worker"
+    who = f"{alive} there to execute it" if workers else "no worker is alive; start one with: muster worker"
     text = f"run {queued['id']} is queued; {who}"
     answer(common, queued, lambda console: console.print(text, soft_wrap=True))
 

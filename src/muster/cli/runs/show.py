@@ -18,8 +18,8 @@ FIRST = 200
 def show(
     common: CommonOptions,
     run: RunArgument,
-    calls: Annotated[bool, Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
-    events: Annotated[bool, Option("--events", help=f"Its last {FIRST} events too.")] = False,
+    calls: Annotated[bool, Option("--calls", help=f"Also show its first {FIRST} calls.")] = False,
+    events: Annotated[bool, Option("--events", help=f"Also show its last {FIRST} events.")] = False,
     call: Annotated[str | None, Option("--call", metavar="KEY", help="Show this call in full.")] = None,
 ) -> None:
     """Show one run: cost, calls, errors, and how to continue."""
@@ -50,7 +50,7 @@ def delete(
         ),
     ],
 ) -> None:
-    """Delete runs with everything in them."""
+    """Delete runs and all their data."""
 
     async def work(muster: Muster) -> list[RunId]:
         return list(await muster.runs.delete(runs))

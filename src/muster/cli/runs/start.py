@@ -87,9 +87,7 @@ def start(
 
 def _refuse_ours(workload: str) -> None:
     if workload in COMMANDS:
-        raise BadArgument(
-            f"{workload} comes with muster and has a command of its own", suggestions=(COMMANDS[workload],)
-        )
+        raise BadArgument(f"{workload} is a built-in workload with its own command", suggestions=(COMMANDS[workload],))
 
 
 def read_input(given: str) -> Any:
@@ -140,5 +138,5 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r} stands twice in one object")
+        raise ValueError(f"{twice!r} is a duplicate key in one object")
     return found

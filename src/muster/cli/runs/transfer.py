@@ -27,7 +27,7 @@ def export(
         ),
     ],
 ) -> None:
-    """Write a run with everything in it to a file."""
+    """Export a run and all its data to a file."""
 
     async def work(muster: Muster) -> tuple[Run, int]:
         return await muster.runs.export(run, output)
@@ -41,7 +41,7 @@ def import_(
     common: CommonOptions,
     file: Annotated[Path, Argument(metavar="FILE", help="A file written by `muster runs export`.")],
 ) -> None:
-    """Store a run from a file; it keeps its id."""
+    """Import a run from a file; its id stays the same."""
 
     async def work(muster: Muster) -> tuple[Run, dict[str, Any]]:
         run = await muster.runs.import_(file)

@@ -91,7 +91,7 @@ def ways_on(run: Run) -> tuple[str, ...]:
         return (f"muster task result {run.id}", "muster task --help")
     match run.state:
         case RunState.QUEUED:
-            return (f"muster runs resume {run.id}", "or a `muster worker` drives it, if it was submitted")
+            return (f"muster runs resume {run.id}", "or start `muster worker`, if it was submitted")
         case RunState.INTERRUPTED | RunState.WAITING | RunState.RUNNING:
             return (f"muster runs resume {run.id}",)
         case RunState.COMPLETED:

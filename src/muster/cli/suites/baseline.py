@@ -51,7 +51,7 @@ def list_baselines(common: CommonOptions) -> None:
 
     def tell(console: "Console") -> None:
         if not data:
-            note(common, "there are no baselines yet; make one with: muster baseline set NAME RUN")
+            note(common, "no baselines yet; create one with: muster baseline set NAME RUN")
         else:
             console.print(baselines_table(data))
 

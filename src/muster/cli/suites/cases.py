@@ -28,23 +28,23 @@ def cases(
     run: SuiteRunReference,
     case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case, to show it in full.")] = None,
     status: Annotated[
-        str | None, Option("--status", metavar="STATUS", values=Status, help="Only cases that ended like this.")
+        str | None, Option("--status", metavar="STATUS", values=Status, help="Only cases with this status.")
     ] = None,
     subject: Annotated[
-        str | None, Option("--subject", metavar="SUBJECT", help="Only this subject: an agent, maybe with a prompt.")
+        str | None,
+        Option("--subject", metavar="SUBJECT", help="Only this subject: an agent, or an agent with a prompt."),
     ] = None,
     search: Annotated[
         str, Option("--search", metavar="TEXT", help="Only cases with this text in id, description, tags or reason.")
     ] = "",
-    differing: Annotated[
-        bool, Option("--differing", help="Only cases that did not end alike under all subjects.")
-    ] = False,
+    differing: Annotated[bool, Option("--differing", help="Only cases whose status differs between subjects.")] = False,
     after: Annotated[
-        str | None, Option("--after", metavar="PLACE", help="The place that the list before ended with.")
+        str | None,
+        Option("--after", metavar="PLACE", help="Continue a list: the value printed at the end of the previous page."),
     ] = None,
     limit: LimitOption = 50,
 ) -> None:
-    """List the cases of a suite run, filtered; with CASE, show one in full."""
+    """List the cases of a suite run; with CASE, show one in full."""
     if case is not None:
         _show(common, run, case, subject)
         return

@@ -17,7 +17,7 @@ TERMINAL, MARKDOWN = "terminal", "markdown"
 OK, FAIL = "ok", "fail"
 
 
-_SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT takes one subject of it."
+_SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT selects one of its subjects."
 
 
 def compare(
@@ -38,14 +38,14 @@ def compare(
         ),
     ] = None,
     inconclusive: Annotated[
-        str, Option("--inconclusive", values=(OK, FAIL), help="Whether it passes when the evidence is not enough.")
+        str, Option("--inconclusive", values=(OK, FAIL), help="The result when there is not enough evidence.")
     ] = FAIL,
     subject: Annotated[
-        str | None, Option("--subject", metavar="SUBJECT", shown="all", help="Only this subject of both.")
+        str | None, Option("--subject", metavar="SUBJECT", shown="all", help="Compare only this subject.")
     ] = None,
-    format_: Annotated[str, Option("--format", values=(TERMINAL, MARKDOWN), help="How to print it.")] = TERMINAL,
+    format_: Annotated[str, Option("--format", values=(TERMINAL, MARKDOWN), help="The output format.")] = TERMINAL,
 ) -> int:
-    """Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or the evidence is not enough."""
+    """Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or there is not enough evidence."""
     terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: Muster) -> RunComparison:

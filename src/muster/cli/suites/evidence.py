@@ -52,11 +52,11 @@ def keygen(
         ),
     ] = None,
 ) -> None:
-    """Make a key pair for signing. Existing files are never overwritten."""
+    """Create a key pair for signing. Existing files are never overwritten."""
     files = Project(common.home).evidence.make_keys(output)
     text = (
-        f"private key: {files.private} (keep it to yourself)\n"
-        f"public key:  {files.public} (give it to those who are to check)\nkey id:      {files.id}"
+        f"private key: {files.private} (keep it secret)\n"
+        f"public key:  {files.public} (give it to whoever verifies archives)\nkey id:      {files.id}"
     )
     answer(common, keys_view(files), lambda console: console.print(text, soft_wrap=True))
 
@@ -109,7 +109,7 @@ def rescore(
 
 
 _UNTRUSTED = (
-    "checked with the key inside of the archive: this proves that nothing was changed since it was signed, "
+    "checked with the key in the archive: this proves that nothing was changed since it was signed, "
     "not who signed it; for that, name the signer's key with --public-key"
 )
 
@@ -117,14 +117,14 @@ _UNTRUSTED = (
 def _tell_export(common: CommonOptions, done: Exported) -> None:
     removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
     text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
-    text += f"\n{removed:,} secrets were taken out; redaction.json says where" if removed else ""
+    text += f"\n{removed:,} secrets were removed; redaction.json lists where" if removed else ""
     answer(common, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
 def _words(file: Path, found: ArchiveVerification) -> str:
     run = found.predicate.get("run") or {}
     head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
-    return f"{head}\n{'signed with the key that was named' if found.trusted else _UNTRUSTED}"
+    return f"{head}\n{'signed with the given key' if found.trusted else _UNTRUSTED}"
 
 
 MOST_SHOWN = 50

@@ -30,7 +30,7 @@ def generate(
     agent: Annotated[
         str, Option("--agent", metavar="AGENT", complete=agent_names, help="The agent that writes the cases.")
     ],
-    skill: Annotated[str, Option("--skill", metavar="NAME", help="The name of a new suite and of what it tests.")] = "",
+    skill: Annotated[str, Option("--skill", metavar="NAME", help="The name of a new suite, in kebab-case.")] = "",
     description: Annotated[
         str,
         Option("--description", metavar="TEXT", help="What the new suite tests, in a sentence; needed with --skill."),

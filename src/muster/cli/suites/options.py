@@ -130,7 +130,7 @@ def chosen_of(
             "--only-failed",
             metavar="RUN|FILE",
             complete="run_names_or_files",
-            help="Run only the cases that did not pass in that run, with its agents, judge and threshold unless given.",
+            help="Run only the cases that did not pass in that run; agents, judge and threshold default to its own.",
         ),
     ] = None,
 ) -> ChosenCases:
@@ -172,7 +172,7 @@ class RunArguments:
             heading=CASES,
             metavar="RUN|FILE",
             complete="run_names_or_files",
-            help="Take every answer from a run or a file; no agent is called.",
+            help="Take every answer from a run or a file; calls no agent.",
         ),
     ] = None
     reuse: Annotated[
@@ -182,7 +182,7 @@ class RunArguments:
             heading=CASES,
             metavar="RUN|FILE",
             complete="run_names_or_files",
-            help="Reuse the answers to equal requests of that run; pay for the rest.",
+            help="Reuse that run's answers to identical requests; send only the rest.",
         ),
     ] = None
 

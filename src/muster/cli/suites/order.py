@@ -99,14 +99,14 @@ def _source_words(source: AnswerSource) -> str:
         return ""
     where = source.answers or f"run {source.run.id if source.run else ''}"
     if not source.replays:
-        return f"; what {where} knows is reused"
+        return f"; answers of {where} are reused"
     return f"; answers come from {where} and {'no agent or judge' if source.answers is None else 'no agent'} is called"
 
 
 def tell_warnings(found: SuitePlan, spec: SuiteSpec) -> None:
     """Print what is wrong or doubtful in the cases, also when quiet: some of them are not asked."""
     if spec.threshold <= NOTHING:
-        warn("warning: --threshold 0: a case without a threshold of its own passes whatever it scores")
+        warn("warning: --threshold 0: a case that sets no threshold passes with any score")
     for flaw in found.warnings:
         warn(f"warning: {flaw}")
     if found.more_warnings:

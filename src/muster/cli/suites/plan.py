@@ -102,6 +102,6 @@ def bound_words(load: Load, cap: int | None) -> list[str]:
         return lines
     if load.unbounded:
         return [*lines, f"a budget of {show_usd(cap)} may be exceeded by what these agents report"]
-    enough = "is enough for" if load.most <= cap else "may stop this run before its end, but will not be exceeded:"
+    enough = "is enough for" if load.most <= cap else "may stop this run early, and is never exceeded; the run can cost"
     usd = usd_format(cap, load.most)
     return [*lines, f"a budget of {usd(cap)} {enough} {usd(load.most)} at most"]

@@ -36,7 +36,7 @@ def report(
 ) -> None:
     """Write a report of a stored suite run or verification: terminal, HTML, JUnit, SARIF, and more.
 
-    The exit code does not depend on the results: it is 0.
+    The exit code is 0, whatever the results are.
     """
     wanted = WantedReport(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:

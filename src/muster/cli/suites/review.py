@@ -70,7 +70,7 @@ def _list(common: CommonOptions, reference: str) -> None:
 
     run, found = with_muster(common, work)
     if not found.reviews and not common.json:
-        note(common, f"run {run.id} has no reviews yet; say what you think: muster review {run.id} CASE right")
+        note(common, f"run {run.id} has no reviews yet; add one with: muster review {run.id} CASE right")
     answer(common, reviews_view(run.id, found), lambda console: tell_reviews(console, found))
 
 

@@ -64,7 +64,7 @@ def rejudge(
             metavar="E",
             values=JUDGED,
             shown="as in that run",
-            help="Judge every case, also those that rules decided.",
+            help="Judge every case, including those that rules decided.",
         ),
     ] = None,
     threshold: Annotated[

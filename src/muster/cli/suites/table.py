@@ -32,7 +32,7 @@ BAR = 16
 SUBJECT = "subject"
 LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "score", "95% interval", "cost")
 OVERLAP = "intervals overlap"
-CLOSER = "muster compare RUN:A RUN:B tells more"
+CLOSER = "see muster compare RUN:A RUN:B"
 
 COLOURS: Mapping[Status, str] = {
     Status.PASSED: "green",
@@ -72,7 +72,7 @@ def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
     if report.warnings:
         console.print()
     console.print(Text(clean(report.verdict), style=f"bold {_colour(report)}"))
-    console.print(Text(f"to look closer: muster report {clean(reference)} --format html -o report.html", style="dim"))
+    console.print(Text(f"details: muster report {clean(reference)} --format html -o report.html", style="dim"))
 
 
 def _colour(report: SuiteReport) -> str:

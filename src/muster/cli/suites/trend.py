@@ -31,7 +31,7 @@ def trend(
     ],
     limit: LimitOption = 30,
 ) -> None:
-    """Show how a suite did over its runs of one name: pass rates with intervals, costs, baselines.
+    """Show the history of a suite over runs with the same name: pass rates with intervals, costs, baselines.
 
     The newest runs are shown, the oldest of them first.
     """

@@ -84,7 +84,7 @@ def _members(inspection: CouncilInspection) -> str:
 
 
 def lint(common: CommonOptions, paths: PathsArgument) -> int:
-    """Show weak spots of suites; exit 1 if there are any, 2 if a suite is not valid."""
+    """Report weaknesses in suites; exit 1 if there are any, 2 if a suite is not valid."""
     found = Project(common.home).lint(paths)
     data, findings = linted_view(found), found.findings
     lines = [clean(f"{finding} [{finding.code}]") for finding in findings]

@@ -23,7 +23,7 @@ class AnswerWriter:
         """Print that what was written so far does not count."""
         if any(self._parts):
             self.break_line()
-            warn("(the answer broke off; it is asked for again)")
+            warn("(the answer was interrupted; sending the call again)")
         self._parts, self._redactor, self._cleaner = [], StreamRedactor(self._secrets), TerminalCleaner()
 
     def break_line(self) -> None:

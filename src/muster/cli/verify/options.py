@@ -41,8 +41,8 @@ class VerifyArguments:
         words = [*([self.changed] if self.changed else []), *self.paths]
         if files := [path for path in self.paths if Path(path).exists()]:
             raise BadArgument(
-                f"choose files in one way: {files[0]} or --changed",
-                suggestions=("muster verify PATH…", "or muster verify --changed, with a commit such as main after it"),
+                f"{files[0]} and --changed cannot be used together",
+                suggestions=("muster verify PATH…", "or muster verify --changed [COMMIT]"),
             )
         if len(words) > 1:
             raise BadArgument(
@@ -58,7 +58,7 @@ def asked_of(
         Argument(
             metavar="PATH…",
             complete=files,
-            help="Files and folders; write ./plan for a file with the name of a command.",
+            help="Files and folders. Write ./plan if a file has the name of a subcommand.",
         ),
     ] = None,
     changed: Annotated[
@@ -70,7 +70,7 @@ def asked_of(
             help="The files that differ from a commit, and new files. REF is HEAD if it is left out.",
         ),
     ] = None,
-    staged: Annotated[bool, Option("--staged", help="The staged files, as they are staged.")] = False,
+    staged: Annotated[bool, Option("--staged", help="The staged files, in their staged version.")] = False,
     pending: Annotated[
         bool, Option("--pending", help="The files that other programs have listed in .muster/pending.")
     ] = False,
@@ -81,7 +81,7 @@ def asked_of(
         list[int] | None, Option("--wave", metavar="N", min=1, shown="all", help="Only this wave; repeatable.")
     ] = None,
     keep_going: Annotated[
-        bool, Option("--keep-going", help="Run all waves, whatever the results of earlier ones.")
+        bool, Option("--keep-going", help="Run later waves even if an earlier one did not pass.")
     ] = False,
     allow_empty: Annotated[
         bool, Option("--allow-empty", help="Exit with 0 instead of 1 when there is nothing to verify.")
@@ -102,7 +102,7 @@ def asked_of(
             metavar="M",
             complete="agent_names",
             shown="model in verify.yaml or muster.toml",
-            help="The model of agents that name none.",
+            help="The model of agents that do not set one.",
         ),
     ] = None,
 ) -> VerifyArguments:
@@ -141,21 +141,21 @@ def verify_sending_of(
         bool, Option("--detach", help="Submit the batches and exit; continue with `muster verify resume`.")
     ] = False,
     live: Annotated[
-        bool, Option("--live", help="Send every call at once, also those of agents that are declared for batches.")
+        bool, Option("--live", help="Send every call immediately, including those of agents with dispatch: batch.")
     ] = False,
     fallback: FallbackOption = "fail",
     no_cache: Annotated[bool, Option("--no-cache", help="Turn off the provider's prompt cache.")] = False,
 ) -> VerifyDispatchOptions:
     """Check what was given."""
     if batch and live:
-        raise BadArgument("--batch and --live exclude each other", suggestions=("give one of them, or neither",))
+        raise BadArgument("--batch and --live cannot be used together", suggestions=("use one of them, or neither",))
     if detach and live:
         raise BadArgument(
-            "--detach leaves batches to the provider, and with --live there are none",
+            "--detach requires batches, and --live turns them off",
             suggestions=("leave one of them out",),
         )
     if live and fallback != Fallback.FAIL:
-        raise BadArgument("--fallback is about batches, and with --live there are none")
+        raise BadArgument("--fallback applies to batches, and --live turns them off")
     mode = Mode.BATCH if batch else Mode.LIVE
     dispatch = Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache)
     return VerifyDispatchOptions(

@@ -229,7 +229,7 @@ class RepairEnding(VerifyEnding):
 
 def _task_words(first: ConcludedVerification, task: Task) -> str:
     cost = show_usd(first.report.run.spent.settled)
-    given = f"{task.spec.agent} repairs what was found, as task {task.id}, in a worktree of its own"
+    given = f"{task.spec.agent} repairs the findings as task {task.id}, in a separate worktree"
     return f"{first.verdict} This cost {cost}.\n{given}"
 
 

@@ -21,13 +21,13 @@ def install(
 
 
 def _told(done: Installed) -> str:
-    kept = f"\nthe hook that was there is kept as {done.kept}, and is not run any more" if done.kept else ""
-    return f"wrote {done.path}: what is staged is verified before each commit{kept}"
+    kept = f"\nthe previous hook is kept as {done.kept} and no longer runs" if done.kept else ""
+    return f"wrote {done.path}: staged files are verified before each commit{kept}"
 
 
 def allow_secret(
     common: CommonOptions,
-    place: Annotated[str, Argument(metavar="FILE:LINE", help="The place of the secret, as FILE:LINE.")],
+    place: Annotated[str, Argument(metavar="FILE:LINE", help="The file and line of the secret.")],
     agents: Annotated[
         Path | None, Option("--agents", metavar="FILE", shown="the verify.yaml in use", help="The file to write to.")
     ] = None,

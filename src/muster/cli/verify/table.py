@@ -62,7 +62,7 @@ def tell_report(console: Console, report: VerifyReport, reference: str, here: Pa
     for line in _remarks(report):
         console.print(Text(clean(line), style="yellow"))
     console.print(Text(" · ".join(_facts(report)), style="dim"))
-    console.print(Text(f"to look closer: muster report {clean(reference)} --format markdown", style="dim"))
+    console.print(Text(f"details: muster report {clean(reference)} --format markdown", style="dim"))
 
 
 def _verdict(report: VerifyReport) -> list[str]:
@@ -130,7 +130,7 @@ def _tell_findings(console: Console, report: VerifyReport, here: Path) -> None:
     for one in report.merged[:MOST_FINDINGS]:
         _tell_finding(console, one, Path(report.run.root), here)
     if (left := report.counts.total - MOST_FINDINGS) > 0:
-        console.print(Text(f"… and {left:,} more that are no worse", style="dim"))
+        console.print(Text(f"… and {left:,} more, none of them worse", style="dim"))
     if report.merged:
         console.print()
     _tell_rejected(console, report)
@@ -176,7 +176,7 @@ def _remarks(report: VerifyReport) -> Iterator[str]:
     failed = [wave.wave for wave in report.waves if not wave.passed]
     if report.not_started and failed:
         waves = ", ".join(map(str, report.not_started))
-        yield f"not started: wave {waves}, since wave {failed[-1]} did not pass (--keep-going goes on all the same)"
+        yield f"not started: wave {waves}, since wave {failed[-1]} did not pass (use --keep-going to run it anyway)"
     if report.left_out:
         yield left_out_by_why(report.left_out)
     yield from (f"note: {note}" for note in report.notes())

@@ -45,7 +45,7 @@ def redactions(found: VerifyPlan) -> Iterator[str]:
     """Return that secrets are taken out."""
     if found.redacted:
         are = "is" if found.redacted == 1 else "are"
-        yield f"{count(found.redacted, 'secret')} {are} taken out before anybody sees the files"
+        yield f"{count(found.redacted, 'secret')} {are} removed before the files are sent"
 
 
 def left_out_by_why(files: Sequence[LeftOut]) -> str:

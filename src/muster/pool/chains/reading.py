@@ -163,17 +163,17 @@ def _step(form: StepForm, schema: Mapping[str, Any] | None, agent: str) -> Chain
 
 
 STARTER = """\
-# A chain: steps in order, each with what the ones before it gave.
+# A chain: steps that run in order; each can use the output of earlier ones.
 #   muster chain run {name}/chain.yaml --input topic=bees
 name: {name}
-agent: sim/echo            # asked by all prompts below; it needs no key and repeats what it is told
+agent: sim/echo            # the agent of all prompts below; it needs no key and repeats its prompt
 inputs:
   topic: {{ required: true }}
 steps:
   - name: plan
     prompt: '{{{{"sections": ["What are {{input.topic}}?", "Why {{input.topic}} matter"]}}}}'
     extract: {{ sections: sections, first: "sections[0]" }}
-    retries: 1             # an output without this JSON is shown to the agent with the error, once
+    retries: 1             # without this JSON, the agent sees its output and the error, and tries once more
   - name: write
     when: "steps.plan.first != ''"
     for_each: "{{steps.plan.sections}}"
@@ -185,7 +185,7 @@ steps:
         command: ["sh", "-c", "printf %s \\"$1\\" | wc -w", "sh", "{{steps.write.output}}"]
   - name: polish
     prompt: "{{steps.title.output}}\\n\\n{{steps.write.output}}"
-    check: ["test", "-n", "{{output}}"]   # exit code 0 is the proof
+    check: ["test", "-n", "{{output}}"]   # the step succeeds if this exits with 0
 """
 
 

@@ -177,7 +177,7 @@ def _command_flaws(key: str, command: tuple[str, ...], available: AvailableNames
         if index == 0:
             yield place, "must be a program; a value cannot name it"
         elif template.only is None:
-            yield place, f"{word!r}: a name must be an argument of its own, which is never cut or seen by a shell"
+            yield place, f"{word!r}: a name must be a separate argument; it is never split or passed to a shell"
         elif _INTERPRETER.fullmatch(PurePath(command[0]).name) and _CODE.fullmatch(command[index - 1]):
             remedy = '["sh", "-c", "printf %s \\"$1\\"", "sh", "{previous_output}"]'
             yield place, f"a value would be run as code after {command[index - 1]}; pass it as an argument: {remedy}"

@@ -49,7 +49,9 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
     except FileExistsError:
-        raise BadArgument(f"{path} exists; a key is never overwritten", suggestions=("name another file",)) from None
+        raise BadArgument(
+            f"{path} exists, and a key is never overwritten", suggestions=("choose another file",)
+        ) from None
     except OSError as error:
         raise BadArgument(f"{path} cannot be written: {error.strerror}") from error
     try:

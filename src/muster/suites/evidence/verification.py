@@ -111,7 +111,7 @@ def open_archive(path: Path) -> BinaryIO:
         file = path.open("rb")
         if not is_archive(file.read(BLOCK)):
             file.close()
-            raise BadFile(str(path), "is not an evidence archive: muster evidence export writes one")
+            raise BadFile(str(path), "is not an evidence archive; create one with: muster evidence export")
         file.seek(0)
     except FileNotFoundError:
         raise NotFound(f"no such file: {path}") from None

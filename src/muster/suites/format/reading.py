@@ -130,7 +130,7 @@ def _whole(tree: Any) -> CaseForm | None:
 def _source(path: Path) -> YamlFile | TomlFile:
     kind = READERS.get(path.suffix.lower())
     if kind is None:
-        raise Unreadable(f"a suite is one of {', '.join(READERS)}")
+        raise Unreadable(f"the name of a suite must end in one of {', '.join(READERS)}")
     return kind(path)
 
 
@@ -266,7 +266,7 @@ def _suites_of(path: Path) -> list[Path]:
         raise NotFound(f"no such file or folder: {path}")
     if not path.is_dir():
         if path.suffix.lower() not in READERS:
-            raise BadFile(shown(path), f"a suite is one of {', '.join(READERS)}")
+            raise BadFile(shown(path), f"the name of a suite must end in one of {', '.join(READERS)}")
         return [path]
     require_narrow(path)
     found = sorted(_suites_below(path))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 _CASES = """\
-# A suite: what is asked of an agent, and what a good answer is like.
+# A suite: what an agent is asked, and what a good answer must contain.
 #   muster validate {name}                  is it valid?
 #   muster run {name} --agent sim/echo      try it without a key
 schema_version: 1
@@ -11,7 +11,7 @@ skill_or_agent: {name} # ids of cases begin with this
 
 defaults:
   timeout_secs: 60
-  tags: [happy-path] # of cases that have none of their own
+  tags: [happy-path] # for cases without tags
   evaluator: rules # rules, golden, process or judge; a case may choose another
 
 cases:
@@ -30,7 +30,7 @@ cases:
         - kind: not_contains
           value: As an AI
 
-  # A rubric: several things that a good answer has, each with its weight.
+  # A rubric: several criteria, each with a weight.
   # With `evaluator: judge` and `muster run --judge AGENT` a model scores them by their descriptions.
   - id: {name}/names-the-order
     description: The agent refers to the order that the customer asks about.
@@ -43,7 +43,7 @@ cases:
         - id: names-order
           description: The answer names the order 4711.
           weight: 0.7
-          critical: true # below the threshold here, the case fails whatever else is good
+          critical: true # if this item is below the threshold, the case fails
           auto_check:
             kind: regex
             value: '\\b4711\\b'
@@ -54,7 +54,7 @@ cases:
             kind: contains
             value: Ada
 
-  # Numbers and JSON: a check may look at one place in an answer that is JSON.
+  # JSON: a check can select one place in the answer.
   - id: {name}/gives-json
     description: The agent gives the order back as JSON.
     input:
@@ -85,7 +85,7 @@ cases:
           value: '4711'
           turn: 1
 
-  # Likeness to a file, line by line.
+  # Similarity to a file, line by line.
   - id: {name}/copies-a-list
     description: The agent copies a list without changing it.
     tags: [edge-case]

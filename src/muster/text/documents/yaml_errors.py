@@ -23,7 +23,7 @@ def plain_words(error: yaml.YAMLError) -> str:
     begun = getattr(error, "context_mark", None)
     where = f"in line {begun.line + 1}" if begun is not None else "before"
     if context == "while scanning a quoted scalar" and problem == "found unexpected end of stream":
-        return f"the quote that is opened {where} is not closed"
+        return f"the quote opened {where} is not closed"
     if problem in _UNCLOSED:
-        return f"the {_UNCLOSED[problem]} that is opened {where} is not closed, or a comma is missing before this"
+        return f"the {_UNCLOSED[problem]} opened {where} is not closed, or a comma is missing before this"
     return _MISTAKES.get(problem or "") or ", ".join(part for part in (context, problem) if part)

@@ -125,7 +125,7 @@ class _YamlParser:
             raise Unreadable("the file is empty", 1)
         event = self._next()
         if type(event) is not events.MappingStartEvent:
-            raise _refused("the file must be a mapping: keys with values at its top", event)
+            raise _refused("the file must be a mapping at its top: keys with values", event)
         self._in_block = not event.flow_style
         return _line(event)
 

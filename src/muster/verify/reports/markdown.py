@@ -116,7 +116,7 @@ def finding_lines(merged: Sequence[Merged], counts: Counts, room: int) -> Iterat
         yield from (_finding(one) for one in sorted(found, key=_line))
         yield ""
     if len(chosen) < len(merged):
-        yield f"… and {len(merged) - len(chosen):,} more that are no worse.\n"
+        yield f"… and {len(merged) - len(chosen):,} more, none of them worse.\n"
 
 
 def spoken(counts: Counts) -> str:

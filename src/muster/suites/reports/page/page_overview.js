@@ -40,7 +40,7 @@ function drawSubjects() {
   document.getElementById("subjects").append(
     make("div", { class: "card scroll" }, make("table", {}, make("thead", {}, head), body)),
     ...data.subjects.filter((subject) => subject.steadiness).map((subject) => make("p", { class: "soft small", text: `${subject.label}: ${subject.steadiness}` })),
-    data.subjects.every((subject) => subject.told_apart) ? "" : make("p", { class: "soft small", text: "intervals overlap: with that of the subject above, so the order may be chance; muster compare RUN:A RUN:B tells more" }),
+    data.subjects.every((subject) => subject.told_apart) ? "" : make("p", { class: "soft small", text: "intervals overlap: with that of the subject above, so the order may be chance; see muster compare RUN:A RUN:B" }),
   );
 }
 
