@@ -216,7 +216,7 @@ async def _open_phases(
         else:
             replies = await _replies(store, run, spec, phase_key(number, phase))
             benched = [one async for one in _benched(store, run, number, phase)]
-            record = _unfinished(phase, said_in(spec, seed, past, replies, phase, proposals), benched)
+            record = _unfinished(spec, phase, said_in(spec, seed, past, replies, phase, proposals), benched)
         proposals = record.proposals
         if is_over or record.proposals or record.evaluations or record.abstentions:
             is_final = run.state in TERMINAL
@@ -239,15 +239,19 @@ async def _benched(store: Store, run: Run, number: int, phase: CouncilPhase) -> 
             yield CouncilAbstention(agent=str(event.data["agent"]), phase=phase, cause=cause, reason=reason)
 
 
-def _unfinished(phase: CouncilPhase, said: Sequence[Said], benched: Sequence[CouncilAbstention]) -> PhaseRecord:
+def _unfinished(
+    spec: CouncilSpec, phase: CouncilPhase, said: Sequence[Said], benched: Sequence[CouncilAbstention]
+) -> PhaseRecord:
     """Return what is known of a phase without a record; who was benched and then answered has answered."""
     heard = {one.agent for one in said}
     skipped = [one for one in said if isinstance(one, CouncilAbstention)]
+    places = {member.name: place for place, member in enumerate(spec.members)}
+    absent = [*skipped, *(one for one in benched if one.agent not in heard)]
     return PhaseRecord(
         phase=phase,
         proposals=tuple(one for one in said if isinstance(one, Proposal)),
         evaluations=tuple(one for one in said if isinstance(one, Evaluation)),
-        abstentions=(*skipped, *(one for one in benched if one.agent not in heard)),
+        abstentions=tuple(sorted(absent, key=lambda one: places[one.agent])),  # as in a phase that is over
     )
 
 

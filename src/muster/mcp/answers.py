@@ -251,5 +251,5 @@ async def _next_of_task(muster: Muster, task: Task) -> str:
     if task.refusal:
         return f"it stays pending: {task.refusal}; the operator can run: muster pool start --budget USD"
     if await muster.pool.living_driver() is None:
-        return "no process drives the pool, so it stays pending: the operator can run `muster pool start`"
+        return "no process runs the pool, so the task stays pending: the operator can run `muster pool start`"
     return f"wait(ids=[{task.id!r}])"

@@ -191,7 +191,7 @@ STARTING = (
     CoordinatorTool(
         name="submit_task",
         description="Give a piece of work to an agent of the pool (a crew of coding or CLI agents in slots). Returns "
-        "the id of the task at once; the work goes on by itself, also when you disconnect. With review=true it stops "
+        "the id of the task at once; the work continues when you disconnect. With review=true it stops "
         "when done and waits for review_task; rejected work is done again with your feedback.",
         takes=TaskInput,
         scope="start",
