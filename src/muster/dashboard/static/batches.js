@@ -1,5 +1,5 @@
 // Batches: calls that wait at a provider for half the price; what they saved, one batch in full, and its cancel.
-import { html, useNarrow, useNow, useState, useTicks } from "./html.js";
+import { html, useAddressed, useNarrow, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, duration, elapsed, number, percent, shortMoney } from "./format.js";
 import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, Loading, Money, sentence } from "./parts.js";
@@ -9,6 +9,7 @@ const OPEN = ["planned", "sent", "running", "ended"];
 const FILTERS = { all: ["All", []], open: ["Under way", OPEN], collected: ["Collected", ["collected"]], lost: ["Refused or abandoned", ["refused", "abandoned"]] };
 const COLUMNS = [["Batch", "name"], ["State", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Saved", "saved number"], ["Age", "when"]];
 
+const lasted = (seconds) => (seconds < 1 ? "less than 1 s" : duration(seconds)); // providers tell whole seconds
 const isOpen = (batch) => OPEN.includes(batch.state);
 const saving = (of) => (of.live_usd > 0 ? `${shortMoney(of.saving_usd)} (${percent(of.saving_usd / of.live_usd)})` : "–");
 const State = ({ batch }) => html`<${Badge} state=${batch.state} text=${batch.cancel_requested && isOpen(batch) ? "canceling" : undefined} />`;
@@ -21,9 +22,9 @@ function Progress({ batch: { members, requests: total, provider_done: told } }) 
 }
 
 export function BatchesView() {
-  const [filter, choose] = useState("all");
+  const [filter, choose] = useAddressed("state", "all");
   const { data: all, reload } = useGet("/api/batches/stats");
-  const query = FILTERS[filter][1].map((state) => `&state=${state}`).join("");
+  const query = (FILTERS[filter]?.[1] ?? []).map((state) => `&state=${state}`).join("");
   const pages = usePages((after) => `/api/batches?limit=100${query}${after ? `&after=${after}` : ""}`, "batches", [filter]);
   const going = pages.items.some(isOpen);
   useTicks(going ? 2000 : 6000, () => (reload(), pages.refresh((batch) => batch.id)), [filter, going]);
@@ -32,7 +33,7 @@ export function BatchesView() {
       ["Saved against live prices", html`<strong class="big">${saving(all)}</strong>`],
       ["Batches", html`${number(all.batches)}<span class="soft">, ${number(all.under_way)} under way</span>`],
       ["Calls", html`${number(all.requests)}<span class="soft">, ${percent(all.success_rate)} succeeded</span>`],
-      all.completion_seconds && ["Half of them took", html`${duration(all.completion_seconds.p50)}<span class="soft">, 95% ${duration(all.completion_seconds.p95)}</span>`],
+      all.completion_seconds && ["Half of them took", html`${lasted(all.completion_seconds.p50)}<span class="soft">, 95% ${lasted(all.completion_seconds.p95)}</span>`],
     ]} /></section>`}
     <section class="card" aria-label="Batches">
       <div class="filters"><${Choice} label="State" value=${filter} onChange=${choose} options=${Object.entries(FILTERS).map(([name, [text]]) => [name, text])} /></div>
@@ -84,7 +85,7 @@ export function BatchView({ id }) {
         ["Agents", Object.keys(batch.agents).join(", ")],
         ["Tokens", `${number(batch.tokens.input)} in, ${number(batch.tokens.output)} out`],
         ["Planned", html`<${Ago} at=${batch.created_at} now=${now} />`],
-        [open ? "Waits for" : "Took", duration(elapsed(batch.submitted_at ?? batch.created_at, batch.ended_at ?? batch.collected_at, now))],
+        [open ? "Has waited" : "Took", lasted(elapsed(batch.submitted_at ?? batch.created_at, batch.ended_at ?? batch.collected_at, now))],
       ]} />
     </section>
     ${(failure ?? batch.error) && html`<${Failure} error=${failure ?? batch.error} />`}

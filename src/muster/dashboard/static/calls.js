@@ -10,6 +10,9 @@ import { Rows, usePages } from "./window.js";
 const COLUMNS = [["Call", "name"], ["State", "state"], ["Agent", "agent"], ["Attempts", "number tries"], ["Took", "number took"], ["Cost", "number cost"]];
 export const isOpen = (call) => call.state === "open";
 
+/** The key of a call; where it is too long its beginning is left out, since keys differ at their ends. */
+export const CallKey = ({ text }) => html`<span class="title mono key" title=${text}><bdi>${text}</bdi></span>`;
+
 export function CallsTab({ run, live }) {
   const pages = usePages((after) => `${callsOf(run.id)}${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
   const [chosen, open] = useState(null);
@@ -18,7 +21,7 @@ export function CallsTab({ run, live }) {
     if (pages.loaded && (live.tail.length > 0 || LIVE.has(run.state))) pages.again(isOpen, (call) => call.key);
   }, [run.calls.done, run.calls.failed, run.calls.total, run.state]);
   const cells = (call) => [
-    html`<span class="title mono">${call.key}</span>`,
+    html`<${CallKey} text=${call.key} />`,
     html`<${Badge} state=${call.state} />${call.reused_from && html` <span class="tag">reused</span>`}`,
     call.agent,
     html`${number(call.attempts)}<span class="thin soft"> attempt${call.attempts === 1 ? "" : "s"}</span>`,
@@ -41,7 +44,9 @@ export function CallPanel({ run, callKey, onClose }) {
   return html`<${Panel} title=${callKey} onClose=${onClose}>
     ${error && html`<${Failure} error=${error} />`}
     ${!data && !error && html`<${Loading} what="the call" />`}
-    ${data && html`<${CallFacts} call=${data} /><${Conversation} call=${data} /><${Attempts} call=${data} />`}
+    ${data && html`<${CallFacts} call=${data} />
+      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when ${data.withheld_for.join(" and ")} ${data.withheld_for.length === 1 ? "has" : "have"} answered.</p>` : html`<${Conversation} call=${data} />`}
+      <${Attempts} call=${data} />`}
   <//>`;
 }
 
@@ -62,13 +67,18 @@ function CallFacts({ call }) {
 
 const textOf = (request) => (typeof request === "string" ? request : request?.prompt ?? null);
 
+/** What was asked, with all that was said before. */
+export function Asked({ call: { request } }) {
+  const asked = request?.messages ?? (textOf(request) === null ? [] : [{ role: "user", text: textOf(request) }]);
+  return html`${request?.system && html`<${Message} role="system" text=${request.system} />`}
+    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls} />`)}`;
+}
+
 /** What was asked and what was answered. */
 export function Conversation({ call }) {
-  const { request, reply } = call;
-  const asked = request?.messages ?? (textOf(request) === null ? [] : [{ role: "user", text: textOf(request) }]);
+  const { reply } = call;
   return html`<h3>Conversation</h3><div class="talk">
-    ${request?.system && html`<${Message} role="system" text=${request.system} />`}
-    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls} />`)}
+    <${Asked} call=${call} />
     ${reply && html`<${Message} role="assistant" text=${reply.text} tools=${reply.tool_calls} />`}
     ${call.error && html`<div class="message failure"><span class="role">error</span><p>${call.error.message ?? JSON.stringify(call.error)}</p></div>`}
     ${!reply && !call.error && html`<p class="soft" role="status">No answer yet.</p>`}

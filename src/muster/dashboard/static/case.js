@@ -2,7 +2,7 @@
 import { html, useState } from "./html.js";
 import { post, useGet } from "./http.js";
 import { duration, percent, score, word } from "./format.js";
-import { Action, Badge, Choice, Facts, Failure, Loading, Money, Panel, Tags } from "./parts.js";
+import { Action, Badge, Choice, Facts, Failure, Loading, Meter, Money, Panel, Tags } from "./parts.js";
 import { Conversation } from "./calls.js";
 import { ModelText } from "./text.js";
 
@@ -48,7 +48,7 @@ function Item({ item }) {
   const kind = item.score === null ? "open-end" : item.score >= 0.5 ? "fine" : "bad";
   return html`<div class=${`box ${kind}`}>
     <div class="between"><span><strong>${item.id}</strong>${item.critical && html` <span class="tag">critical</span>`} <span class="soft small">${item.by}</span></span>
-      ${item.score === null ? html`<span class="soft">not judged</span>` : html`<span class="whole"><meter min="0" max="1" value=${item.score} aria-label=${`Score of ${item.id}`}></meter> ${score(item.score)}</span>`}</div>
+      ${item.score === null ? html`<span class="soft">not judged</span>` : html`<span class="whole"><${Meter} value=${item.score} label=${`Score of ${item.id}`} /> ${score(item.score)}</span>`}</div>
     ${item.rationale && html`<p>${item.rationale}</p>`}
     ${item.evidence && html`<p class="quote">${item.evidence}</p>`}
     ${item.quoted === false && html`<p class="soft small">This quotation does not stand in the answer.</p>`}

@@ -1,8 +1,9 @@
 // Two runs of a suite, or two agents, pair by pair. The server says what got worse and what got better; this shows it.
-import { html, useMemo, useNarrow, useSettled, useState } from "./html.js";
+import { html, useAddressed, useMemo, useNarrow, useSettled, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { moment, number, percent, score } from "./format.js";
 import { Badge, Choice, Command, Empty, Failure, Loading, Panel, Pieces, sentence, Table, Verdict } from "./parts.js";
+import { Asked } from "./calls.js";
 import { differences } from "./difference.js";
 import { Rows, usePages } from "./window.js";
 
@@ -85,8 +86,8 @@ const keyOf = (pair) => JSON.stringify([pair.subject_a, pair.case, pair.epoch]);
 
 /** Every epoch of every case of both sides, what got worse first; loaded as one scrolls. */
 function Pairs({ a, b, several }) {
-  const [change, choose] = useState("all");
-  const [typed, type] = useState("");
+  const [change, choose] = useAddressed("change", "all");
+  const [typed, type] = useAddressed("search");
   const [chosen, open] = useState(null);
   const search = useSettled(typed.trim());
   const narrow = useNarrow();
@@ -125,10 +126,13 @@ function PairPanel({ pair, runs, onClose }) {
   const found = useMemo(() => differences(one?.answer ?? "", other?.answer ?? ""), [one, other]);
   const error = before.error ?? after.error;
   const ready = (pair.before === null || one) && (pair.after === null || other);
+  const [run, shown] = one ? [runs[0], one] : [runs[1], other];
+  const call = useGet(shown?.keys.length ? `/api/runs/${run}/call?key=${encodeURIComponent(shown.keys.at(-1))}` : null);
   const who = pair.subject_a === pair.subject_b ? pair.subject_a : `${pair.subject_a} → ${pair.subject_b}`;
   return html`<${Panel} title=${pair.case} onClose=${onClose} head=${html`<p class="under"><${Badge} state=${BADGES[pair.change]} text=${CHANGES[pair.change]} /> <span class="soft">${who}, epoch ${pair.epoch}: ${pair.reason}</span></p>`}>
     ${error && html`<${Failure} error=${error} />`}
     ${!ready && !error && html`<${Loading} what="both answers" />`}
+    ${call.data && html`<${Asked} call=${call.data} />`}
     ${ready && html`<div class="pair">
         <${Answer} name="A" one=${one} pieces=${found.before} />
         <${Answer} name="B" one=${other} pieces=${found.after} />

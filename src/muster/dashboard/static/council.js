@@ -11,7 +11,7 @@ const signed = (value, places = 2) => `${value > 0 ? "+" : value < 0 ? "−" : "
 export function CouncilTab({ run, live, children }) {
   const { data: council, error, reload } = useGet(`/api/councils/${run.id}/trace`);
   const [chosen, choose] = useState(null);
-  useChange([live.last, run.state], reload);
+  useChange([live.last, run.state, run.questions?.length], reload);
   if (!council) return error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the council" />`;
   const going = LIVE.has(run.state);
   const rounds = roundsOf(council);
@@ -23,7 +23,8 @@ export function CouncilTab({ run, live, children }) {
     <${Answer} council=${council} going=${going} />
     <${Objections} council=${council} />
     ${council.rounds.length > 0 && html`<h2>Support over the rounds</h2><${SupportChart} council=${council} toneOf=${toneOf} />`}
-    ${shown ? html`<div class="between"><h2>Round ${shown.number} of at most ${council.max_rounds}</h2>
+    ${council.withheld_for.length > 0 ? html`<section class="card"><${Empty} title="What members say is not shown yet"><p class="soft">Candidates are anonymous, so ${council.withheld_for.join(" and ")} must not read here who wrote what. Everything is shown as soon as their answers are there.</p><//></section>`
+      : shown ? html`<div class="between"><h2>Round ${shown.number} of at most ${council.max_rounds}</h2>
         ${rounds.length > 1 && html`<${Choice} label="Round" value=${shown.number} onChange=${choose} options=${rounds.map((one) => [one.number, `Round ${one.number}`])} />`}</div>
         <${Round} key=${shown.number} round=${shown} ...${{ council, going, toneOf }} />`
       : html`<section class="card"><${Empty} title="Nobody has proposed anything yet"><p class="soft">Proposals and evaluations are shown as soon as they come.</p><//></section>`}`;
@@ -37,14 +38,11 @@ function roundsOf({ rounds, open_round: phases }) {
 }
 
 function Outcome({ council, run, going, toneOf }) {
-  const { stop, winner } = council;
+  const { winner } = council;
   return html`<${Verdict} label="Outcome" kind=${going ? "pending" : winner ? "ok" : ""} name=${going ? word(run.state) : winner ? "decided" : "not decided"} text=${sentence(council.verdict, council.members.map((one) => one.name))}>
     <div class="asked" tabindex="0" role="region" aria-label="Question of the council"><${ModelText} text=${council.question} /></div>
     <p>${council.members.map((one) => html`<span class=${`member ${toneOf(one.name)}`} title=${one.persona}>${one.name} <span class="soft small">${one.role}</span></span> `)}</p>
-    <${Facts} items=${[
-      winner && [going ? "Ahead" : "Won by", winner.agent],
-      stop && ["Evidence", `${stop.evidence.toFixed(2)} of ${stop.needed.toFixed(2)} needed to be convinced`],
-    ]} />
+    ${winner && html`<${Facts} items=${[[going ? "Ahead" : "Won by", winner.agent]]} />`}
   <//>`;
 }
 
@@ -88,8 +86,19 @@ function Objections({ council }) {
   return html`${council.dissent.length > 0 && html`<h2>Dissent</h2>`}
     ${council.dissent.map((one) => html`<div class="box bad"><p><strong>${one.agent}</strong> gave the winner ${signed(one.weight, 0)} and ${one.preferred ? `prefers the proposal of ${one.preferred}` : "is against every proposal"}.</p><${ModelText} text=${one.critique} /></div>`)}
     ${council.contested.length > 0 && html`<h2>Contested claims</h2>`}
-    ${council.contested.map((one) => html`<div class="box open-end"><p><strong>${one.agent}</strong>: ${one.claim}</p>
+    ${byClaim(council.contested).map((one) => html`<div class="box open-end"><p><strong>${one.agents.join(", ")}</strong>: ${one.claim}</p>
       ${one.said.map((each) => html`<p class="small"><${Badge} state=${each.stance === "verified" ? "passed" : "failed"} text=${each.stance} /> ${each.evaluator}: ${each.reason}</p>`)}</div>`)}`;
+}
+
+/** Claims with all who make them, since several members may rest on the same. */
+function byClaim(contested) {
+  const found = new Map(contested.map(({ claim }) => [claim, { claim, agents: [], said: [] }]));
+  for (const { claim, agent, said } of contested) {
+    const one = found.get(claim);
+    one.agents.push(agent);
+    one.said.push(...said.filter((each) => !one.said.some((known) => known.evaluator === each.evaluator && known.reason === each.reason)));
+  }
+  return [...found.values()];
 }
 
 /** The support of each member's proposals in each round, as lines; the legend has the last figure. */

@@ -1,7 +1,7 @@
 // The events of a run, the newest first; older ones are loaded when one scrolls down, and only so many are kept.
 import { html, useEffect, useNarrow, useRef, useState } from "./html.js";
-import { get } from "./http.js";
-import { number } from "./format.js";
+import { get, useReturn } from "./http.js";
+import { money, number } from "./format.js";
 import { Clock, Empty, Failure, Loading, Panel } from "./parts.js";
 import { Json } from "./text.js";
 import { Rows } from "./window.js";
@@ -27,6 +27,7 @@ export function EventsTab({ run, live }) {
     }
     busy.current = false;
   };
+  useReturn(() => state.error?.status === 0 && tell((old) => ({ ...old, error: null, loaded: old.events.length > 0 })));
   const newest = state.events[0]?.seq ?? 0;
   const oldest = state.events.at(-1)?.seq ?? 1;
   useEffect(() => {
@@ -50,5 +51,6 @@ export function EventsTab({ run, live }) {
   </section>`;
 }
 
-const told = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-const summary = (data) => Object.entries(data).map(([name, value]) => `${name}: ${told(value)}`).join(", ").slice(0, 300);
+const AMOUNTS = new Set(["cost", "reserved", "spent", "cap"]); // in millionths of a dollar
+const told = (name, value) => (typeof value === "string" ? value : AMOUNTS.has(name) && typeof value === "number" ? money(value / 1e6) : JSON.stringify(value));
+const summary = (data) => Object.entries(data).map(([name, value]) => `${name}: ${told(name, value)}`).join(", ").slice(0, 300);

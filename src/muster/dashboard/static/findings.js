@@ -1,5 +1,5 @@
 // A verification: what was found, file by file beside the code as it was verified; who looked, and what it came to.
-import { html, useChange, useState } from "./html.js";
+import { html, useAddressed, useChange, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { count, duration, LIVE, number, percent, word } from "./format.js";
 import { Badge, Choice, Empty, Facts, Failure, Loading, Money, Table, Verdict } from "./parts.js";
@@ -14,7 +14,7 @@ const COLUMNS = [["Agent"], ["Ended"], ["Findings", "number"], ["Thresholds"], [
 
 export function FindingsTab({ run, live }) {
   const { data: found, error, reload } = useGet(`/api/verify/${run.id}/status`);
-  const [severity, choose] = useState("all");
+  const [severity, choose] = useAddressed("severity", "all");
   const going = LIVE.has(run.state);
   useChange([live.last, run.state], reload);
   if (!found && error?.status === 404) {
@@ -104,7 +104,7 @@ function Finding({ one, lookers }) {
 
 function Code({ one }) {
   if (one.code === null) return html`<p class="soft small">The run has no copy of these lines.</p>`;
-  return html`<pre class="code" tabindex="0" role="region" aria-label=${`${one.file}, line ${one.line}`}><code>${one.code.lines.map((text, place) => {
+  return html`<pre class="code" tabindex="0"><code>${one.code.lines.map((text, place) => {
     const line = one.code.first + place;
     return html`<span class=${line >= one.line && line <= one.end_line ? "line marked" : "line"}><span class="no">${line}</span> ${text}</span>`;
   })}</code></pre>`;

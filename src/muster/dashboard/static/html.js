@@ -78,6 +78,21 @@ export function useNarrow() {
   return narrow;
 }
 
+const queryOf = () => new URLSearchParams(location.hash.split("?")[1]);
+
+/** A choice that is kept in the address under a name, so that Back and reload find it; what is as usual is left out. */
+export function useAddressed(name, usual = "") {
+  const [value, tell] = useState(queryOf().get(name) ?? usual);
+  const choose = (next) => {
+    const asked = queryOf();
+    if (next === usual) asked.delete(name);
+    else asked.set(name, next);
+    history.replaceState(history.state, "", `${location.hash.split("?")[0] || "#/runs"}${asked.size ? `?${asked}` : ""}`);
+    tell(next);
+  };
+  return [value, choose];
+}
+
 /** The value, once it has not changed for a moment. */
 export function useSettled(value) {
   const [settled, tell] = useState(value);

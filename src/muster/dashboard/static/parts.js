@@ -14,6 +14,9 @@ export const Clock = ({ at }) => html`<time datetime=${at} title=${moment(at)}>$
 /** An amount in short, with the exact one as its title. */
 export const Money = ({ usd }) => html`<span title=${money(usd)}>${shortMoney(usd)}</span>`;
 
+/** A share from 0 to 1, red below a half and green near 1. */
+export const Meter = ({ value, label }) => html`<meter min="0" max="1" low="0.5" high="0.75" optimum="1" value=${value} aria-label=${label}></meter>`;
+
 export const Loading = ({ what }) => html`<p class="loading soft" role="status">Loading ${what} …</p>`;
 
 /** A view that is loaded when it is first needed: `load` is a function that imports it. */
@@ -92,13 +95,23 @@ export function Tabs({ label, base, tabs, value }) {
   </nav>`;
 }
 
-/** A panel over the page; Escape and the backdrop close it. */
+let panels = 0;
+
+/** A panel over the page; Escape, the backdrop and Back close it. */
 export function Panel({ title, onClose, children, head }) {
   const place = useRef(null);
   useEffect(() => {
     const before = document.activeElement;
+    const panel = (panels += 1) + Math.random(); // of this panel, also after a reload
+    const back = () => history.state?.panel !== panel && onClose();
     place.current.showModal();
-    return () => before?.isConnected && before.focus();
+    history.pushState({ ...history.state, panel }, "");
+    addEventListener("popstate", back);
+    return () => {
+      removeEventListener("popstate", back);
+      if (history.state?.panel === panel) history.back();
+      if (before?.isConnected) before.focus();
+    };
   }, []);
   return html`<dialog ref=${place} class="panel" aria-label=${title} onClose=${onClose}
       onClick=${(event) => event.target === place.current && onClose()}>

@@ -1,6 +1,6 @@
 // All runs, the newest first: what goes on, what it came to, and what it cost.
-import { html, useEffect, useNarrow, useNow, useSettled, useState, useTicks } from "./html.js";
-import { count, duration, elapsed, kindOf, LIVE, number } from "./format.js";
+import { html, useAddressed, useNarrow, useNow, useSettled, useTicks } from "./html.js";
+import { count, duration, elapsed, kindOf, LIVE, number, titleOf } from "./format.js";
 import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Failure, Loading, Tags } from "./parts.js";
 import { Rows, usePages } from "./window.js";
 
@@ -27,19 +27,15 @@ function pathOf(filter, workload, search) {
   };
 }
 
-export function RunsView({ query }) {
-  const [filter, choose] = useState(query.get("state") ?? "all");
-  const [workload, kind] = useState(query.get("workload") ?? "");
-  const [typed, type] = useState(query.get("search") ?? "");
+export function RunsView() {
+  const [filter, choose] = useAddressed("state", "all");
+  const [workload, kind] = useAddressed("workload");
+  const [typed, type] = useAddressed("search");
   const search = useSettled(typed.trim());
   const known = FILTERS[filter] ? filter : "all";
   const pages = usePages(pathOf(known, workload, search), "runs", [known, workload, search]);
   const going = pages.items.some((run) => LIVE.has(run.state));
   useTicks(going ? 1500 : 4000, () => pages.refresh((run) => run.id), [known, workload, search, going]);
-  useEffect(() => {
-    const asked = new URLSearchParams(Object.entries({ state: known === "all" ? "" : known, workload, search }).filter(([, value]) => value));
-    history.replaceState(history.state, "", `#/runs${asked.size ? `?${asked}` : ""}`);
-  }, [known, workload, search]);
   const filtered = known !== "all" || workload || search;
   return html`<h1>Runs</h1>
     <section class="card" aria-label="Runs">
@@ -66,18 +62,14 @@ function RunRows({ pages, going }) {
   const now = useNow(going);
   const narrow = useNarrow();
   const cells = (run) => [
-    html`<span class="title">${run.name ?? run.id}</span>`,
+    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}</span>`,
     html`<${Badge} state=${run.state} />`,
     html`<span class="count">${number(run.calls.done)}<span class="soft"> of ${number(run.calls.total)}</span>${run.calls.failed > 0 && html`<span class="bad"> · ${number(run.calls.failed)} failed</span>`}</span><${CallsBar} calls=${run.calls} />`,
     html`<${Cost} run=${run} /><${CostBar} run=${run} />`,
     html`<${Ago} at=${run.started_at ?? run.created_at} now=${now} />`,
     duration(elapsed(run.started_at, run.ended_at, now)),
   ];
-  const named = (run) => {
-    const [first, ...others] = cells(run);
-    return [html`${first}<span class="under soft">${kindOf(run)}${run.name ? ` · ${run.id}` : ""} <${Tags} names=${run.tags} /></span>`, ...others];
-  };
-  return html`<${Rows} label="Runs" kind="run-rows" items=${pages.items} columns=${COLUMNS} cells=${named} height=${narrow ? 112 : 60}
+  return html`<${Rows} label="Runs" kind="run-rows" items=${pages.items} columns=${COLUMNS} cells=${cells} height=${narrow ? 112 : 60}
     keyOf=${(run) => run.id} href=${(run) => `#/runs/${run.id}`} onEnd=${pages.more} />
     <p class="foot soft small">${count(pages.items.length, "run")}${pages.next ? ", more below" : ""}</p>`;
 }

@@ -41,7 +41,7 @@ const subjectOf = (one) => [one.agent, one.prompt].filter(Boolean).join(" · ");
 
 function rateOf(many, of, interval) {
   if (of === 0) return ["–", "–"];
-  return [percent(many / of), html`<${IntervalLine} share=${many / of} interval=${interval} label="Share" /><span class="soft small">${percent(interval[0])} to ${percent(interval[1])}</span>`];
+  return [percent(many / of), html`<${IntervalLine} share=${many / of} interval=${interval} label="Share" />`];
 }
 
 /** All battles with what became of each; where the revised prompt was played, of its pair too. */
@@ -52,10 +52,10 @@ function Battles({ scale }) {
   const pair = (one) => (again.get(one.number)?.conversationId ? html`<a href=${`#/runs/${again.get(one.number).conversationId}`}>${ended(again.get(one.number))}<span class="hidden"> battle ${one.number} with the revised prompt</span></a>` : html`<span class="soft">–</span>`);
   const cells = (one) => [
     html`<span class="title">${one.number}. ${one.goal ?? "no goal"}</span><span class="under soft">${subjectOf(one)}</span>`,
-    ended(one), count(one.turns, "turn"), html`<${Money} usd=${one.costUsd} />`, scale.revised.length > 0 ? pair(one) : "",
+    ended(one), count(one.turns, "turn"), html`<${Money} usd=${one.costUsd} />`, ...(scale.revised.length > 0 ? [pair(one)] : []),
   ];
   return html`<h2>Battles</h2><section class="card" aria-label="Battles"><${Rows} label="Battles" kind="battle-rows" items=${scale.battles} cells=${cells} height=${narrow ? 78 : 56} keyOf=${(one) => one.number}
-    columns=${[["Goal", "name"], ["Ended", "state"], ["Turns", "number"], ["Cost", "number"], [scale.revised.length > 0 ? "Revised" : "", "side"]]} href=${(one) => one.conversationId && `#/runs/${one.conversationId}`} /></section>`;
+    columns=${[["Goal", "name"], ["Ended", "state"], ["Turns", "number"], ["Cost", "number"], ...(scale.revised.length > 0 ? [["Revised", "side"]] : [])]} href=${(one) => one.conversationId && `#/runs/${one.conversationId}`} /></section>`;
 }
 
 /** The proposed prompt beside the one before; whether it is better is told only by battles with it. */

@@ -20,21 +20,22 @@ export function StartView({ id }) {
     ${!error && (!agents.data || !library.data) && html`<${Loading} what="agents" />`}
     ${agents.data && names.length === 0 && html`<div class="notice warn"><p>No agent may be named here yet. Declare one in muster.toml, or list models that requests may name:</p>
       <${Command} text=${'[serve]\nmodels = ["sim/echo"]'} /><p>Then start the server again.</p></div>`}
-    ${names.length > 0 && library.data && html`<${People.Provider} value=${people}>
+    ${names.length > 0 && library.data && html`<${UsualBudget.Provider} value=${agents.data.run_budget_usd}><${People.Provider} value=${people}>
       ${kind === "battle" && html`<${BattleForm} agents=${names} />`}
       ${kind === "scale" && html`<${ScaleForm} agents=${names} />`}
       ${kind === "suite" && html`<${SuiteForm} agents=${names} suites=${listed("suite")} />`}
       ${kind === "council" && html`<${CouncilForm} agents=${names} policies=${listed("council")} />`}
-      ${kind === "task" && html`<${TaskForm} agents=${names} />`}<//>`}`;
+      ${kind === "task" && html`<${TaskForm} agents=${names} />`}<//><//>`}`;
 }
 
 const People = createContext(new Set()); // agents that are persons
+const UsualBudget = createContext(null); // of a run, in dollars
 const Wrong = createContext({}); // what the server said of fields, by their names
 
 const CALLED = { runs: "runCount" }; // what a field is called by whoever checks it
 
-// Of what a message is that does not name its field.
-const ABOUT = [[/^no agent given/, "agents"], [/a council has from/, "agents"], [/ needs a judge/, "judge"], [/^no slot of the pool fits/, "role"]];
+// Of what a message is that does not name its field, and what is better said there.
+const ABOUT = [[/^no agent given/, "agents", "Choose at least one agent."], [/a council has from/, "agents"], [/ needs a judge/, "judge"], [/^no slot of the pool fits/, "role"]];
 
 /** Cut what the server said into what it says of fields of this form, and the rest. */
 function blame(message, fields) {
@@ -43,7 +44,7 @@ function blame(message, fields) {
     const [, name, words] = part.match(/^body (\w+)[^:]*: (.*)$/s) ?? part.match(/^(\w+) ((?:must|is|has|cannot) .*)$/s) ?? [];
     const about = ABOUT.find(([pattern]) => pattern.test(part));
     const field = about?.[1] ?? CALLED[name] ?? name;
-    if (fields.has(field)) found.of[field] = sentence(words ?? part.replace(/^not a valid spec of a \w+: /, ""));
+    if (fields.has(field)) found.of[field] = about?.[2] ?? sentence(words ?? part.replace(/^not a valid spec of a \w+: /, ""));
     else found.rest.push(part);
   }
   return found;
@@ -100,7 +101,11 @@ function AgentSelect({ id, agents, none }) {
     ${agents.map((name) => html`<option key=${name} value=${name}>${name}${people.has(name) ? " (a person)" : ""}</option>`)}</select>`;
 }
 
-const Budget = ({ id }) => html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder="the usual one" /><//>`;
+/** Without an amount a run has the budget of muster.toml, if that has one. */
+function Budget({ id }) {
+  const usual = useContext(UsualBudget);
+  return html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder=${usual === null ? "no limit" : `${usual}, as usual`} /><//>`;
+}
 
 /** Fields that were filled in, numbers as numbers. */
 function filled(form, names, numbers = []) {
@@ -166,7 +171,7 @@ function CouncilForm({ agents, policies }) {
     <div class="fields">
       ${policies.length > 0 && html`<${Field} id="policy" label="Policy" hint="A council of the library; who is chosen here joins its members."><select id="policy" name="policy" aria-describedby="policy-hint">
         <option value="">none</option>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select><//>`}
-      <${Field} id="synthesis" label="Synthesis by"><${AgentSelect} id="synthesis" agents=${agents} none="nobody: the best proposal stands" /><//>
+      <${Field} id="synthesis" label="Synthesis by" hint="By nobody, the best proposal stands."><${AgentSelect} id="synthesis" agents=${agents} none="nobody" /><//>
       <${Field} id="baseline" label="Compared with"><${AgentSelect} id="baseline" agents=${agents} none="nobody" /><//>
     </div>
     <div class="fields">
@@ -192,6 +197,7 @@ function SuiteForm({ agents, suites }) {
     <${Checks} name="agents" label="Agents" options=${agents} />
     <div class="fields">
       <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="that of the suite" /><//>
+      <${Field} id="filter" label="Only cases" hint="A pattern of their ids, like help-desk/*."><input id="filter" name="filter" placeholder="all" aria-describedby="filter-hint" /><//>
       <${Field} id="epochs" label="Epochs"><input id="epochs" name="epochs" type="number" min="1" max="1000" placeholder="1" /><//>
       <${Budget} id="budget_usd" />
       <${Field} id="name" label="Name"><input id="name" name="name" placeholder="nightly" /><//>

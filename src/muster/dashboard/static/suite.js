@@ -1,5 +1,5 @@
 // What a suite came to: the verdict, figures of each subject with their intervals, charts, a matrix, and every case.
-import { html, useChange, useMemo, useNarrow, useSettled, useState, useTicks } from "./html.js";
+import { html, useAddressed, useChange, useMemo, useNarrow, useSettled, useState, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { count, duration, LIVE, number, percent, score, STATUS_ORDER, word } from "./format.js";
 import { Badge, Choice, Empty, Failure, Loading, Money, Tags } from "./parts.js";
@@ -81,10 +81,12 @@ function pathOf(run, filter, limit) {
 }
 
 const MATRIX_CASES = 60; // that are asked for at a time
+const FIRST_CASES = 20; // that are shown at first: what follows the matrix is not far away
 
 /** Cases against subjects: those on which the subjects differ, or all. */
 function Matrix({ run, subjects, onOpen }) {
   const [kind, choose] = useState("differing");
+  const [most, show] = useState(FIRST_CASES);
   const names = subjects.map((one) => one.subject);
   const limit = Math.min(500, MATRIX_CASES * names.length);
   const pages = usePages(pathOf(run, { differing: kind === "differing" }, limit), "cases", [run.id, run.state, kind]);
@@ -98,10 +100,9 @@ function Matrix({ run, subjects, onOpen }) {
     ${rows.length === 0 ? html`<div class="card"><p class="padded soft" role="status">${!pages.loaded ? "Loading …" : kind === "all" ? "No case has ended yet." : "On no case do the subjects differ."}</p></div>`
     : html`<div class="card scroll matrix" tabindex="0" role="region" aria-label="Matrix of cases and subjects"><table>
       <thead><tr><th scope="col">Case</th>${names.map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
-      <tbody>${rows.map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
+      <tbody>${rows.slice(0, most).map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
         ${names.map((subject) => html`<td key=${subject}>${row[subject] ? html`<${Cell} one=${row[subject]} onOpen=${onOpen} />` : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
-    </table></div>
-    ${pages.next && html`<p class="more"><button type="button" class="plain" onClick=${pages.more}>Show more cases</button></p>`}`}`;
+    </table>${(pages.next || rows.length > most) && html`<p class="more"><button type="button" class="plain" onClick=${() => { show(most + MATRIX_CASES); pages.more(); }}>Show more cases</button></p>`}</div>`}`;
 }
 
 function Cell({ one, onOpen }) {
@@ -112,9 +113,9 @@ function Cell({ one, onOpen }) {
 const PAGE = 100;
 
 function Cases({ run, report, going, reviews, onOpen }) {
-  const [kind, choose] = useState(BAD.some((status) => run.result?.counts?.[status]) ? "bad" : "all");
-  const [typed, type] = useState("");
-  const [subject, pick] = useState("");
+  const [kind, choose] = useAddressed("status", BAD.some((status) => run.result?.counts?.[status]) ? "bad" : "all");
+  const [typed, type] = useAddressed("search");
+  const [subject, pick] = useAddressed("subject");
   const [round, again] = useState(0);
   const search = useSettled(typed.trim());
   const narrow = useNarrow();

@@ -32,19 +32,19 @@ export function TaskView({ id }) {
           ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
-        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", html`<${Money} usd=${task.cost_usd} />`], ["Took", duration(elapsed(task.started_at, task.ended_at))],
+        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", html`<${Money} usd=${task.cost_usd} />`], [task.ended_at ? "Was open for" : "Open for", duration(elapsed(task.started_at, task.ended_at))],
         task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />
     </section>
     ${failure && html`<${Failure} error=${failure} />`}
     ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
-    ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && html`<${AnsiText} text=${task.stderr} />`}<//>`}
+    ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
     <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
       <div>
         <h2>Changes</h2><${Diff} id=${task.id} found=${diff} files=${task.files} />
-        <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">Nothing yet.</p>`}</section>
+        <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">${task.ended_at ? "Nothing." : "Nothing yet."}</p>`}</section>
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
       </div>
@@ -90,6 +90,20 @@ export function kindsOf(lines) {
   });
 }
 
+const MOST_OTHERS = 5; // tasks that are named
+
+/** The other tasks that changed files, with the files that they share. */
+function byTasks(overlaps, id) {
+  const found = new Map();
+  for (const { path, tasks } of overlaps) {
+    const others = tasks.filter((task) => task !== id);
+    const known = found.get(others.join()) ?? [others, []];
+    known[1].push(path);
+    found.set(others.join(), known);
+  }
+  return [...found.values()];
+}
+
 function Diff({ id, found, files }) {
   if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
   if (!found.data) return html`<${Loading} what="the diff" />`;
@@ -98,7 +112,7 @@ function Diff({ id, found, files }) {
   const kinds = kindsOf(lines);
   return html`<section class="card diff" aria-label="Diff">
     ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
-    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too: ${overlaps.map((one, place) => html`<span key=${one.path}>${place > 0 && "; "}${one.path} (${one.tasks.filter((task) => task !== id).map((task, number) => html`${number > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)})</span>`)}</p></div>`}
+    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too:</p><ul>${byTasks(overlaps, id).map(([tasks, paths]) => html`<li key=${tasks}>${paths.join(", ")}: ${tasks.slice(0, MOST_OTHERS).map((task, place) => html`${place > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)}${tasks.length > MOST_OTHERS && ` and ${number(tasks.length - MOST_OTHERS)} more`}</li>`)}</ul></div>`}
     ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${lines.map((line, place) => html`<span key=${place} class=${`line d-${kinds[place]}`}>${line}</span>`)}</code></pre>`}
   </section>`;
 }
@@ -107,5 +121,5 @@ function Log({ found }) {
   const log = found.data?.log ?? [];
   if (found.error) return html`<${Failure} error=${found.error} />`;
   return html`<section class="card log" aria-label="Log">${log.length === 0 ? html`<p class="soft padded">Nothing has happened yet.</p>` : html`<ol>${log.map((one, place) => html`<li key=${place}>
-    <span class="soft mono"><${Clock} at=${one.at} /></span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
+    <span class="soft mono"><${Clock} at=${one.at} /></span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && one.text !== log[place - 1]?.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
 }

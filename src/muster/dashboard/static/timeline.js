@@ -1,7 +1,7 @@
 // The waterfall: when each call waited, was on the wire, lay in a batch, failed and was tried again.
 import { html, useEffect, useMemo, useNarrow, useNow, useState } from "./html.js";
 import { at, duration, elapsed, LIVE, number, percent } from "./format.js";
-import { CallPanel, isOpen } from "./calls.js";
+import { CallKey, CallPanel, isOpen } from "./calls.js";
 import { Empty, Failure, Loading } from "./parts.js";
 import { Rows, usePages } from "./window.js";
 
@@ -22,10 +22,10 @@ export function TimelineTab({ run, live }) {
   if (!pages.loaded) return html`<${Loading} what="the timeline" />`;
   const timed = rows.flatMap((row) => row.parts);
   if (timed.length === 0) return html`<div class="card"><${Empty} title="Nothing was sent yet"><p class="soft">A line will stand here for each call, from its first wait to its answer.</p><//></div>`;
-  const begin = Math.min(...timed.map((part) => part.from));
-  const end = Math.max(...timed.map((part) => part.to ?? now), begin + 1);
+  const begin = timed.reduce((first, part) => Math.min(first, part.from), at(run.started_at) ?? Infinity); // of the whole run, also where not all calls are loaded
+  const end = timed.reduce((last, part) => Math.max(last, part.to ?? now), going ? now : at(run.ended_at) ?? begin + 1);
   const cells = ({ call, parts }) => [
-    html`<span class="title mono">${call.key}</span>`,
+    html`<${CallKey} text=${call.key} />`,
     html`<${Track} parts=${parts} begin=${begin} end=${end} now=${now} />`,
     duration(parts.length ? ((parts.at(-1).to ?? now) - parts[0].from) / 1000 : null),
   ];

@@ -46,7 +46,7 @@ function Trend({ name }) {
           ${all.length > TONES && html`<li>… and ${number(all.length - TONES)} more</li>`}${baseline && html`<li><span class="swatch baseline"></span>baseline</li>`}</ul></div>
       <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} value=${spentOf}
         told=${(run) => `${moment(run.created_at)}: ${shortMoney(spentOf(run))}`} />
-        ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
+        ${dearest > 0 && runs.length > 1 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
     <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ...subjects.map((subject) => [subject, "rate"]), ["State"], ["Cost", "number"], ["Against baseline"]]}
       rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> ${run.baselines.length > 0 && html`<br />`}<${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
@@ -68,6 +68,6 @@ function Rates({ runs, subjects, ends }) {
     ${points.map((line, tone) => html`<g key=${tone} class=${`tone-${tone}`}><polyline points=${line.map((one) => `${one.at},${down(one.pass_rate)}`).join(" ")} />
       ${line.map((one) => html`<g key=${one.run.id}><line class="reach" x1=${one.at} x2=${one.at} y1=${down(one.pass_interval[0])} y2=${down(one.pass_interval[1])} />
         <circle cx=${one.at} cy=${down(one.pass_rate)} r=${runs.length > 30 ? 2.5 : 4}><title>${one.subject}, ${moment(one.run.created_at)}: ${percent(one.pass_rate)}, ${between(one)}</title></circle></g>`)}</g>`)}
-    <text x="36" y="165">${ends[0]}</text><text x=${right} y="165" text-anchor="end">${ends[1]}</text>
+    <text x="36" y="165">${ends[0]}</text>${ends[1] !== ends[0] && html`<text x=${right} y="165" text-anchor="end">${ends[1]}</text>`}
   </svg>`;
 }

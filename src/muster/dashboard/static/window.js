@@ -1,6 +1,6 @@
 // Lists of any length: only the rows that are seen are in the document, placed along the scroll of the page.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
-import { get } from "./http.js";
+import { get, useReturn } from "./http.js";
 
 const SPARE = 8; // rows above and below what is seen
 
@@ -99,6 +99,9 @@ export function usePages(path, field, inputs) {
     ask(null, (_, items, next) => ({ items, next }));
     return () => stop.abort();
   }, inputs);
+  useReturn(() => {
+    if (now.current.error?.status === 0) ask(null, (old, items, next) => (old.items.length > 0 ? old : { items, next }));
+  });
 
   return {
     ...state,
