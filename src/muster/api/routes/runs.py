@@ -93,7 +93,7 @@ async def list_attempts(
 async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
     """Return one call of a run with its request, its reply and its attempts; see councils for what is withheld."""
     found = await muster.runs.call(run_id, key)
-    asked = await muster.councils.asked_people(await muster.runs.get(found.entry.run))
+    asked = await muster.councils.asked_people(await muster.runs.find(run_id))
     withheld = asked and found.entry.agent not in asked
     return withheld_call_view(found, asked) if withheld else call_view(found)
 

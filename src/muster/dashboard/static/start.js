@@ -101,10 +101,10 @@ function AgentSelect({ id, agents, none }) {
     ${agents.map((name) => html`<option key=${name} value=${name}>${name}${people.has(name) ? " (a person)" : ""}</option>`)}</select>`;
 }
 
-/** Without an amount a run has the budget of muster.toml, if that has one. */
-function Budget({ id }) {
+/** Without an amount a run has the budget of muster.toml, if that has one, and a task that of the pool. */
+function Budget({ id, none }) {
   const usual = useContext(UsualBudget);
-  return html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder=${usual === null ? "no limit" : `${usual}, as usual`} /><//>`;
+  return html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder=${none ?? (usual === null ? "no limit" : `${usual}, as usual`)} /><//>`;
 }
 
 /** Fields that were filled in, numbers as numbers. */
@@ -216,7 +216,7 @@ function TaskForm({ agents }) {
     <div class="fields">
       <${Field} id="agent" label="Agent"><${AgentSelect} id="agent" agents=${agents} none="that of the slot" /><//>
       <${Field} id="role" label="Role of the slot"><input id="role" name="role" placeholder="any" /><//>
-      <${Budget} id="budget_usd" />
+      <${Budget} id="budget_usd" none="that of the pool" />
     </div>
     <label class="check"><input type="checkbox" name="review" defaultChecked /> I review it before it counts as done</label>
   <//>`;
