@@ -313,7 +313,7 @@ diff --git a/b b/b
 
 def test_lines_of_a_diff_are_told_by_their_place_and_not_by_their_text(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
-    kinds = page.evaluate("async (lines) => (await import('/page/task.js')).kindsOf(lines)", DIFF.split("\n"))
+    kinds = page.evaluate("async (lines) => (await import('/page/tasks.js')).kindsOf(lines)", DIFF.split("\n"))
     head, change = ["file", "meta", "meta", "meta", "hunk"], ["", "out", "in", ""]
     assert kinds == [*head, *change, "file", "meta", "meta", "hunk", "out", "in"]
 

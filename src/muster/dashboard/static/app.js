@@ -8,16 +8,18 @@ const [PING, LOST_PING] = [5000, 1500]; // milliseconds after which the server i
 const ICON = new URL("./icon.svg", import.meta.url).pathname;
 const PLACES = [["runs", "Runs"], ["tasks", "Tasks"], ["pool", "Pool"], ["batches", "Batches"], ["trend", "Trend"], ["compare", "Compare"], ["money", "Money"], ["start", "Start"]];
 
+const later = (file, name) => () => import(`./${file}.js`).then((module) => module[name]);
+
 // A view is loaded when it is first opened; the list of runs, with which one begins, is there from the start.
 const VIEWS = {
-  runs: { one: () => import("./run.js").then((module) => module.RunView) },
-  tasks: { all: () => import("./tasks.js").then((module) => module.TasksView), one: () => import("./task.js").then((module) => module.TaskView) },
-  pool: { all: () => import("./pool.js").then((module) => module.PoolView) },
-  batches: { all: () => import("./batches.js").then((module) => module.BatchesView), one: () => import("./batches.js").then((module) => module.BatchView) },
-  money: { all: () => import("./money.js").then((module) => module.MoneyView) },
-  trend: { all: () => import("./trend.js").then((module) => module.TrendView) },
-  compare: { all: () => import("./compare.js").then((module) => module.CompareView) },
-  start: { all: () => import("./start.js").then((module) => module.StartView), one: () => import("./start.js").then((module) => module.StartView) },
+  runs: { one: later("run", "RunView") },
+  tasks: { all: later("tasks", "TasksView"), one: later("tasks", "TaskView") },
+  pool: { all: later("pool", "PoolView") },
+  batches: { all: later("batches", "BatchesView"), one: later("batches", "BatchView") },
+  money: { all: later("money", "MoneyView") },
+  trend: { all: later("trend", "TrendView") },
+  compare: { all: later("compare", "CompareView") },
+  start: { all: later("start", "StartView"), one: later("start", "StartView") },
 };
 
 function readRoute() {

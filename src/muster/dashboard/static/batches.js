@@ -1,9 +1,9 @@
 // Batches: calls that wait at a provider for half the price; what they saved, one batch in full, and its cancel.
-import { html, useAddressed, useNarrow, useNow, useState, useTicks } from "./html.js";
+import { html, useAddressed, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
-import { count, duration, elapsed, number, percent, shortMoney } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, Loading, Money, sentence } from "./parts.js";
-import { Rows, usePages } from "./window.js";
+import { duration, elapsed, number, percent, shortMoney } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, sentence, usd, Waiting } from "./parts.js";
+import { List, Rows, usePages } from "./window.js";
 
 const OPEN = ["planned", "sent", "running", "ended"];
 const FILTERS = { all: ["All", []], open: ["Under way", OPEN], collected: ["Collected", ["collected"]], lost: ["Refused or abandoned", ["refused", "abandoned"]] };
@@ -25,7 +25,7 @@ export function BatchesView() {
   const [filter, choose] = useAddressed("state", "all");
   const { data: all, reload } = useGet("/api/batches/stats");
   const query = (FILTERS[filter]?.[1] ?? []).map((state) => `&state=${state}`).join("");
-  const pages = usePages((after) => `/api/batches?limit=100${query}${after ? `&after=${after}` : ""}`, "batches", [filter]);
+  const pages = usePages(`/api/batches?limit=100${query}`, "batches", [filter]);
   const going = pages.items.some(isOpen);
   useTicks(going ? 2000 : 6000, () => (reload(), pages.refresh((batch) => batch.id)), [filter, going]);
   return html`<h1>Batches</h1>
@@ -37,28 +37,22 @@ export function BatchesView() {
     ]} /></section>`}
     <section class="card" aria-label="Batches">
       <div class="filters"><${Choice} label="State" value=${filter} onChange=${choose} options=${Object.entries(FILTERS).map(([name, [text]]) => [name, text])} /></div>
-      ${pages.error && html`<${Failure} error=${pages.error} />`}
-      ${!pages.loaded && html`<${Loading} what="batches" />`}
-      ${pages.items.length > 0 && html`<${BatchRows} pages=${pages} going=${going} />`}
-      ${pages.loaded && !pages.error && pages.items.length === 0 && html`<${Empty} title=${filter === "all" ? "No batch has been sent yet" : "No batch is in this state"}>
-        <p>Calls that may wait cost about half in a batch:</p><${Command} text="muster run suite.yaml --agent A --dispatch batch" /><//>`}
+      <${BatchRows} pages=${pages} going=${going} none=${html`<${Empty} title=${filter === "all" ? "No batch has been sent yet" : "No batch is in this state"}>
+        <p>Calls that may wait cost about half in a batch:</p><${Command} text="muster run suite.yaml --agent A --dispatch batch" /><//>`} />
     </section>`;
 }
 
-function BatchRows({ pages, going }) {
+function BatchRows({ going, ...list }) {
   const now = useNow(going);
-  const narrow = useNarrow();
   const cells = (batch) => [
     html`<span class="title">${batch.id}</span><span class="under soft">${batch.provider} · ${Object.values(batch.agents).join(", ")}</span>`,
     html`<${State} batch=${batch} />`,
     html`<${Progress} batch=${batch} />`,
-    isOpen(batch) ? html`<span class="soft">at most</span> <${Money} usd=${batch.reserved_usd} />` : html`<${Money} usd=${batch.cost_usd} />`,
+    isOpen(batch) ? html`<span class="soft">at most</span> ${usd(batch.reserved_usd)}` : usd(batch.cost_usd),
     html`<span class="thin soft">saved </span>${saving(batch)}`,
     html`<${Ago} at=${batch.created_at} now=${now} />`,
   ];
-  return html`<${Rows} label="Batches" kind="run-rows batch-rows" items=${pages.items} columns=${COLUMNS} cells=${cells} height=${narrow ? 112 : 60}
-      keyOf=${(batch) => batch.id} href=${(batch) => `#/batches/${batch.id}`} onEnd=${pages.more} />
-    <p class="foot soft small">${count(pages.items.length, "batch", "batches")}${pages.next ? ", more below" : ""}</p>`;
+  return html`<${List} what="batches" label="Batches" kind="run-rows batch-rows" columns=${COLUMNS} cells=${cells} heights=${[60, 112]} keyOf=${(batch) => batch.id} href=${(batch) => `#/batches/${batch.id}`} ...${list} />`;
 }
 
 export function BatchView({ id }) {
@@ -67,8 +61,7 @@ export function BatchView({ id }) {
   const open = batch !== null && isOpen(batch);
   const now = useNow(open);
   useTicks(open ? 2000 : 0, reload, [open]);
-  if (error && !batch) return html`<${Failure} error=${error}><p><a href="#/batches">All batches</a></p><//>`;
-  if (!batch) return html`<${Loading} what="the batch" />`;
+  if (!batch) return html`<${Waiting} error=${error} what="the batch"><p><a href="#/batches">All batches</a></p><//>`;
   const cancel = async () => {
     await post(`/api/batches/${batch.id}/cancel`);
     reload();
@@ -79,7 +72,7 @@ export function BatchView({ id }) {
       <p class="under"><${State} batch=${batch} /> ${batch.note && html`<span class="soft">${sentence(batch.note)}</span>`}</p>
       <${Facts} items=${[
         ["Calls", html`<${Progress} batch=${batch} />`],
-        open ? ["Can cost at most", html`<${Money} usd=${batch.reserved_usd} />`] : ["Cost", html`<${Money} usd=${batch.cost_usd} /><span class="soft small"> instead of <${Money} usd=${batch.live_usd} /> live</span>`],
+        open ? ["Can cost at most", usd(batch.reserved_usd)] : ["Cost", html`${usd(batch.cost_usd)}<span class="soft small"> instead of ${usd(batch.live_usd)} live</span>`],
         ["Saved against live prices", saving(batch)],
         ["Provider", html`${batch.provider}${batch.provider_state && html`<span class="soft">, ${batch.provider_state}</span>`}<br /><span class="soft small">${batch.provider_id ?? "no id yet"}</span>`],
         ["Agents", Object.keys(batch.agents).join(", ")],
@@ -90,7 +83,7 @@ export function BatchView({ id }) {
     </section>
     ${(failure ?? batch.error) && html`<${Failure} error=${failure ?? batch.error} />`}
     <h2>Runs with calls in it</h2><section class="card" aria-label="Runs">
-      <${Rows} label="Runs" kind="two" items=${batch.runs} columns=${[["Run"], ["Calls", "number"]]} height=${42} keyOf=${(one) => one.run}
+      <${Rows} label="Runs" kind="two" items=${batch.runs} columns=${[["Run"], ["Calls", "number"]]} heights=${[42, 42]} keyOf=${(one) => one.run}
         cells=${(one) => [html`<span class="title">${one.run}</span>`, number(one.calls)]} href=${(one) => `#/runs/${one.run}`} />
     </section>`;
 }

@@ -2,7 +2,7 @@
 import { html, useChange, useRef, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { duration, LIVE, percent, shortMoney, word } from "./format.js";
-import { Badge, Facts, Failure, Loading, Meter, Money, sentence, Verdict } from "./parts.js";
+import { Badge, Facts, Meter, sentence, usd, Verdict, Waiting } from "./parts.js";
 import { Message } from "./calls.js";
 
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
@@ -20,8 +20,7 @@ export function BattleTab({ run, children }) {
     if (follows && updates.some((one) => one.name === "message")) requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
   });
   useChange([run.state], report.reload);
-  if (report.error) return html`<${Failure} error=${report.error} />`;
-  if (!report.data) return html`<${Loading} what="the battle" />`;
+  if (!report.data) return html`<${Waiting} ...${report} what="the battle" />`;
   const battle = report.data;
   const going = LIVE.has(run.state);
   return html`<div class="battle">
@@ -71,7 +70,7 @@ function Outcome({ battle, run, talk, going }) {
       ["Counterpart", battle.counterpart],
       battle.judge && ["Judge", battle.judge === battle.confirmJudge ? battle.judge : `${battle.judge}, confirmed by ${battle.confirmJudge}`],
       !going && ["Turns", `${turns} of ${battle.messageLimit}`],
-      ["Cost", html`<${Money} usd=${going ? cost : battle.costUsd} />`],
+      ["Cost", usd(going ? cost : battle.costUsd)],
     ]} />
   <//>`;
 }

@@ -1,8 +1,8 @@
 // A chain step by step: what is done, what the step under way writes just now, and where it failed.
-import { html, useChange, useNarrow, useState } from "./html.js";
+import { html, useChange, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { LIVE, number, shortMoney, word } from "./format.js";
-import { Badge, Facts, Failure, Loading, Panel } from "./parts.js";
+import { Badge, Facts, Panel, Waiting } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 import { Rows } from "./window.js";
 
@@ -11,8 +11,7 @@ export function ChainTab({ run, live }) {
   const [writing, tell] = useState({});
   useStream(LIVE.has(run.state) ? run.id : null, live.first, (updates) => tell((old) => updates.reduce(heard, old)));
   useChange([run], reload); // which is asked for at most once a second
-  if (error && !chain) return html`<${Failure} error=${error} />`;
-  if (!chain) return html`<${Loading} what="the steps" />`;
+  if (!chain) return html`<${Waiting} error=${error} what="the steps" />`;
   const done = chain.completed_steps;
   return html`<section class=${`card verdict ${chain.status === "completed" ? "ok" : LIVE.has(chain.status) ? "pending" : ""}`} aria-label="Progress">
       <span class="word">${word(run.state)}</span>
@@ -52,9 +51,8 @@ function Step({ step, place, texts }) {
 }
 
 function RowsOfInput({ rows }) {
-  const narrow = useNarrow();
   const [chosen, open] = useState(null);
   return html`${chosen && html`<${Panel} title=${`Row ${chosen.row}, ${chosen.status}`} onClose=${() => open(null)}><${AnsiText} text=${chosen.error ?? ""} /><//>`}
     <section class="card" aria-label="Rows of inputs"><${Rows} label="Rows of inputs" kind="event-rows rows-of-input" items=${rows} columns=${[["Row", "name"], ["State", "state"], ["Error", "data"]]}
-    height=${narrow ? 60 : 38} keyOf=${(row) => row.row} onOpen=${open} cells=${(row) => [html`<span class="title">${number(row.row)}</span>`, html`<${Badge} state=${row.status} />`, html`<span class="line soft">${row.error}</span>`]} /></section>`;
+    heights=${[38, 60]} keyOf=${(row) => row.row} onOpen=${open} cells=${(row) => [html`<span class="title">${number(row.row)}</span>`, html`<${Badge} state=${row.status} />`, html`<span class="line soft">${row.error}</span>`]} /></section>`;
 }

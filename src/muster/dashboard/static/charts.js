@@ -53,7 +53,7 @@ function StatusBar({ counts, name }) {
     ${seen.map((status) => {
       const width = (WIDTH * counts[status]) / total;
       left += width;
-      return html`<rect key=${status} class=${`f-${status}`} x=${left - width} y="2" width=${width} height="16"><title>${counts[status]} ${word(status)}</title></rect>`;
+      return html`<rect key=${status} class=${`filled s-${status}`} x=${left - width} y="2" width=${width} height="16"><title>${counts[status]} ${word(status)}</title></rect>`;
     })}
   </svg>`;
 }

@@ -1,8 +1,8 @@
 // A council as it argues: proposals and how the others weighed them, round by round; what it came to, and who dissents.
-import { html, useChange, useState } from "./html.js";
+import { html, into, useChange, useState } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, LIVE, percent, word } from "./format.js";
-import { Action, Badge, Choice, Empty, Facts, Failure, Loading, sentence, Table, Verdict } from "./parts.js";
+import { Action, Badge, Choice, Empty, Facts, Failure, sentence, Table, Verdict, Waiting } from "./parts.js";
 import { ModelText } from "./text.js";
 
 const TONES = 8; // colours of members
@@ -12,7 +12,7 @@ export function CouncilTab({ run, live, children }) {
   const { data: council, error, reload } = useGet(`/api/councils/${run.id}/trace`);
   const [chosen, choose] = useState(null);
   useChange([live.last, run.state, run.questions?.length], reload);
-  if (!council) return error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the council" />`;
+  if (!council) return html`<${Waiting} error=${error} what="the council" />`;
   const going = LIVE.has(run.state);
   const rounds = roundsOf(council);
   const shown = rounds.find((one) => one.number === chosen) ?? rounds.at(-1);
@@ -62,7 +62,7 @@ function Interventions({ run }) {
   };
   return html`<section class="card padded say" aria-label="Intervene">
     <label for="inject">Tell all members something</label>
-    <textarea id="inject" rows="2" value=${text} onInput=${(event) => type(event.target.value)}></textarea>
+    <textarea id="inject" rows="2" value=${text} onInput=${into(type)}></textarea>
     ${failure && html`<${Failure} error=${failure} />`}
     <div class="actions line-up"><${Action} label="Tell all members" act=${send} onError=${tell} disabled=${text.trim() === ""} />
       <${Action} label="Stop with the best proposal" confirm="Really stop?" kind="danger" act=${stop} onError=${tell} />

@@ -25,7 +25,7 @@ export function money(dollars) {
   return `$${(micro / 1e6).toFixed(micro % 10_000 === 0 ? 2 : micro % 100 === 0 ? 4 : 6)}`;
 }
 
-/** Money where many amounts stand together: two places that say something; `Money` has the exact amount as its title. */
+/** Money where many amounts stand together: two places that say something; `usd` has the exact amount as its title. */
 export function shortMoney(dollars) {
   if (dollars === null || dollars === undefined) return "–";
   if (dollars === 0 || dollars >= 1) return `$${dollars.toFixed(2)}`;

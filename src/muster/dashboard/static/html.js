@@ -6,6 +6,9 @@ import htm from "./lib/htm.mjs";
 export const html = htm.bind(h);
 export { createContext, Fragment, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState };
 
+/** Hand over what is typed or chosen in a field. */
+export const into = (take) => (event) => take(event.target.value);
+
 /** A value that components follow: `get`, `set`, and `use` inside a component. */
 export function observable(value) {
   const listeners = new Set();

@@ -1,5 +1,5 @@
 // Questions: one that was put to an agent with its answer, and those that a run waits for a person to answer.
-import { html, useChange, useState } from "./html.js";
+import { html, into, useChange, useState } from "./html.js";
 import { newKey, post, useGet } from "./http.js";
 import { LIVE } from "./format.js";
 import { Action, Failure, Loading } from "./parts.js";
@@ -34,7 +34,7 @@ export function Question({ one, reload }) {
 function Text({ one, send, tell }) {
   const [text, type] = useState("");
   return html`<label for=${`answer-${one.key}`}>Answer as ${one.agent}</label>
-    <textarea id=${`answer-${one.key}`} rows="3" value=${text} onInput=${(event) => type(event.target.value)}></textarea>
+    <textarea id=${`answer-${one.key}`} rows="3" value=${text} onInput=${into(type)}></textarea>
     <${Action} label="Send the answer" kind="main" act=${() => send(text)} onError=${tell} disabled=${text.trim() === ""} />`;
 }
 

@@ -1,23 +1,24 @@
 // One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
-import { html, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
+import { html, into, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, post, useGet, useReturn, useStream } from "./http.js";
 import { duration, elapsed, kindOf, LIVE, moment, number, spentOf, titleOf, word } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Money, sentence, Tabs, Tags } from "./parts.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, sentence, Tabs, Tags, usd, Waiting } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
-const QUESTION = () => import("./question.js").then((module) => module.Question);
+const later = (file, name) => () => import(`./${file}.js`).then((module) => module[name]);
+const QUESTION = later("question", "Question");
 const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events"]];
 const LATER = {
-  answer: () => import("./question.js").then((module) => module.AnswerTab),
-  results: () => import("./suite.js").then((module) => module.SuiteTab),
-  conversation: () => import("./battle.js").then((module) => module.BattleTab),
-  steps: () => import("./chain.js").then((module) => module.ChainTab),
-  council: () => import("./council.js").then((module) => module.CouncilTab),
-  findings: () => import("./findings.js").then((module) => module.FindingsTab),
-  battles: () => import("./scale.js").then((module) => module.ScaleTab),
-  timeline: () => import("./timeline.js").then((module) => module.TimelineTab),
-  events: () => import("./events.js").then((module) => module.EventsTab),
+  answer: later("question", "AnswerTab"),
+  results: later("suite", "SuiteTab"),
+  conversation: later("battle", "BattleTab"),
+  steps: later("chain", "ChainTab"),
+  council: later("council", "CouncilTab"),
+  findings: later("findings", "FindingsTab"),
+  battles: later("scale", "ScaleTab"),
+  timeline: later("timeline", "TimelineTab"),
+  events: later("events", "EventsTab"),
 };
 const OWN = { ask: ["answer", "Answer"], suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"] };
 const BESIDE = new Set(["answer", "conversation", "council"]); // tabs that show what people are asked where it belongs
@@ -40,10 +41,7 @@ export function RunView({ id, rest }) {
     if (run) document.title = `${run.name ?? run.id} · Muster`;
     return () => (document.title = "Runs · Muster");
   }, [run?.id]);
-  if (error && !run) {
-    return html`<${Failure} error=${error}><p><a href="#/runs">All runs</a></p><//>`;
-  }
-  if (!run) return html`<${Loading} what="the run" />`;
+  if (!run) return html`<${Waiting} error=${error} what="the run"><p><a href="#/runs">All runs</a></p><//>`;
   const tabs = tabsOf(run);
   const tab = tabs.some(([name]) => name === rest[0]) ? rest[0] : tabs[0][0];
   const asked = (run.questions ?? []).map((one) => html`<${Later} key=${one.key} load=${QUESTION} one=${one} reload=${reload} />`);
@@ -105,7 +103,7 @@ function Head({ run, tell, reload }) {
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
           ${RESUMABLE.has(run.state) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
-            <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${(event) => choose(event.target.value)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
+            <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
         </div>
@@ -123,12 +121,12 @@ function factsOf(run, now) {
     [run.workload === "scale" ? "Calls besides its battles" : "Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
       ${notes.length > 0 && html`<span class="soft small">${notes.map(([many, name]) => `${number(many)} ${name}`).join(", ")}</span>`}`],
     [run.budget_usd === null ? "Cost" : "Cost, of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />
-      ${run.lineage.uncertain_usd > 0 && html`<div class="soft small"><${Money} usd=${run.lineage.uncertain_usd} /> of it uncertain</div>`}`],
-    spentOf(run.lineage) > spentOf(run) && ["Cost of this run", html`<${Money} usd=${spentOf(run)} /><br /><span class="soft small">a part of a resumed work</span>`],
+      ${run.lineage.uncertain_usd > 0 && html`<div class="soft small">${usd(run.lineage.uncertain_usd)} of it uncertain</div>`}`],
+    spentOf(run.lineage) > spentOf(run) && ["Cost of this run", html`${usd(spentOf(run))}<br /><span class="soft small">a part of a resumed work</span>`],
     ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
     run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", ENDED[run.ended_reason] ?? word(run.ended_reason)],
-    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved <${Money} usd=${run.live_usd - run.batch_usd} /></span>`}`],
+    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved ${usd(run.live_usd - run.batch_usd)}</span>`}`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
     run.started_by && ["Started by", run.started_by],
   ];

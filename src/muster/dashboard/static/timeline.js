@@ -1,5 +1,5 @@
 // The waterfall: when each call waited, was on the wire, lay in a batch, failed and was tried again.
-import { html, useEffect, useMemo, useNarrow, useNow, useState } from "./html.js";
+import { html, useEffect, useMemo, useNow, useState } from "./html.js";
 import { at, duration, elapsed, LIVE, number, percent } from "./format.js";
 import { CallKey, CallPanel, isOpen } from "./calls.js";
 import { Empty, Failure, Loading } from "./parts.js";
@@ -9,9 +9,8 @@ const KINDS = [["waiting", "waiting for a place, money or the next try"], ["wire
 const OF_STATE = { started: "wire", succeeded: "wire", parked: "parked", uncertain: "uncertain" };
 
 export function TimelineTab({ run, live }) {
-  const pages = usePages((after) => `/api/runs/${run.id}/attempts?limit=100${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
+  const pages = usePages(`/api/runs/${run.id}/attempts?limit=100`, "calls", [run.id]);
   const [chosen, open] = useState(null);
-  const narrow = useNarrow();
   const going = LIVE.has(run.state);
   const now = useNow(going);
   useEffect(() => {
@@ -32,7 +31,7 @@ export function TimelineTab({ run, live }) {
   return html`<section class="card" aria-label="Timeline">
     <ul class="legend">${KINDS.map(([name, text]) => html`<li key=${name}><span class=${`swatch t-${name}`}></span>${text}</li>`)}</ul>
     <${Rows} label="Timeline" kind="time-rows" items=${rows} columns=${[["Call", "name"], [`from ${duration(0)} to ${duration((end - begin) / 1000)}`, "track-cell"], ["Took", "number took"]]}
-      cells=${cells} height=${narrow ? 52 : 30} total=${run.calls.total} keyOf=${(row) => row.call.key} onOpen=${(row) => open(row.call.key)} onEnd=${pages.more} />
+      cells=${cells} heights=${[30, 52]} total=${run.calls.total} keyOf=${(row) => row.call.key} onOpen=${(row) => open(row.call.key)} onEnd=${pages.more} />
     <p class="foot soft small">${number(rows.length)} of ${number(run.calls.total)} calls are drawn${pages.next ? "; scroll for more" : ""}. ${run.calls.reused > 0 ? "Calls that were reused took no time." : ""}</p>
     ${chosen !== null && html`<${CallPanel} run=${run.id} callKey=${chosen} onClose=${() => open(null)} />`}
   </section>`;
