@@ -1,5 +1,6 @@
 """What is stored, looked at in a real browser: runs, one run, a suite, a comparison; by everybody, on any screen."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -114,6 +115,8 @@ def test_the_timeline_tells_what_every_attempt_did(look: Any, filled: Filled) ->
     page = look(filled.server, f"runs/{flaky}/timeline").page
     track = page.locator(".track")
     expect(track).to_have_count(1)
+    took = page.locator(".run-head .facts div", has_text="Took").locator("dd").inner_text()
+    expect(page.get_by_role("columnheader").nth(1)).to_have_text(f"from 0 ms to {took}")  # of the whole run
     told = track.get_attribute("aria-label") or ""
     assert [part.split(",")[0].split(" ")[0] for part in told.split("; ")] == ["attempt", "waited", "attempt"]
     assert "attempt 1: failed" in told
@@ -253,6 +256,7 @@ def test_two_runs_are_compared_pair_by_pair(look: Any, filled: Filled) -> None:
     expect(panel.get_by_label("Answer A").locator("del").filter(has_text="four").first).to_be_visible()
     expect(panel.get_by_label("Answer B").locator("ins").filter(has_text="five").first).to_be_visible()
     expect(panel.get_by_label("Answer B")).to_contain_text("A colleague looks at it today")
+    expect(panel.locator(".message.user")).to_have_text(re.compile("I ask about opening hours"))
     assert not [url for url in seen.requests if "/report" in url]  # nobody loads two whole runs
 
 
@@ -273,6 +277,14 @@ def test_two_agents_of_one_run_are_compared(look: Any, filled: Filled) -> None:
     expect(page.get_by_text("This is one run. Choose an agent of it on each side.")).to_be_visible()
     page.get_by_label("Agent of B").select_option("careful")
     expect(page.get_by_label("Verdict")).to_contain_text("same")
+
+
+def test_words_that_agree_by_chance_are_not_shown_as_the_same(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    texts = ["We close it on Mondays for good", "They open it at noon for good"]
+    found = page.evaluate("async ([a, b]) => (await import('/page/difference.js')).differences(a, b)", texts)
+    assert found["before"] == [["out", "We close it on Mondays"], ["same", " for good"]]
+    assert found["after"] == [["in", "They open it at noon"], ["same", " for good"]]
 
 
 def test_back_leads_to_where_one_was_in_a_list(look: Any, filled: Filled) -> None:

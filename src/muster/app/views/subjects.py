@@ -38,13 +38,19 @@ def _part(value: object, *names: str | int) -> Any:
     return value
 
 
-def _joined(value: object) -> str:
-    names = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
-    return ", ".join(PurePath(one).name or one for one in names if isinstance(one, str))
+def _texts(value: object) -> Sequence[str]:
+    """Return one text or several as a list; whatever else there is is left out."""
+    found = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+    return [one for one in found if isinstance(one, str)]
 
 
 def _listed(value: object) -> str:
-    return value if isinstance(value, str) else ", ".join(filter(None, map(_text, value or ())))  # type: ignore[call-overload]
+    return ", ".join(_texts(value))
+
+
+def _named(value: object) -> str:
+    """Return the names of files without the folders of this machine."""
+    return ", ".join(PurePath(one).name or one for one in _texts(value))
 
 
 def _battle(spec: Spec) -> tuple[object, ...]:
@@ -52,13 +58,17 @@ def _battle(spec: Spec) -> tuple[object, ...]:
 
 
 def _scale(spec: Spec) -> tuple[object, ...]:
-    agent, goal = _battle(spec.get("battle") or {})
+    battle = spec.get("battle")
+    agent, goal = _battle(battle) if isinstance(battle, Mapping) else (None, None)
     return _listed(spec.get("agents")) or agent, goal or _part(spec, "goals", 0, "goal")
 
 
 def _files(spec: Spec) -> tuple[object, ...]:
-    files = spec.get("files") or ()
-    return count(len(files), "file"), _part(files, 0) or _part(files, 0, "path")
+    files = spec.get("files")
+    if not isinstance(files, Sequence):
+        return ()
+    first = _part(files, 0)
+    return count(len(files), "file"), first if isinstance(first, str) else _part(first, "path")
 
 
 _ABOUT: Mapping[str, Callable[[Spec], tuple[object, ...]]] = {
@@ -67,9 +77,9 @@ _ABOUT: Mapping[str, Callable[[Spec], tuple[object, ...]]] = {
     "chain": lambda spec: (_part(spec, "chain", "name"),),
     "deliberation": lambda spec: (spec.get("question"),),
     "fix": _files,
-    "generate": lambda spec: (spec.get("agent"), spec.get("skill") or _joined(spec.get("extend"))),
+    "generate": lambda spec: (spec.get("agent"), spec.get("skill") or _named(spec.get("extend"))),
     "scale": _scale,
-    "suite": lambda spec: (_listed(spec.get("agents")), _joined(spec.get("path"))),
+    "suite": lambda spec: (_listed(spec.get("agents")), _named(spec.get("path"))),
     "task": lambda spec: (spec.get("agent"), spec.get("prompt")),
     "waves": _files,
 }

@@ -40,7 +40,7 @@ export function CallPanel({ run, callKey, onClose }) {
   return html`<${Panel} title=${callKey} onClose=${onClose}>
     <${Waiting} data=${data} error=${error} what="the call" />
     ${data && html`<${CallFacts} call=${data} />
-      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when ${data.withheld_for.join(" and ")} ${data.withheld_for.length === 1 ? "has" : "have"} answered.</p>` : html`<${Conversation} call=${data} />`}
+      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when ${data.withheld_for.join(" and ")} ${data.withheld_for.length === 1 ? "has" : "have"} answered.</p>` : html`<${Conversation} call=${data}><h3>Conversation</h3><//>`}
       <${Attempts} call=${data} />`}
   <//>`;
 }
@@ -70,9 +70,9 @@ export function Asked({ call: { request } }) {
 }
 
 /** What was asked and what was answered. */
-export function Conversation({ call }) {
+export function Conversation({ call, children }) {
   const { reply } = call;
-  return html`<h3>Conversation</h3><div class="talk">
+  return html`${children}<div class="talk">
     <${Asked} call=${call} />
     ${reply && html`<${Message} role="assistant" text=${reply.text} tools=${reply.tool_calls} />`}
     ${call.error && html`<div class="message failure"><span class="role">error</span><p>${call.error.message ?? JSON.stringify(call.error)}</p></div>`}
