@@ -46,7 +46,7 @@ function Ballot({ one, send, tell }) {
   const evaluations = one.candidates.map((candidate) => (weighed(candidate)
     ? { candidate, weight: Number(votes[candidate].weight), critique: votes[candidate].critique ?? "" } : { candidate, skipped: true }));
   const wrong = evaluations.some(({ weight = 0 }) => !(Math.abs(weight) <= 100));
-  return html`<h3>Your weights, as ${one.agent}</h3><p class="soft small">From −100, entirely wrong, to 100, entirely right. Only their proportions count. Leave a weight empty to abstain from a candidate.</p>
+  return html`<h3>Your weights, as ${one.agent}</h3><p class="soft small">These fields write the lines. From −100, entirely wrong, to 100, entirely right; only their proportions count. Leave a weight empty to abstain from a candidate.</p>
     ${one.candidates.map((label) => html`<fieldset key=${label} class="ballot"><legend>Candidate ${label}</legend>
       <input type="number" min="-100" max="100" step="any" aria-label=${`Weight of ${label}`} placeholder="weight" value=${votes[label]?.weight ?? ""} onInput=${change(label, "weight")} />
       <textarea rows="1" aria-label=${`Critique of ${label}`} placeholder="What is wrong, and what would make it better" value=${votes[label]?.critique ?? ""} onInput=${change(label, "critique")}></textarea></fieldset>`)}
