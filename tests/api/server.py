@@ -251,6 +251,16 @@ class Server:
             time.sleep(LOOK_SECONDS)
         raise AssertionError(f"run {run} is still {found['state']}")
 
+    def until_asked(self, run: str, *, other_than: str = "") -> dict[str, Any]:
+        """Wait until a run asks a person something, under another key than before."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            found: list[dict[str, Any]] = self.get(f"/api/runs/{run}/questions").json["questions"]
+            if found and found[0]["key"] != other_than:
+                return found[0]
+            time.sleep(LOOK_SECONDS)
+        raise AssertionError(f"run {run} asks nobody")
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)

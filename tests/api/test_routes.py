@@ -78,7 +78,8 @@ def test_a_run_is_forked_and_deleted(server: Server) -> None:
 
 def test_what_requests_may_name(server: Server) -> None:
     names = ("me", "sim/echo", "sim/slow")
-    assert server.get("/api/agents").json == {"agents": [{"name": name, "human": name == "me"} for name in names]}
+    listed = [{"name": name, "human": name == "me"} for name in names]
+    assert server.get("/api/agents").json == {"agents": listed, "run_budget_usd": None}
     assert server.get("/api/library").json == {
         "items": [
             {"kind": "chain", "name": "greet"},
@@ -136,8 +137,10 @@ def test_a_council_is_held_told_something_and_stopped(server: Server) -> None:
     run = server.post("/api/councils", {"question": "Why?", "policy": "panel", "rounds": 2}).json["id"]
     server.until(run, "waiting")
     assert server.post(f"/api/councils/{run}/inject", {"text": "Think."}).json["payload"] == "Think."
-    assert server.get(f"/api/councils/{run}/trace").status == 200
+    assert server.get(f"/api/councils/{run}/trace").json["withheld_for"] == ["me"]
+    assert server.get(f"/api/runs/{run}/report?format=markdown").status == 409  # it would tell a person who wrote what
     assert server.post(f"/api/councils/{run}/stop").status == 200
+    server.until(run, "completed", "failed")
     assert server.get(f"/api/runs/{run}/report?format=markdown").status == 200
     assert server.get(f"/api/runs/{run}/report?format=junit").status == 400
     assert server.get(f"/api/runs/{server.ask()}/report").status == 400

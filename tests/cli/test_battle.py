@@ -124,7 +124,7 @@ def test_reports_are_written_in_every_format(battles: BattleFolder) -> None:
 def test_a_scale_test_prints_its_endings_and_that_a_prompt_was_not_tried(battles: BattleFolder) -> None:
     done = battles.muster(*SCALE, "--runs", "3")
     assert done.code == 0, done.err
-    assert "3 of 3 battles reached the goal (100.0%, 95 % interval 43.9% to 100.0%)" in done.out
+    assert "3 of 3 battles reached the goal (100.0%, 95% interval 43.9% to 100.0%)" in done.out
     assert "revised prompt, proposed by judge:\nBe quick." in done.out
     assert "It was not tried: nothing says that it is better." in done.out
     status = battles.muster("scale", "status", "last", "--json").data()

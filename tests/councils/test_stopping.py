@@ -86,13 +86,13 @@ def test_no_evidence_convinces_nobody_even_without_effort() -> None:
                 candidates=3, members=2, money_left=Microdollars(10), last_round_cost=Microdollars(10), seconds_left=9
             ),
             None,
-            "evidence 0.100 of 0.400 after round 1 of 3",
+            "evidence 0.100 (0.400 needed) after round 1 of 3",
         ),
         (
             [0.9],
             Conditions(candidates=3, members=1, money_left=Microdollars(0), last_round_cost=Microdollars(1)),
             StopReason.CONVINCED,
-            "evidence 0.900 of 0.400 was reached after round 1",
+            "evidence 0.900 (0.400 needed) was reached after round 1",
         ),
         ([0.9], Conditions(candidates=3, members=3, stop_signal=True), StopReason.STOPPED, "signal"),
     ],

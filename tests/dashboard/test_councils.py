@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.api.server import Server
 
 from .demo import SETTINGS, Demo, agents
-from .test_views import barriers, settled
-from .work import PLAN, council_agents, evaluation_of_person, start_council
+from .test_views import assert_fits_a_phone, barriers, settled
+from .work import PLAN, council_agents, start_council
 
 
 @pytest.fixture(scope="module")
@@ -33,31 +33,44 @@ def answer(page: Page, text: str) -> None:
     page.get_by_role("button", name="Send the answer").click()
 
 
+def weigh(page: Page, weight: int, critique: str) -> None:
+    """Give every candidate the same."""
+    for place in range(3):
+        page.get_by_label("Weight of").nth(place).fill(str(weight))
+        page.get_by_label("Critique of").nth(place).fill(critique)
+
+
 def test_a_council_is_followed_and_answered_as_its_person(look: Any, server: Server) -> None:
     run = start_council(server, "me")
     seen = look(server, f"runs/{run}")
     page: Page = seen.page
     turns = page.get_by_role("log", name="Turns")
-    expect(turns.get_by_role("article")).to_have_count(3)
-    expect(turns.get_by_role("status")).to_have_text("Asked to propose: me …")
+    expect(page.get_by_role("heading", name="What members say is not shown yet")).to_be_visible()
+    expect(page.get_by_label("Answer as me")).to_be_visible()
+    assert turns.count() == 0
     page.get_by_label("Tell all members something").fill("The landlord allows **no** sign.")
     page.get_by_role("button", name="Tell all members").click()
     expect(page.get_by_label("Intervene").get_by_role("status")).to_contain_text("Sent.")
     answer(page, "Ask the regulars first.")
-    mine = turns.get_by_role("article").filter(has_text="Ask the regulars first.")
-    expect(mine).to_be_visible()
-    expect(page.locator(".notice", has_text="The landlord allows no sign.")).to_contain_text("before evaluate")
-    expect(page.get_by_label("Question", exact=True)).to_contain_text("Write one line for each candidate")
-    answer(page, evaluation_of_person(40))
-    expect(page.get_by_role("heading", name="Round 2 of at most 3", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Round 1").click()
-    row = page.get_by_role("region", name="Score matrix").get_by_role("row", name="me")
-    expect(row.locator(".weighed")).to_have_text(["+40", "+40", "+40"])
-    expect(mine.locator(".critique")).to_have_count(3)
+    question = page.get_by_label("Question", exact=True)
+    expect(question).to_contain_text("Write one line for each candidate")
+    expect(page.get_by_role("heading", name="What members say is not shown yet")).to_be_visible()
+    weigh(page, 400, "I would read that sign.")
+    expect(question.get_by_role("alert")).to_have_text("A weight is a number from −100 to 100.")
+    weigh(page, 40, "I would read that sign.")
+    page.get_by_role("button", name="Send the weights").click()
+    expect(question).to_contain_text("Round 2 of at most 3: propose")
+    assert turns.count() == 0  # nor what was said in the first round, by whom
     page.get_by_role("button", name="Stop with the best proposal").click()
     page.get_by_role("button", name="Really stop?").click()
     expect(page.get_by_label("Outcome")).to_contain_text("a person stopped it")
     expect(page.get_by_label("Intervene")).to_have_count(0)
+    page.get_by_role("button", name="Round 1").click()
+    row = page.get_by_role("region", name="Score matrix").get_by_role("row", name="me")
+    expect(row.locator(".weighed")).to_have_text(["+40", "+40", "+40"])
+    mine = turns.get_by_role("article").filter(has_text="Ask the regulars first.")
+    expect(mine.locator(".critique")).to_have_count(3)
+    expect(page.locator(".notice", has_text="The landlord allows no sign.")).to_contain_text("before evaluate")
     page.get_by_role("navigation", name="Where this is").get_by_role("link", name="Runs").click()
     for words in ("Councils", "deliberation"):  # what people call it, and what the store does
         page.get_by_label("Search runs").fill(words)
@@ -102,25 +115,46 @@ def test_a_council_that_is_over_shows_every_round_its_answer_and_who_dissents(
     assert seen.diagnostics == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_council_has_a_serious_barrier(look: Any, server: Server, held: str, scheme: str) -> None:
+def test_no_council_has_a_serious_barrier_and_all_fit_a_phone_and_the_keyboard(
+    look: Any, server: Server, held: str
+) -> None:
     asking = start_council(server, "me")
     server.until(asking, "waiting")
-    for run in (held, asking):
-        page = look(server, f"runs/{run}", color_scheme=scheme).page
-        expect(page.get_by_role("article").first).to_be_visible()
+    for run in (asking, held):
+        page = look(server, f"runs/{run}").page
+        expect(page.get_by_label("Outcome")).to_be_visible()
         settled(page)
         assert barriers(page) == []
-
-
-def test_a_council_fits_a_phone_and_the_keyboard(look: Any, server: Server, held: str) -> None:
-    page = look(server, f"runs/{held}", viewport={"width": 390, "height": 844}).page
-    first = page.get_by_role("button", name="Round 1")
-    expect(first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    first.focus()
+        assert_fits_a_phone(page)
+    page.get_by_role("button", name="Round 1").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Round 1 of at most 3", exact=True)).to_be_visible()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Round 2 of at most 3", exact=True)).to_be_visible()
+
+
+def test_nothing_tells_a_person_who_wrote_what_before_the_answer(server: Server) -> None:
+    run = start_council(server, "me")
+    server.until(run, "waiting")
+    question = server.until_asked(run)
+    for text in ("Ask the regulars first.", "nonsense"):
+        found = server.get(f"/api/councils/{run}/trace").json
+        assert (found["withheld_for"], found["rounds"], found["open_round"]) == (["me"], [], [])
+        assert (found["winner"], found["costs"]) == (None, [])
+        key = next(
+            one["key"] for one in server.get(f"/api/runs/{run}/calls").json["calls"] if one["agent"] == "planner"
+        )
+        call = server.get(f"/api/runs/{run}/call?key={key}").json
+        assert (call["state"], call["request"], call["reply"], call["withheld_for"]) == ("done", None, None, ["me"])
+        assert server.get(f"/api/runs/{run}/report?format=html").status == 409
+        key = question["key"]
+        assert server.post(f"/api/runs/{run}/answer", {"text": text, "key": key}).status == 200
+        question = server.until_asked(run, other_than=key)
+    assert question["prompt"].count("You answered:\n\n> nonsense\n\nThis cannot be used: ") == 1
+    assert "Assistant:" not in question["prompt"]
+    assert len(question["candidates"]) == 3
+    assert server.post(f"/api/runs/{run}/cancel").status == 200
+    found = server.get(f"/api/councils/{run}/trace").json
+    assert found["withheld_for"] == []
+    assert {one["agent"] for one in found["open_round"][0]["proposals"]} == {"planner", "skeptic", "bookkeeper", "me"}

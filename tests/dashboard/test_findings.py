@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.api.server import Server
 
 from .demo import SETTINGS, Demo, agents
-from .test_views import barriers, settled
+from .test_views import assert_fits_a_phone, barriers, settled
 from .work import API_KEY, INJECTION, start_verification, verify_agents
 
 
@@ -100,18 +100,14 @@ def test_pages_of_findings_have_each_of_them_once(server: Server, run: str) -> N
     assert page["next"] is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_verification_has_a_serious_barrier(look: Any, server: Server, run: str, scheme: str) -> None:
-    page = look(server, f"runs/{run}", color_scheme=scheme).page
-    expect(page.locator(".finding").first).to_be_visible()
+def test_no_verification_has_a_serious_barrier_and_it_fits_a_phone_and_the_keyboard(
+    look: Any, server: Server, run: str
+) -> None:
+    page = look(server, f"runs/{run}").page
+    expect(page.locator(".finding")).to_have_count(5)
     settled(page)
     assert barriers(page) == []
-
-
-def test_findings_fit_a_phone_and_the_keyboard(look: Any, server: Server, run: str) -> None:
-    page = look(server, f"runs/{run}", viewport={"width": 390, "height": 844}).page
-    expect(page.locator(".finding")).to_have_count(5)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert_fits_a_phone(page)
     page.get_by_role("button", name="all 5").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

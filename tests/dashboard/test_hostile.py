@@ -98,15 +98,15 @@ VIEWS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "call": ("runs/{ask}/calls", "ask", (SCRIPT, HANDLER, LINK)),
     "events": ("runs/{battle}/events", "battle.message", ("onerror", "javascript:alert(1)")),
     "timeline": ("runs/{suite}/timeline", "case/hostile/says-markup/@hostile/1/1", (SCRIPT, HANDLER, LINK)),
-    "cases": ("runs/{suite}", None, ()),
+    "cases": ("runs/{suite}", None, ("hostile/says-markup", "no such text")),
     "case": ("runs/{suite}", "hostile/says-markup", (SCRIPT, HANDLER, LINK)),
     "battle": ("runs/{battle}", None, (SCRIPT, HANDLER, LINK)),
     "question": ("runs/{person}/calls", None, (SCRIPT, HANDLER, LINK)),
     "compare": ("compare?a={suite}&b={other}", "hostile/says-markup", (SCRIPT, HANDLER, LINK)),
     "tasks": ("tasks", None, ("<script>",)),
     "task": ("tasks/{task}", None, (SCRIPT, HANDLER, LINK)),
-    "result": ("runs/{ask}/result", None, ()),
-    "runs": ("runs", None, ()),
+    "answer": ("runs/{ask}", None, (SCRIPT, HANDLER, LINK)),
+    "runs": ("runs", None, ('hostile: <script>document.title = "broken"</script>',)),
 }
 
 

@@ -185,6 +185,25 @@ def test_a_reload_and_a_killed_server_lose_no_event(look: Any, store: ServedStor
     assert [text for text in listed(page) if text.startswith("n:")] == ["n: 3", "n: 2", "n: 1", "n: 0"]
 
 
+def test_a_server_that_is_gone_is_noticed_and_what_could_not_be_loaded_comes_when_it_is_back(
+    look: Any, store: ServedStore
+) -> None:
+    run = in_thread(store.submit("many", {"calls": 3}))
+    other = in_thread(store.submit("many", {"calls": 3}))
+    seen = look(Opened(store), f"runs/{run}/calls")
+    page, lamp = seen.page, seen.page.locator(".lamp")
+    expect(page.locator(".run-head")).to_contain_text("completed")
+    store.kill()
+    expect(lamp).to_have_text("not connected")  # though nothing is asked for any more
+    seen.go(f"runs/{other}/calls")
+    expect(page.get_by_role("alert").first).to_contain_text("cannot be reached")
+    store.start()
+    expect(lamp).to_have_text("connected")
+    expect(page.locator(".run-head")).to_contain_text(other)
+    expect(page.get_by_role("table", name="Calls").get_by_role("button")).to_have_count(3)
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_a_long_list_holds_only_the_rows_that_are_seen(look: Any, store: ServedStore) -> None:
     run = in_thread(store.submit("many", {"calls": 1500}))
     page = look(Opened(store), f"runs/{run}/calls").page

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.api.server import Server
 
 from .demo import SETTINGS, Demo, agents
-from .test_views import barriers, settled
+from .test_views import assert_fits_a_phone, barriers, settled
 from .work import REASONS, scale_agents, start_scale
 
 
@@ -87,20 +87,15 @@ def test_a_scale_test_is_followed_while_it_is_played(look: Any, server: Server) 
     expect(page.get_by_label("Verdict")).to_contain_text("0 of 1 battle reached the goal")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_scale_test_has_a_serious_barrier(look: Any, server: Server, proposed: str, tried: str, scheme: str) -> None:
+def test_no_scale_test_has_a_serious_barrier_and_all_fit_a_phone_and_the_keyboard(
+    look: Any, server: Server, proposed: str, tried: str
+) -> None:
     for run in (proposed, tried):
-        page = look(server, f"runs/{run}", color_scheme=scheme).page
+        page = look(server, f"runs/{run}").page
         expect(page.get_by_role("heading", name="Revised prompt")).to_be_visible()
         settled(page)
         assert barriers(page) == []
-
-
-def test_a_scale_test_fits_a_phone_and_the_keyboard(look: Any, server: Server, tried: str) -> None:
-    page = look(server, f"runs/{tried}", viewport={"width": 390, "height": 844}).page
-    link = page.get_by_role("table", name="Battles").get_by_role("link", name="1. A table")
-    expect(link).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    link.focus()
+        assert_fits_a_phone(page)
+    page.get_by_role("table", name="Battles").get_by_role("link", name="1. A table").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("log", name="Conversation")).to_be_visible()

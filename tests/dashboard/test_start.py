@@ -60,7 +60,7 @@ def test_missing_agents_are_told_at_the_agents(look: Any, server: Server) -> Non
     seen.go("start/suite")
     page.get_by_role("button", name="Start the suite").click()
     chosen = page.get_by_role("group", name="Agents")
-    expect(chosen.get_by_role("alert")).to_contain_text("No agent given for case help-desk/hours-0")
+    expect(chosen.get_by_role("alert")).to_contain_text("Choose at least one agent.")
     expect(page.locator(".notice")).to_have_count(0)
 
 

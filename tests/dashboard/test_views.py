@@ -1,11 +1,12 @@
 """What is stored, looked at in a real browser: runs, one run, a suite, a comparison; by everybody, on any screen."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.api.server import Server
 
@@ -80,7 +81,7 @@ def test_runs_are_found_by_filter_and_search(look: Any, filled: Filled) -> None:
     page.get_by_label("Kind of work").select_option("suite")
     expect(rows).to_have_count(3)
     page.get_by_label("Search runs").fill("bef")
-    expect(rows).to_have_text(["before" + f"suite · {filled.before} nightly"])
+    expect(rows).to_have_text([f"beforesuite · {filled.before} nightly careful: help-desk.yaml"])
     page.get_by_role("button", name="Failed").click()
     expect(page.get_by_role("heading", name="No run fits these filters")).to_be_visible()
     page.reload()
@@ -99,6 +100,11 @@ def test_a_call_is_read_in_full(look: Any, filled: Filled) -> None:
     expect(panel.get_by_role("row").nth(1)).to_contain_text("succeeded")
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
+    page.get_by_role("button", name="case/help-desk/hours-0/@careful/1/1", exact=True).click()
+    expect(panel).to_be_visible()
+    page.go_back()
+    expect(panel).to_have_count(0)
+    expect(page.get_by_role("table", name="Calls")).to_be_visible()
     assert seen.diagnostics == []
     assert {url.split("/")[2] for url in seen.requests} == {filled.server.url.split("/")[2]}
 
@@ -109,6 +115,8 @@ def test_the_timeline_tells_what_every_attempt_did(look: Any, filled: Filled) ->
     page = look(filled.server, f"runs/{flaky}/timeline").page
     track = page.locator(".track")
     expect(track).to_have_count(1)
+    took = page.locator(".run-head .facts div", has_text="Took").locator("dd").inner_text()
+    expect(page.get_by_role("columnheader").nth(1)).to_have_text(f"from 0 ms to {took}")  # of the whole run
     told = track.get_attribute("aria-label") or ""
     assert [part.split(",")[0].split(" ")[0] for part in told.split("; ")] == ["attempt", "waited", "attempt"]
     assert "attempt 1: failed" in told
@@ -139,6 +147,17 @@ def test_markup_in_what_models_write_stays_text(look: Any, filled: Filled) -> No
 LARGE_PALETTE = "\x1b[38;5;1mone\x1b[0m \x1b[1;38;5;31mtwo\x1b[0m \x1b[38:2:1:2:3mthree\x1b(B\x1b[m four"
 
 
+def test_an_unnamed_question_is_told_by_what_it_asks_and_opens_on_its_answer(look: Any, filled: Filled) -> None:
+    run = filled.server.ask("Say **hello**\n\nand more", agent="careful")
+    filled.server.until(run, "completed")
+    page = look(filled.server).page
+    page.get_by_role("link", name="careful: Say **hello**").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("careful: Say **hello**")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.locator(".message.user strong")).to_have_text("hello")
+    expect(answer.locator(".message.assistant strong")).to_have_text("before four o'clock")
+
+
 def test_colours_of_a_larger_palette_are_left_out(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
     pieces = page.evaluate("async (text) => (await import('/page/text.js')).ansiPieces(text)", LARGE_PALETTE)
@@ -164,9 +183,9 @@ def test_what_is_made_of_markdown_holds_no_sequence(look: Any, filled: Filled) -
 
 def test_ansi_sequences_become_colours_or_nothing(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
-    written = "a\x1b[31mred\x1b[0m\x1b[2Jb\x1b]0;title\x07c"
+    written = "a\x1b[31mred\x1b[0m\x1b[2Jb\x1b]0;title\x07c\x9b32mgreen\x9b0m\x9b2Jd\x9d0;title\x9c"
     pieces = page.evaluate("async (text) => (await import('/page/text.js')).ansiPieces(text)", written)
-    assert pieces == [["a", ""], ["red", "ansi-red"], ["bc", ""]]
+    assert pieces == [["a", ""], ["red", "ansi-red"], ["bc", ""], ["green", "ansi-green"], ["d", ""]]
 
 
 def test_a_suite_shows_figures_charts_and_a_matrix(look: Any, filled: Filled) -> None:
@@ -188,6 +207,13 @@ def test_a_suite_shows_figures_charts_and_a_matrix(look: Any, filled: Filled) ->
     expect(page.get_by_role("table", name="Cases").get_by_role("button")).to_have_count(1)  # what did not pass
     page.get_by_role("group", name="How they ended").get_by_role("button", name="All").click()
     expect(page.get_by_role("table", name="Cases").get_by_role("button")).to_have_count(2)
+    page.get_by_role("link", name="Calls").first.click()
+    expect(page.get_by_role("table", name="Calls")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Search cases")).to_have_value("parcel-3")
+    page.get_by_label("Search cases").scroll_into_view_if_needed()
+    expect(page.get_by_role("table", name="Cases").get_by_role("button")).to_have_count(2)
+    assert "%" in subjects.get_by_role("row").nth(1).locator("td").nth(1).inner_text()  # the ends of the interval
 
 
 def test_a_verdict_is_reviewed_and_the_agreement_changes(look: Any, filled: Filled) -> None:
@@ -230,6 +256,7 @@ def test_two_runs_are_compared_pair_by_pair(look: Any, filled: Filled) -> None:
     expect(panel.get_by_label("Answer A").locator("del").filter(has_text="four").first).to_be_visible()
     expect(panel.get_by_label("Answer B").locator("ins").filter(has_text="five").first).to_be_visible()
     expect(panel.get_by_label("Answer B")).to_contain_text("A colleague looks at it today")
+    expect(panel.locator(".message.user")).to_have_text(re.compile("I ask about opening hours"))
     assert not [url for url in seen.requests if "/report" in url]  # nobody loads two whole runs
 
 
@@ -250,6 +277,14 @@ def test_two_agents_of_one_run_are_compared(look: Any, filled: Filled) -> None:
     expect(page.get_by_text("This is one run. Choose an agent of it on each side.")).to_be_visible()
     page.get_by_label("Agent of B").select_option("careful")
     expect(page.get_by_label("Verdict")).to_contain_text("same")
+
+
+def test_words_that_agree_by_chance_are_not_shown_as_the_same(look: Any, filled: Filled) -> None:
+    page = look(filled.server).page
+    texts = ["We close it on Mondays for good", "They open it at noon for good"]
+    found = page.evaluate("async ([a, b]) => (await import('/page/difference.js')).differences(a, b)", texts)
+    assert found["before"] == [["out", "We close it on Mondays"], ["same", " for good"]]
+    assert found["after"] == [["in", "They open it at noon"], ["same", " for good"]]
 
 
 def test_back_leads_to_where_one_was_in_a_list(look: Any, filled: Filled) -> None:
@@ -290,7 +325,7 @@ diff --git a/b b/b
 
 def test_lines_of_a_diff_are_told_by_their_place_and_not_by_their_text(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
-    kinds = page.evaluate("async (lines) => (await import('/page/task.js')).kindsOf(lines)", DIFF.split("\n"))
+    kinds = page.evaluate("async (lines) => (await import('/page/tasks.js')).kindsOf(lines)", DIFF.split("\n"))
     head, change = ["file", "meta", "meta", "meta", "hunk"], ["", "out", "in", ""]
     assert kinds == [*head, *change, "file", "meta", "meta", "hunk", "out", "in"]
 
@@ -299,46 +334,77 @@ def test_a_place_that_is_not_there_says_where_to_go(look: Any, filled: Filled) -
     seen = look(filled.server, "runs/nothing")
     expect(seen.page.get_by_role("alert")).to_contain_text("not found")
     expect(seen.page.get_by_role("link", name="All runs")).to_be_visible()
-    expect(seen.go("elsewhere").get_by_role("heading", name="There is no such page")).to_be_visible()
+    nowhere = seen.page.get_by_role("heading", name="There is no such page")
+    for place in ("elsewhere", "runs/%zz", "tasks/%E0%A4%A", "runs/a%2Fb", "runs/.."):
+        seen.go("runs")
+        expect(seen.page.get_by_role("heading", name="Runs")).to_be_visible()
+        seen.go(place)
+        expect(nowhere).to_be_visible()
+    seen.page.reload()
+    expect(nowhere).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("place", PLACES)
-def test_no_view_has_a_serious_barrier(look: Any, filled: Filled, place: str, scheme: str) -> None:
-    page = look(filled.server, filled.places[place], color_scheme=scheme).page
+def test_no_view_has_a_serious_barrier_and_all_fit_a_phone(look: Any, filled: Filled, place: str) -> None:
+    page = look(filled.server, filled.places[place]).page
     settled(page)
     assert barriers(page) == []
+    assert page.evaluate(OUT_OF_REACH) == []
+    assert_fits_a_phone(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
     ("place", "button"),
     [("calls", "case/help-desk/hours-0/@careful/1/1"), ("results", "help-desk/refund-1, hasty: failed, 0.35")],
 )
-def test_no_panel_has_a_serious_barrier(look: Any, filled: Filled, place: str, button: str, scheme: str) -> None:
-    page = look(filled.server, filled.places[place], color_scheme=scheme).page
+def test_no_panel_has_a_serious_barrier(look: Any, filled: Filled, place: str, button: str) -> None:
+    page = look(filled.server, filled.places[place]).page
     page.get_by_role("button", name=button, exact=True).first.click()
     expect(page.get_by_role("dialog").locator(".message").first).to_be_visible()
     assert barriers(page) == []
 
 
+# What can be pressed or filled in and is left out, or taken before its turn, when one goes on with Tab.
+OUT_OF_REACH = """() => {
+  const all = [...document.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")];
+  const left = all.filter((one) => one.tabIndex !== 0 && !one.disabled && one.id !== "main");
+  return left.map((one) => one.outerHTML.slice(0, 200));
+}"""
+
+
 def barriers(page: Page) -> list[str]:
-    """Return what axe finds of serious and critical barriers."""
+    """Return what axe finds of serious and critical barriers, in light and in dark colours."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
+    return [told for scheme in ("dark", "light") for told in _barriers_in(page, scheme)]
+
+
+def _barriers_in(page: Page, scheme: Literal["dark", "light"]) -> list[str]:
+    page.emulate_media(color_scheme=scheme)
     found = page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
     return [
-        f"{one['id']}: {node['html'][:200]} {node['any'][0]['message'] if node['any'] else ''}"
+        f"{scheme}, {one['id']}: {node['html'][:200]} {node['any'][0]['message'] if node['any'] else ''}"
         for one in found
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"][:3]
     ]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_nothing_hangs_over_the_edge_of_a_phone(look: Any, filled: Filled, place: str) -> None:
-    page = look(filled.server, filled.places[place], viewport={"width": 390, "height": 844}).page
+def assert_fits_a_phone(page: Page) -> None:
+    """Make an open page as narrow as a phone: nothing hangs over its edge."""
+    page.set_viewport_size({"width": 375, "height": 812})
+    page.wait_for_function("innerWidth === 375")
     settled(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """Go on with Tab until something is reached, as people do."""
+    expect(wanted).to_be_visible()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("one => one === document.activeElement"):
+            return
+    raise AssertionError(f"Tab does not reach {wanted}")
 
 
 def test_everything_is_reached_with_the_keyboard(look: Any, filled: Filled) -> None:
@@ -348,18 +414,25 @@ def test_everything_is_reached_with_the_keyboard(look: Any, filled: Filled) -> N
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.closest('[role=row]') !== null"):
-            break
+    tab_to(page, page.get_by_role("link", name="both"))
     page.keyboard.press("Enter")
-    expect(page.get_by_role("navigation", name="Parts of the run")).to_be_visible()
     expect(page.locator("main")).to_be_focused()
-    page.get_by_role("link", name="Calls").first.focus()
+    tab_to(page, page.get_by_role("navigation", name="Parts of the run").get_by_role("link", name="Calls"))
     page.keyboard.press("Enter")
     first = page.get_by_role("table", name="Calls").get_by_role("button").first
-    first.focus()
+    tab_to(page, first)
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(first).to_be_focused()
+    page.goto(f"{filled.server.url}/#/start/battle")
+    expect(page.locator("main")).to_be_focused()
+    tab_to(page, page.get_by_label("Goal"))
+    page.keyboard.type("A table is booked")
+    tab_to(page, page.get_by_role("button", name="Start the battle"))
+    page.goto(f"{filled.server.url}/#/tasks")
+    tab_to(page, page.get_by_role("link", name="Add the opening hours."))
+    page.keyboard.press("Enter")
+    tab_to(page, page.get_by_label("Feedback"))
+    page.keyboard.type("Shorter.")
+    tab_to(page, page.get_by_role("button", name="Reject with feedback"))

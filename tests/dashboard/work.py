@@ -83,12 +83,6 @@ def start_council(server: Server, *more: str, **fields: Any) -> str:
     return started(server, "/api/councils", {**body, "synthesis": "scribe", **fields})
 
 
-def evaluation_of_person(weight: int) -> str:
-    """Return what a person writes who gives everybody the same, in the first round."""
-    shown = labels_for("me", [*MEMBERS, "me"], round_number=1, phase=CouncilPhase.EVALUATE, seed=SEED).shown
-    return "\n".join(f"{label} {weight} I would read that sign." for label, _ in shown)
-
-
 CODE = '''"""Orders of the lamp shop."""
 
 import os

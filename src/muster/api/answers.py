@@ -42,7 +42,7 @@ COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 SHAPES: Mapping[str, Schema] = {
     "Run": answer(
         **fields(TEXT, "id workload state dispatch"),
-        **fields(MAYBE_TEXT, "name ended_reason created_at started_at ended_at parent started_by"),
+        **fields(MAYBE_TEXT, "name subject ended_reason created_at started_at ended_at parent started_by"),
         **fields(NUMBER, "spent_usd imputed_usd uncertain_usd"),
         budget_usd=MAYBE_NUMBER,
         calls=answer(**fields(COUNT, "total done failed uncertain reused")),
@@ -114,7 +114,7 @@ SLOTS, MESSAGES = answer(slots=listed(named("Slot"))), answer(messages=listed(na
 ANSWERS: Mapping[str, Schema] = {
     "get /healthz": answer(status={"const": "ok"}),
     "get /api/audit": answer(records=listed(named("AuditRecord")), next=MAYBE_COUNT),
-    "get /api/agents": answer(agents=listed(answer(name=TEXT, human=FLAG))),
+    "get /api/agents": answer(agents=listed(answer(name=TEXT, human=FLAG)), run_budget_usd=MAYBE_NUMBER),
     "get /api/library": answer(items=listed(answer(kind={"enum": ["suite", "chain", "council"]}, name=TEXT))),
     "post /api/ask": RUN,
     "get /api/runs": answer(runs=listed(RUN), next=MAYBE_TEXT),

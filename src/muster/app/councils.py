@@ -209,6 +209,12 @@ class Councils:
         """Return what happened in a council round by round."""
         return await summarize_council(self._store, run)
 
+    async def asked_people(self, run: Run) -> tuple[str, ...]:
+        """Return the members of a council that are persons and are asked just now; none for any other run."""
+        people = [one.name for one in read_spec(run.spec).members if one.person] if run.workload == WORKLOAD else []
+        asked = {question.agent for question in await self._runs.questions(run.id)} if people else set()
+        return tuple(name for name in people if name in asked)
+
     async def report(self, run: Run) -> RunReport[CouncilReport]:
         """Return a council summed up, to be written in any format."""
         return await report_of_council(self._store, run)

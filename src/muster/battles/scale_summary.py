@@ -42,6 +42,13 @@ ENDING_NAMES: Mapping[BattleEnding, str] = {  # as counts name them
     BattleEnding.TIMEOUT: "timeout",
     BattleEnding.BUDGET: "budget",
 }
+_OTHERWISE = {  # what is said of battles that did not reach the goal
+    "limit": "reached the turn limit",
+    "error": "failed",
+    "canceled": "canceled",
+    "timeout": "ran out of time",
+    "budget": "ran out of money",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +209,9 @@ class ScaleReport:
             return "no battle was played"
         low, high = self.intervals["goal"].low, self.intervals["goal"].high
         words = f"{self.counts['goal']} of {count(ended, 'battle')} reached the goal"
-        words += f" ({percent(self.goal_rate)}, 95 % interval {percent(low)} to {percent(high)})"
-        others = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number and name != "goal")
-        words += f"; {others}" if others else ""
+        words += f" ({percent(self.goal_rate)}, 95% interval {percent(low)} to {percent(high)})"
+        others = [f"{self.counts[name]} {what}" for name, what in _OTHERWISE.items() if self.counts[name]]
+        words += f"; {', '.join(others)}" if others else ""
         if ended < total:
             words += f"; {total - ended} not played"
         if self.spec.min_goal_rate is not None:

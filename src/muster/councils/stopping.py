@@ -105,7 +105,7 @@ def decide(rule: StopRule, convictions: Sequence[float], conditions: Conditions)
     """Return whether a council stops after its complete rounds; without any evidence it is never convinced."""
     evidence, needed = evidence_of(convictions), rule.needed(conditions.candidates)
     reason = _reason(rule, len(convictions), evidence, conditions)
-    detail = _detail(reason, rule, len(convictions), f"evidence {evidence:.3f} of {needed:.3f}", conditions)
+    detail = _detail(reason, rule, len(convictions), f"evidence {evidence:.3f} ({needed:.3f} needed)", conditions)
     return StopDecision(reason=reason, evidence=evidence, needed=needed, detail=detail)
 
 

@@ -11,7 +11,7 @@ from muster.app import Muster
 from muster.app.councils import CouncilMember, CouncilSpec
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.library import LibraryKind
-from muster.app.views.councils import council_view, signal_view
+from muster.app.views.councils import shared_council_view, signal_view
 from muster.app.views.runs import run_view
 
 router = APIRouter(prefix="/api/councils", tags=["councils"], route_class=JsonRoute)
@@ -62,8 +62,9 @@ def _member(one: str | MemberBody) -> CouncilMember:
 
 @router.get("/{run_id}/trace", dependencies=READ)
 async def trace(muster: Opened, run_id: str) -> dict[str, Any]:
-    """Return what happened in a council, round by round."""
-    return council_view(await muster.councils.trace(run_id))
+    """Return what happened in a council, round by round; while persons are asked, nothing of what members said."""
+    found = await muster.councils.trace(run_id)
+    return shared_council_view(found, await muster.councils.asked_people(found.run))
 
 
 @router.post("/{run_id}/inject", dependencies=[needs("review")])

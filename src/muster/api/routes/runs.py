@@ -20,7 +20,9 @@ from muster.app.views.runs import (
     question_view,
     queued_run_view,
     run_view,
+    withheld_call_view,
 )
+from muster.domain.errors import Conflict
 from muster.domain.run import Run, RunState
 
 router = APIRouter(tags=["runs"], route_class=JsonRoute)
@@ -89,8 +91,11 @@ async def list_attempts(
 
 @router.get("/api/runs/{run_id}/call", dependencies=READ)
 async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
-    """Return one call of a run with its request, its reply and its attempts."""
-    return call_view(await muster.runs.call(run_id, key))
+    """Return one call of a run with its request, its reply and its attempts; see councils for what is withheld."""
+    found = await muster.runs.call(run_id, key)
+    asked = await muster.councils.asked_people(await muster.runs.find(run_id))
+    withheld = asked and found.entry.agent not in asked
+    return withheld_call_view(found, asked) if withheld else call_view(found)
 
 
 @router.get("/api/runs/{run_id}/report", dependencies=READ, responses=REPORTS)
@@ -99,6 +104,12 @@ async def report(
 ) -> Response:
     """Return the report of a suite run, a verification, a council, a battle or a scale test."""
     found = await muster.report(run_id)
+    asked = await muster.councils.asked_people(found.run)
+    if asked:
+        raise Conflict(
+            f"the report of run {found.run.id} would tell {' and '.join(asked)} whose proposals they weigh; "
+            "it can be read when they have answered"
+        )
     headers = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
     return Response(await found.text(format_), media_type=MEDIA[format_], headers=headers)
 

@@ -27,6 +27,7 @@ from muster.app.views.suites import (
     trend_view,
     whole_case_view,
 )
+from muster.domain.money import to_usd
 
 router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]
@@ -39,9 +40,10 @@ SubjectName = Annotated[str | None, Query(max_length=200)]
 
 @router.get("/api/agents", dependencies=READ)
 async def list_agents(muster: Opened) -> dict[str, Any]:
-    """Return the agents that requests may name, and which of them are persons."""
-    people = muster.library.people
-    return {"agents": [{"name": name, "human": name in people} for name in muster.library.agents]}
+    """Return the agents that requests may name, which of them are persons, and the budget of a run without one."""
+    people, cap = muster.library.people, muster.settings.run_cap
+    listed = [{"name": name, "human": name in people} for name in muster.library.agents]
+    return {"agents": listed, "run_budget_usd": None if cap is None else to_usd(cap)}
 
 
 @router.get("/api/library", dependencies=READ)

@@ -17,6 +17,7 @@ from muster.text.schema_guard import in_schema_thread
 
 LONGEST_ANSWER = 100_000  # characters
 MOST_NAMED = 10  # questions in an error
+_SPOKEN_BY = {"assistant": "You", "tool": "Tool", "system": "System"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,25 @@ class OpenQuestion:
     @property
     def prompt(self) -> str:
         """What the person is asked: the system prompt, and the conversation with who said what if it has turns."""
-        system, messages = self.request.get("system"), self.request["messages"]
-        turns = [f"{message['role'].capitalize()}: {message['text']}" for message in messages]
-        spoken = turns if len(messages) > 1 else [message["text"] for message in messages]
-        return "\n\n".join([*([system] if system else []), *spoken])
+        system, texts = self.request.get("system"), [message["text"] for message in self.request["messages"]]
+        flaw = self._context.get("repair")
+        if flaw:  # the last two messages are the answer and what is wrong with it, in words for a model
+            before = "\n".join(f"> {line}".rstrip() for line in texts[-2].splitlines())
+            texts = [*texts[:-2], f"You answered:\n\n{before}", f"This cannot be used: {flaw}\n\nPlease answer again."]
+        elif len(texts) > 1:
+            roles = [_SPOKEN_BY.get(message["role"], "User") for message in self.request["messages"]]
+            texts = [f"{role}: {text}" for role, text in zip(roles, texts, strict=True)]
+        return "\n\n".join([*([system] if system else []), *texts])
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The labels of what the person is to weigh in a council; none where something else is asked."""
+        weighs = self._context.get("phase") == "evaluate"
+        return tuple(one["id"] for one in self._context.get("candidates", ())) if weighs else ()
+
+    @property
+    def _context(self) -> Mapping[str, Any]:
+        return self.request.get("context") or {}
 
     @property
     def schema(self) -> Mapping[str, Any] | None:

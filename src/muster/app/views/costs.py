@@ -4,6 +4,7 @@ from typing import Any
 
 from muster.app.spending import Costs
 from muster.app.views.runs import moment
+from muster.app.views.subjects import subject_of
 from muster.domain.money import to_usd
 from muster.domain.run import Run, Spent
 
@@ -38,6 +39,7 @@ def _budget(cap: int | None) -> dict[str, float | None]:
 
 
 def _run_view(run: Run) -> dict[str, Any]:
-    named = {"id": run.id, "name": run.name, "workload": run.workload, "state": str(run.state)}
+    named = {"id": run.id, "name": run.name, "subject": subject_of(run), "workload": run.workload}
+    named |= {"state": str(run.state)}
     begun = {"started_by": run.owner, "created_at": moment(run.created_at)}
     return named | money_view(run.spent) | _budget(run.cap) | begun

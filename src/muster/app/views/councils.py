@@ -1,5 +1,6 @@
 """Councils as JSON."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from muster.app.councils import CouncilInspection, CouncilReport
@@ -7,10 +8,21 @@ from muster.app.views.suites import flaw_view
 from muster.councils.reports.json_report import council_json
 from muster.domain.entry import Signal
 
+_TELLING = ("rounds", "open_round", "position_bias", "costs")  # lists that tell who said what
+
 
 def council_view(report: CouncilReport) -> dict[str, Any]:
     """Return all that is known of a council as JSON."""
     return council_json(report)
+
+
+def shared_council_view(report: CouncilReport, asked: Sequence[str]) -> dict[str, Any]:
+    """Return a council as JSON for whoever may answer in it: nothing of what members said while persons are asked.
+
+    Names would tell whose candidates they weigh, and so would the past of members and how much each has written.
+    """
+    found = council_json(report) | {"withheld_for": list(asked)}
+    return found | {"winner": None} | {key: [] for key in _TELLING} if asked else found
 
 
 def signal_view(signal: Signal) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion
+from muster.app.views.subjects import subject_of
 from muster.domain.batch import OVER, Batch
 from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
@@ -27,6 +28,7 @@ def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
     return {
         "id": run.id,
         "name": run.name,
+        "subject": subject_of(run),
         "workload": run.workload,
         "state": str(run.state),
         "ended_reason": run.ended_reason,
@@ -131,6 +133,7 @@ def question_view(question: OpenQuestion) -> dict[str, Any]:
         "schema": question.schema,
         "asked_at": moment(question.asked_at),
         "answer_with": question.command,
+        **({"candidates": list(question.candidates)} if question.candidates else {}),
     }
 
 
@@ -183,6 +186,11 @@ def call_view(details: CallDetails) -> dict[str, Any]:
         "request": details.entry.request,
         "reply": None if reply is None else reply_view(reply),
     }
+
+
+def withheld_call_view(details: CallDetails, asked: Sequence[str]) -> dict[str, Any]:
+    """Return a call of a council without its texts, which the persons that it asks must not know yet."""
+    return {**attempts_view(details), "request": None, "reply": None, "withheld_for": list(asked)}
 
 
 def _attempt_view(attempt: Attempt) -> dict[str, Any]:

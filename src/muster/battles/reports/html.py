@@ -60,7 +60,7 @@ def _scale(report: ScaleReport) -> Iterator[str]:
         [name, str(number), f"{percent(report.intervals[name].low)} to {percent(report.intervals[name].high)}"]
         for name, number in report.counts.items()
     ]
-    yield _card("Endings", _table(["ending", "battles", "95 % interval"], rows))
+    yield _card("Endings", _table(["ending", "battles", "95% interval"], rows))
     if len(report.rates) > 1:
         rates = [[one.agent, one.prompt, f"{one.reached} of {one.battles}"] for one in report.rates]
         yield _card("Agents and prompts", _table(["agent", "prompt", "goals reached"], rates))

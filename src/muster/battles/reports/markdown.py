@@ -64,7 +64,7 @@ def _scale(report: ScaleReport) -> Iterator[str]:
         [name, str(number), f"{percent(report.intervals[name].low)} to {percent(report.intervals[name].high)}"]
         for name, number in report.counts.items()
     ]
-    yield "## Endings\n\n" + _table(["ending", "battles", "95 % interval"], rows)
+    yield "## Endings\n\n" + _table(["ending", "battles", "95% interval"], rows)
     if len(report.rates) > 1:
         rates = [
             [
@@ -75,7 +75,7 @@ def _scale(report: ScaleReport) -> Iterator[str]:
             ]
             for one in report.rates
         ]
-        yield "## Agents and prompts\n\n" + _table(["agent", "prompt", "goals reached", "95 % interval"], rates)
+        yield "## Agents and prompts\n\n" + _table(["agent", "prompt", "goals reached", "95% interval"], rates)
     yield "## Figures\n\n" + _table(["", ""], list(_figures(report)))
     yield from _revision(report)
     yield "## Battles\n\n" + _table(

@@ -60,7 +60,7 @@ def tell_scale(console: "Console", report: ScaleReport) -> None:
     columns = [
         Column("ending", shown, right=False),
         Column("battles", [str(numbers[name]) for name in shown]),
-        Column("95 % interval", [_interval(report, name) for name in shown]),
+        Column("95% interval", [_interval(report, name) for name in shown]),
     ]
     if shown:
         console.print(fitted(columns, (), console.width))

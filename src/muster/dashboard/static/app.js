@@ -1,28 +1,41 @@
 // The shell: where one is, what is shown there, and whether the server can be reached.
-import { html, render, useEffect, useRef, useState } from "./html.js";
-import { access, enterToken, forgetToken, hasToken, newKey, streams } from "./http.js";
+import { html, render, useEffect, useRef, useState, useTicks } from "./html.js";
+import { access, enterToken, forgetToken, hasToken, newKey, ping, streams } from "./http.js";
 import { Later } from "./parts.js";
 import { RunsView } from "./runs.js";
 
+const [PING, LOST_PING] = [5000, 1500]; // milliseconds after which the server is asked whether it is there
 const ICON = new URL("./icon.svg", import.meta.url).pathname;
 const PLACES = [["runs", "Runs"], ["tasks", "Tasks"], ["pool", "Pool"], ["batches", "Batches"], ["trend", "Trend"], ["compare", "Compare"], ["money", "Money"], ["start", "Start"]];
 
+const later = (file, name) => () => import(`./${file}.js`).then((module) => module[name]);
+
 // A view is loaded when it is first opened; the list of runs, with which one begins, is there from the start.
 const VIEWS = {
-  runs: { one: () => import("./run.js").then((module) => module.RunView) },
-  tasks: { all: () => import("./tasks.js").then((module) => module.TasksView), one: () => import("./task.js").then((module) => module.TaskView) },
-  pool: { all: () => import("./pool.js").then((module) => module.PoolView) },
-  batches: { all: () => import("./batches.js").then((module) => module.BatchesView), one: () => import("./batches.js").then((module) => module.BatchView) },
-  money: { all: () => import("./money.js").then((module) => module.MoneyView) },
-  trend: { all: () => import("./trend.js").then((module) => module.TrendView) },
-  compare: { all: () => import("./compare.js").then((module) => module.CompareView) },
-  start: { all: () => import("./start.js").then((module) => module.StartView), one: () => import("./start.js").then((module) => module.StartView) },
+  runs: { one: later("run", "RunView") },
+  tasks: { all: later("tasks", "TasksView"), one: later("tasks", "TaskView") },
+  pool: { all: later("pool", "PoolView") },
+  batches: { all: later("batches", "BatchesView"), one: later("batches", "BatchView") },
+  money: { all: later("money", "MoneyView") },
+  trend: { all: later("trend", "TrendView") },
+  compare: { all: later("compare", "CompareView") },
+  start: { all: later("start", "StartView"), one: later("start", "StartView") },
 };
 
 function readRoute() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [place = "", id = "", ...rest] = path.split("/").map(decodeURIComponent);
-  return { place: place || "runs", id, rest, query: new URLSearchParams(query) };
+  const [place, id = "", ...rest] = path.split("/").map(decoded);
+  return { place: place || "runs", id, rest, query: new URLSearchParams(query), known: id !== null };
+}
+
+/** A part of the address; null for what is spelled wrongly, or would be more than one part of the address of a route. */
+function decoded(part) {
+  try {
+    const text = decodeURIComponent(part);
+    return /\/|^\.\.?$/.test(text) ? null : text;
+  } catch {
+    return null;
+  }
 }
 
 history.scrollRestoration = "manual"; // lists are loaded page by page, so only they know when a place can be reached
@@ -67,6 +80,7 @@ function useRoute() {
 function Page() {
   const route = useRoute();
   const state = access.use();
+  useTicks(state === "lost" ? LOST_PING : PING, () => ping(state === "lost" ? LOST_PING : PING), [state]);
   const main = useRef(null);
   const where = `${route.place}/${route.id}`;
   const before = useRef(where);
@@ -112,8 +126,8 @@ function Connection({ state }) {
 }
 
 function View({ route }) {
-  if (route.place === "runs" && !route.id) return html`<${RunsView} query=${route.query} />`;
-  const load = VIEWS[route.place]?.[route.id ? "one" : "all"];
+  if (route.place === "runs" && route.id === "") return html`<${RunsView} />`;
+  const load = route.known && VIEWS[route.place]?.[route.id ? "one" : "all"];
   if (!load) return html`<div class="empty"><h1>There is no such page</h1><p><a href="#/runs">Go to the runs</a></p></div>`;
   return html`<${Later} load=${load} ...${route} />`;
 }

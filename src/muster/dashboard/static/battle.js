@@ -2,7 +2,7 @@
 import { html, useChange, useRef, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { duration, LIVE, percent, shortMoney, word } from "./format.js";
-import { Badge, Facts, Failure, Loading, Money, sentence, Verdict } from "./parts.js";
+import { Badge, Facts, Meter, sentence, usd, Verdict, Waiting } from "./parts.js";
 import { Message } from "./calls.js";
 
 const VERDICTS = { yes: "passed", no: "failed", uncertain: "unjudged" };
@@ -20,8 +20,7 @@ export function BattleTab({ run, children }) {
     if (follows && updates.some((one) => one.name === "message")) requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
   });
   useChange([run.state], report.reload);
-  if (report.error) return html`<${Failure} error=${report.error} />`;
-  if (!report.data) return html`<${Loading} what="the battle" />`;
+  if (!report.data) return html`<${Waiting} ...${report} what="the battle" />`;
   const battle = report.data;
   const going = LIVE.has(run.state);
   return html`<div class="battle">
@@ -70,8 +69,8 @@ function Outcome({ battle, run, talk, going }) {
       ["Under test", battle.agent],
       ["Counterpart", battle.counterpart],
       battle.judge && ["Judge", battle.judge === battle.confirmJudge ? battle.judge : `${battle.judge}, confirmed by ${battle.confirmJudge}`],
-      ["Turns", `${turns} of ${battle.messageLimit}`],
-      ["Cost", html`<${Money} usd=${going ? cost : battle.costUsd} />`],
+      !going && ["Turns", `${turns} of ${battle.messageLimit}`],
+      ["Cost", usd(going ? cost : battle.costUsd)],
     ]} />
   <//>`;
 }
@@ -89,7 +88,7 @@ function Turn({ message, turn, decisions, battle }) {
 function Decision({ decision }) {
   return html`<div class=${`decision v-${decision.verdict}`}>
     <p class="line-up"><strong>${word(decision.stage)}</strong> <${Badge} state=${VERDICTS[decision.verdict] ?? "unjudged"} text=${decision.verdict} />
-      ${decision.confidence !== null && html`<span class="soft small">${percent(decision.confidence)} sure that the goal is reached</span><meter min="0" max="1" value=${decision.confidence} aria-label="Confidence">${percent(decision.confidence)}</meter>`}</p>
+      ${decision.confidence !== null && html`<span class="soft small">${percent(decision.confidence)} sure that the goal is reached</span><${Meter} value=${decision.confidence} label="Confidence" />`}</p>
     ${decision.reason && html`<p>${decision.reason}</p>`}
     <p class="soft small">${[decision.criteriaApplied.join(", "), decision.model, decision.latencyMs > 0 && duration(decision.latencyMs / 1000)].filter(Boolean).join(" · ")}</p>
   </div>`;

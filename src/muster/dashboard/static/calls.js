@@ -1,37 +1,36 @@
 // The calls of a run, however many, and one of them in full: what was asked, what was answered, in which attempts.
 import { callsOf } from "./early.js";
-import { html, useEffect, useNarrow, useState } from "./html.js";
+import { html, useEffect, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { duration, elapsed, LIVE, money, number } from "./format.js";
-import { Badge, Clock, Empty, Facts, Failure, Loading, Money, Panel } from "./parts.js";
+import { Badge, Clock, Empty, Facts, Panel, Table, usd, Waiting } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
-import { Rows, usePages } from "./window.js";
+import { List, usePages } from "./window.js";
 
 const COLUMNS = [["Call", "name"], ["State", "state"], ["Agent", "agent"], ["Attempts", "number tries"], ["Took", "number took"], ["Cost", "number cost"]];
 export const isOpen = (call) => call.state === "open";
 
+/** The key of a call; where it is too long its beginning is left out, since keys differ at their ends. */
+export const CallKey = ({ text }) => html`<span class="title mono key" title=${text}><bdi>${text}</bdi></span>`;
+
 export function CallsTab({ run, live }) {
-  const pages = usePages((after) => `${callsOf(run.id)}${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
+  const pages = usePages(callsOf(run.id), "calls", [run.id]);
   const [chosen, open] = useState(null);
-  const narrow = useNarrow();
   useEffect(() => {
     if (pages.loaded && (live.tail.length > 0 || LIVE.has(run.state))) pages.again(isOpen, (call) => call.key);
   }, [run.calls.done, run.calls.failed, run.calls.total, run.state]);
   const cells = (call) => [
-    html`<span class="title mono">${call.key}</span>`,
+    html`<${CallKey} text=${call.key} />`,
     html`<${Badge} state=${call.state} />${call.reused_from && html` <span class="tag">reused</span>`}`,
     call.agent,
     html`${number(call.attempts)}<span class="thin soft"> attempt${call.attempts === 1 ? "" : "s"}</span>`,
     duration(call.seconds),
-    html`<${Money} usd=${call.cost_usd} />`,
+    usd(call.cost_usd),
   ];
-  if (pages.error) return html`<${Failure} error=${pages.error} />`;
-  if (!pages.loaded) return html`<${Loading} what="calls" />`;
-  if (pages.items.length === 0) return html`<div class="card"><${Empty} title="No call has been made yet"><p class="soft">Each request to an agent will stand here as soon as it begins.</p><//></div>`;
+  const none = html`<${Empty} title="No call has been made yet"><p class="soft">Each request to an agent will stand here as soon as it begins.</p><//>`;
   return html`<section class="card" aria-label="Calls">
-    <${Rows} label="Calls" kind="call-rows" items=${pages.items} columns=${COLUMNS} cells=${cells} height=${narrow ? 76 : 40} total=${run.calls.total}
-      keyOf=${(call) => call.key} onOpen=${(call) => open(call.key)} onEnd=${pages.more} />
-    <p class="foot soft small">${number(pages.items.length)} of ${number(run.calls.total)} calls are loaded${pages.next ? "; scroll for more" : ""}</p>
+    <${List} pages=${pages} what="calls" none=${none} label="Calls" kind="call-rows" columns=${COLUMNS} cells=${cells} heights=${[40, 76]} total=${run.calls.total}
+      keyOf=${(call) => call.key} onOpen=${(call) => open(call.key)} />
     ${chosen !== null && html`<${CallPanel} run=${run.id} callKey=${chosen} onClose=${() => open(null)} />`}
   </section>`;
 }
@@ -39,9 +38,10 @@ export function CallsTab({ run, live }) {
 export function CallPanel({ run, callKey, onClose }) {
   const { data, error } = useGet(`/api/runs/${run}/call?key=${encodeURIComponent(callKey)}`);
   return html`<${Panel} title=${callKey} onClose=${onClose}>
-    ${error && html`<${Failure} error=${error} />`}
-    ${!data && !error && html`<${Loading} what="the call" />`}
-    ${data && html`<${CallFacts} call=${data} /><${Conversation} call=${data} /><${Attempts} call=${data} />`}
+    <${Waiting} data=${data} error=${error} what="the call" />
+    ${data && html`<${CallFacts} call=${data} />
+      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when ${data.withheld_for.join(" and ")} ${data.withheld_for.length === 1 ? "has" : "have"} answered.</p>` : html`<${Conversation} call=${data}><h3>Conversation</h3><//>`}
+      <${Attempts} call=${data} />`}
   <//>`;
 }
 
@@ -62,13 +62,18 @@ function CallFacts({ call }) {
 
 const textOf = (request) => (typeof request === "string" ? request : request?.prompt ?? null);
 
-/** What was asked and what was answered. */
-export function Conversation({ call }) {
-  const { request, reply } = call;
+/** What was asked, with all that was said before. */
+export function Asked({ call: { request } }) {
   const asked = request?.messages ?? (textOf(request) === null ? [] : [{ role: "user", text: textOf(request) }]);
-  return html`<h3>Conversation</h3><div class="talk">
-    ${request?.system && html`<${Message} role="system" text=${request.system} />`}
-    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls} />`)}
+  return html`${request?.system && html`<${Message} role="system" text=${request.system} />`}
+    ${asked.map((one, place) => html`<${Message} key=${place} role=${one.role} text=${one.text ?? ""} tools=${one.tool_calls} />`)}`;
+}
+
+/** What was asked and what was answered. */
+export function Conversation({ call, children }) {
+  const { reply } = call;
+  return html`${children}<div class="talk">
+    <${Asked} call=${call} />
     ${reply && html`<${Message} role="assistant" text=${reply.text} tools=${reply.tool_calls} />`}
     ${call.error && html`<div class="message failure"><span class="role">error</span><p>${call.error.message ?? JSON.stringify(call.error)}</p></div>`}
     ${!reply && !call.error && html`<p class="soft" role="status">No answer yet.</p>`}
@@ -86,12 +91,11 @@ export function Message({ role, text, tools = [], name, children }) {
   </div>`;
 }
 
+const ATTEMPT_COLUMNS = [["No."], ["Ended as"], ["Began"], ["Took", "number"], ["Reserved", "number"], ["Cost", "number"]];
+
 function Attempts({ call }) {
-  return html`<h3>Attempts</h3><div class="scroll" tabindex="0" role="region" aria-label="Attempts"><table>
-    <thead><tr><th scope="col">No.</th><th scope="col">Ended as</th><th scope="col">Began</th><th scope="col" class="number">Took</th><th scope="col" class="number">Reserved</th><th scope="col" class="number">Cost</th></tr></thead>
-    <tbody>${call.attempt_list.map((one) => html`<tr key=${one.n}>
-      <td>${one.n}</td><td><${Badge} state=${one.state} />${one.error && html`<div class="soft small">${one.error.message}</div>`}</td>
-      <td><${Clock} at=${one.started_at} /></td><td class="number">${duration(one.ended_at ? elapsed(one.started_at, one.ended_at) : null)}</td>
-      <td class="number"><${Money} usd=${one.reserved_usd} /></td><td class="number"><${Money} usd=${one.cost_usd} /></td></tr>`)}</tbody>
-  </table></div>`;
+  return html`<h3>Attempts</h3><${Table} label="Attempts" columns=${ATTEMPT_COLUMNS} rows=${call.attempt_list.map((one) => [
+    one.n, html`<${Badge} state=${one.state} />${one.error && html`<div class="soft small">${one.error.message}</div>`}`, html`<${Clock} at=${one.started_at} />`,
+    duration(one.ended_at ? elapsed(one.started_at, one.ended_at) : null), usd(one.reserved_usd), usd(one.cost_usd),
+  ])} />`;
 }

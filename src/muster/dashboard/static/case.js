@@ -1,8 +1,8 @@
 // One case under one subject: what was said, what was checked, what the judge thought, and what a person thinks of that.
-import { html, useState } from "./html.js";
+import { html, into, useState } from "./html.js";
 import { post, useGet } from "./http.js";
 import { duration, percent, score, word } from "./format.js";
-import { Action, Badge, Choice, Facts, Failure, Loading, Money, Panel, Tags } from "./parts.js";
+import { Action, Badge, Choice, Facts, Failure, Meter, Panel, Tags, usd, Waiting } from "./parts.js";
 import { Conversation } from "./calls.js";
 import { ModelText } from "./text.js";
 
@@ -14,8 +14,7 @@ export function CasePanel({ run, row, reviews, onReview, onClose }) {
   const epoch = epochs[Math.min(number, epochs.length - 1)];
   return html`<${Panel} title=${row.case} onClose=${onClose} head=${html`<p class="under"><${Badge} state=${row.status} /> <span class="soft">${row.subject}</span> <${Tags} names=${row.tags} /></p>`}>
     ${row.description && html`<p>${row.description}</p>`}
-    ${error && html`<${Failure} error=${error} />`}
-    ${!data && !error && html`<${Loading} what="the case" />`}
+    <${Waiting} data=${data} error=${error} what="the case" />
     ${epochs.length > 1 && html`<${Choice} label="Epoch" value=${String(number)} onChange=${(value) => choose(Number(value))}
       options=${epochs.map((one, place) => [String(place), `epoch ${one.epoch}: ${word(one.status)}`])} />`}
     ${data && !epoch && html`<p class="soft">The run has not come to this case yet.</p>`}
@@ -31,7 +30,7 @@ function Epoch({ row, epoch }) {
     <${Facts} items=${[
       ["Score", epoch.score === null ? "–" : `${score(epoch.score)} (${score(row.threshold)} is needed)`],
       ["Took", duration(epoch.seconds)],
-      ["Cost", html`<${Money} usd=${epoch.cost_usd} />${epoch.judge_cost_usd > 0 && html` and <${Money} usd=${epoch.judge_cost_usd} /> for the judge`}`],
+      ["Cost", html`${usd(epoch.cost_usd)}${epoch.judge_cost_usd > 0 && html` and ${usd(epoch.judge_cost_usd)} for the judge`}`],
       ["Where", `${row.file}${row.line ? `:${row.line}` : ""}`],
     ]} />
     ${epoch.why && html`<div class="box bad"><p>${epoch.why}</p></div>`}
@@ -48,7 +47,7 @@ function Item({ item }) {
   const kind = item.score === null ? "open-end" : item.score >= 0.5 ? "fine" : "bad";
   return html`<div class=${`box ${kind}`}>
     <div class="between"><span><strong>${item.id}</strong>${item.critical && html` <span class="tag">critical</span>`} <span class="soft small">${item.by}</span></span>
-      ${item.score === null ? html`<span class="soft">not judged</span>` : html`<span class="whole"><meter min="0" max="1" value=${item.score} aria-label=${`Score of ${item.id}`}></meter> ${score(item.score)}</span>`}</div>
+      ${item.score === null ? html`<span class="soft">not judged</span>` : html`<span class="whole"><${Meter} value=${item.score} label=${`Score of ${item.id}`} /> ${score(item.score)}</span>`}</div>
     ${item.rationale && html`<p>${item.rationale}</p>`}
     ${item.evidence && html`<p class="quote">${item.evidence}</p>`}
     ${item.quoted === false && html`<p class="soft small">This quotation does not stand in the answer.</p>`}
@@ -69,7 +68,7 @@ function Review({ run, row, epoch, review, onReview }) {
     <h3>Is this verdict right?</h3>
     <div class="actions">${OPINIONS.map(([name, text]) => html`<${Action} key=${name} label=${review?.opinion === name ? `✓ ${text}` : text} kind=${review?.opinion === name ? "main" : "plain"} act=${() => send(name)} onError=${tell} />`)}</div>
     <label for="review-note">Why (kept with the review)</label>
-    <input id="review-note" value=${note} onInput=${(event) => type(event.target.value)} />
+    <input id="review-note" value=${note} onInput=${into(type)} />
     ${review && html`<p class="soft small">Reviewed as ${review.opinion}${review.by ? ` by ${review.by}` : ""}${review.note ? `: ${review.note}` : ""}</p>`}
     ${failure && html`<${Failure} error=${failure} />`}
   </section>`;
@@ -78,5 +77,5 @@ function Review({ run, row, epoch, review, onReview }) {
 function Talk({ run, keys }) {
   const last = keys.at(-1);
   const { data } = useGet(last ? `/api/runs/${run}/call?key=${encodeURIComponent(last)}` : null);
-  return data && html`<${Conversation} call=${data} />`;
+  return data && html`<${Conversation} call=${data}><h3>Conversation</h3><//>`;
 }

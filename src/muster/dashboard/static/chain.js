@@ -1,8 +1,8 @@
 // A chain step by step: what is done, what the step under way writes just now, and where it failed.
-import { html, useChange, useNarrow, useState } from "./html.js";
+import { html, useChange, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
-import { LIVE, number, shortMoney } from "./format.js";
-import { Badge, Facts, Failure, Loading, Panel } from "./parts.js";
+import { LIVE, number, shortMoney, word } from "./format.js";
+import { Badge, Facts, Panel, Waiting } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 import { Rows } from "./window.js";
 
@@ -11,11 +11,10 @@ export function ChainTab({ run, live }) {
   const [writing, tell] = useState({});
   useStream(LIVE.has(run.state) ? run.id : null, live.first, (updates) => tell((old) => updates.reduce(heard, old)));
   useChange([run], reload); // which is asked for at most once a second
-  if (error && !chain) return html`<${Failure} error=${error} />`;
-  if (!chain) return html`<${Loading} what="the steps" />`;
+  if (!chain) return html`<${Waiting} error=${error} what="the steps" />`;
   const done = chain.completed_steps;
   return html`<section class=${`card verdict ${chain.status === "completed" ? "ok" : LIVE.has(chain.status) ? "pending" : ""}`} aria-label="Progress">
-      <span class="word">${chain.chain}</span>
+      <span class="word">${word(run.state)}</span>
       <p>${number(done)} of ${number(chain.total_steps)} ${chain.rows.length ? "rows" : "steps"} done${chain.current_name ? `; ${LIVE.has(chain.status) ? "now" : "it stopped at"} ${chain.current_step}, ${chain.current_name}` : ""}.</p>
       <progress max=${chain.total_steps || 1} value=${done} aria-label="Steps done">${done}</progress>
       ${(chain.branch || chain.setup) && html`<${Facts} items=${[
@@ -39,7 +38,7 @@ function Step({ step, place, texts }) {
   const facts = [step.items !== null && `${number(step.items)} items`, step.retries_used > 0 && `${step.retries_used} × tried again`, step.cost_usd > 0 && shortMoney(step.cost_usd)].filter(Boolean);
   const has = step.output || Object.keys(step.values).length > 0 || texts.length > 0;
   return html`<li class=${`card step s-${step.status}`}>
-    <div class="between"><h3><span class="soft">${place}</span> ${step.name}</h3>
+    <div class="between"><h2><span class="soft">${place}</span> ${step.name}</h2>
       <p class="line-up">${facts.length > 0 && html`<span class="soft small">${facts.join(" · ")}</span>`}<${Badge} state=${step.status} />
         ${has && html`<button type="button" class="plain small" aria-expanded=${String(shown)} onClick=${() => tell(!shown)}>${shown ? "Hide" : "Show"} output</button>`}</p></div>
     ${step.skipped && html`<p class="soft small">${step.skipped}</p>`}
@@ -52,9 +51,8 @@ function Step({ step, place, texts }) {
 }
 
 function RowsOfInput({ rows }) {
-  const narrow = useNarrow();
   const [chosen, open] = useState(null);
   return html`${chosen && html`<${Panel} title=${`Row ${chosen.row}, ${chosen.status}`} onClose=${() => open(null)}><${AnsiText} text=${chosen.error ?? ""} /><//>`}
     <section class="card" aria-label="Rows of inputs"><${Rows} label="Rows of inputs" kind="event-rows rows-of-input" items=${rows} columns=${[["Row", "name"], ["State", "state"], ["Error", "data"]]}
-    height=${narrow ? 60 : 38} keyOf=${(row) => row.row} onOpen=${open} cells=${(row) => [html`<span class="title">${number(row.row)}</span>`, html`<${Badge} state=${row.status} />`, html`<span class="line soft">${row.error}</span>`]} /></section>`;
+    heights=${[38, 60]} keyOf=${(row) => row.row} onOpen=${open} cells=${(row) => [html`<span class="title">${number(row.row)}</span>`, html`<${Badge} state=${row.status} />`, html`<span class="line soft">${row.error}</span>`]} /></section>`;
 }

@@ -9,10 +9,10 @@ export function IntervalLine({ share, interval, label }) {
   if (share === null) return html`<span class="soft">–</span>`;
   const [low, high] = interval ?? [share, share];
   const told = `${label} ${percent(share)}${interval ? `, between ${percent(low)} and ${percent(high)}` : ""}`;
-  return html`<svg class="interval" viewBox="0 0 160 18" width="160" height="18" role="img" aria-label=${told}>
+  return html`<span class="whole"><svg class="interval" viewBox="0 0 160 18" width="160" height="18" role="img" aria-label=${told}>
     <line class="axis" x1="4" x2="156" y1="9" y2="9" /><line class="axis" x1="4" x2="4" y1="5" y2="13" /><line class="axis" x1="156" x2="156" y1="5" y2="13" />
     <line class="whisker" x1=${4 + 152 * low} x2=${4 + 152 * high} y1="9" y2="9" /><circle class="dot" cx=${4 + 152 * share} cy="9" r="4.5" />
-  </svg>`;
+  </svg>${interval && html` <span class="soft small">${percent(low)} to ${percent(high)}</span>`}</span>`;
 }
 
 export function Charts({ report }) {
@@ -53,7 +53,7 @@ function StatusBar({ counts, name }) {
     ${seen.map((status) => {
       const width = (WIDTH * counts[status]) / total;
       left += width;
-      return html`<rect key=${status} class=${`f-${status}`} x=${left - width} y="2" width=${width} height="16"><title>${counts[status]} ${word(status)}</title></rect>`;
+      return html`<rect key=${status} class=${`filled s-${status}`} x=${left - width} y="2" width=${width} height="16"><title>${counts[status]} ${word(status)}</title></rect>`;
     })}
   </svg>`;
 }
@@ -89,7 +89,7 @@ export function Columns({ label, items, value, limit = () => null, told, ends })
   const most = Math.max(...items.map(value));
   if (most === 0) return html`<p class="soft small">nothing to show</p>`;
   const highest = Math.max(most, ...items.map(limit).filter((one) => one !== null && one < 4 * most)); // a far limit would flatten all
-  const width = WIDTH / items.length;
+  const width = WIDTH / Math.max(items.length, 8); // a few are no wall
   const top = (amount) => 100 - (94 * amount) / highest;
   return html`<svg class="columns" viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label=${label}>
     ${items.map((item, place) => {
@@ -98,5 +98,5 @@ export function Columns({ label, items, value, limit = () => null, told, ends })
         <rect class=${cap !== null && amount > 0.9 * cap ? "bin over" : "bin"} x=${(place + 0.1) * width} y=${top(amount)} width=${0.8 * width} height=${100 - top(amount)} />
         ${cap !== null && cap <= highest && html`<line class="limit" x1=${place * width} x2=${(place + 1) * width} y1=${top(cap)} y2=${top(cap)} />`}<title>${told(item)}</title></g>`;
     })}
-  </svg><div class="bar-name soft"><span>${ends[0]}</span><span>${ends[1]}</span></div>`;
+  </svg><div class="bar-name soft"><span>${ends[0]}</span>${ends[1] !== ends[0] && html`<span>${ends[1]}</span>`}</div>`;
 }

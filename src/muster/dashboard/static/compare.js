@@ -1,10 +1,11 @@
 // Two runs of a suite, or two agents, pair by pair. The server says what got worse and what got better; this shows it.
-import { html, useMemo, useNarrow, useSettled, useState } from "./html.js";
+import { html, into, useAddressed, useMemo, useSettled, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { moment, number, percent, score } from "./format.js";
-import { Badge, Choice, Command, Empty, Failure, Loading, Panel, Pieces, sentence, Table, Verdict } from "./parts.js";
+import { Badge, Choice, Command, Empty, Failure, Loading, Panel, Pieces, sentence, Table, Verdict, Waiting } from "./parts.js";
+import { Asked } from "./calls.js";
 import { differences } from "./difference.js";
-import { Rows, usePages } from "./window.js";
+import { List, usePages } from "./window.js";
 
 const TONES = { better: "ok", same: "ok", "not worse": "ok", worse: "", "not enough evidence": "pending" };
 
@@ -57,8 +58,7 @@ function Side({ id, label, run, agent, runs, onChange }) {
 
 function Comparison({ a, b }) {
   const { data, error } = useGet(`/api/compare?${new URLSearchParams({ a, b, changes: 0 })}`);
-  if (error) return html`<${Failure} error=${error} />`;
-  if (!data) return html`<${Loading} what="the comparison" />`;
+  if (!data) return html`<${Waiting} error=${error} what="the comparison" />`;
   return html`<${Verdict} kind=${TONES[data.verdict] ?? ""} name=${data.verdict} text=${sentence(data.why, data.subjects.map((one) => one.subject_a))}>${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}<//>
     <h2>Figures</h2><${Table} label="Figures" columns=${FIGURES} rows=${data.subjects.map((one) => [
       subjectsOf(one), one.verdict, percent(one.pass_before), percent(one.pass_after), points(one),
@@ -85,12 +85,11 @@ const keyOf = (pair) => JSON.stringify([pair.subject_a, pair.case, pair.epoch]);
 
 /** Every epoch of every case of both sides, what got worse first; loaded as one scrolls. */
 function Pairs({ a, b, several }) {
-  const [change, choose] = useState("all");
-  const [typed, type] = useState("");
+  const [change, choose] = useAddressed("change", "all");
+  const [typed, type] = useAddressed("search");
   const [chosen, open] = useState(null);
   const search = useSettled(typed.trim());
-  const narrow = useNarrow();
-  const path = (after) => `/api/compare/pairs?${new URLSearchParams(Object.entries({ a, b, search, after, limit: 200, change: change === "all" ? "" : change }).filter(([, value]) => value))}`;
+  const path = `/api/compare/pairs?${new URLSearchParams(Object.entries({ a, b, search, limit: 200, change: change === "all" ? "" : change }).filter(([, value]) => value))}`;
   const pages = usePages(path, "pairs", [change, search]);
   const counts = pages.page?.counts ?? {};
   const all = Object.values(counts).reduce((sum, many) => sum + many, 0);
@@ -101,15 +100,11 @@ function Pairs({ a, b, several }) {
     html`<span title=${one.reason}><${Badge} state=${BADGES[one.change]} text=${CHANGES[one.change]} /></span>`, side(one.before, one.before_score), side(one.after, one.after_score),
   ];
   return html`<h2>Pairs</h2><section class="card" aria-label="Pairs">
-    <div class="filters"><label class="hidden" for="pairs-search">Search cases</label>
-      <input id="pairs-search" type="search" placeholder="Search cases" value=${typed} onInput=${(event) => type(event.target.value)} />
+    <div class="filters">
+      <input aria-label="Search cases" type="search" placeholder="Search cases" value=${typed} onInput=${into(type)} />
       <${Choice} label="Change" value=${change} onChange=${choose} options=${options} /></div>
-    ${pages.error && html`<${Failure} error=${pages.error} />`}
-    ${!pages.loaded && html`<${Loading} what="pairs" />`}
-    ${pages.loaded && !pages.error && pages.items.length === 0 && html`<${Empty} title="No pair fits these filters" />`}
-    ${pages.items.length > 0 && html`<${Rows} label="Pairs" kind="pair-rows" items=${pages.items} columns=${[["Case", "name"], ["Change", "state"], ["A", "side"], ["B", "side"]]} cells=${cells}
-        height=${narrow ? 84 : 56} total=${change === "all" ? all : counts[change]} keyOf=${keyOf} onOpen=${open} onEnd=${pages.more} />
-      <p class="foot soft small">${number(pages.items.length)} of ${number(change === "all" ? all : counts[change])} pairs are loaded${pages.next ? "; scroll for more" : ""}</p>`}
+    <${List} pages=${pages} what="pairs" none=${html`<${Empty} title="No pair fits these filters" />`} total=${change === "all" ? all : counts[change] ?? 0} label="Pairs" kind="pair-rows"
+      columns=${[["Case", "name"], ["Change", "state"], ["A", "side"], ["B", "side"]]} cells=${cells} heights=${[56, 84]} keyOf=${keyOf} onOpen=${open} />
     ${chosen && html`<${PairPanel} pair=${chosen} runs=${[pages.page.a.run, pages.page.b.run]} onClose=${() => open(null)} />`}
   </section>`;
 }
@@ -125,10 +120,13 @@ function PairPanel({ pair, runs, onClose }) {
   const found = useMemo(() => differences(one?.answer ?? "", other?.answer ?? ""), [one, other]);
   const error = before.error ?? after.error;
   const ready = (pair.before === null || one) && (pair.after === null || other);
+  const [run, shown] = one ? [runs[0], one] : [runs[1], other];
+  const call = useGet(shown?.keys.length ? `/api/runs/${run}/call?key=${encodeURIComponent(shown.keys.at(-1))}` : null);
   const who = pair.subject_a === pair.subject_b ? pair.subject_a : `${pair.subject_a} → ${pair.subject_b}`;
   return html`<${Panel} title=${pair.case} onClose=${onClose} head=${html`<p class="under"><${Badge} state=${BADGES[pair.change]} text=${CHANGES[pair.change]} /> <span class="soft">${who}, epoch ${pair.epoch}: ${pair.reason}</span></p>`}>
     ${error && html`<${Failure} error=${error} />`}
     ${!ready && !error && html`<${Loading} what="both answers" />`}
+    ${call.data && html`<${Asked} call=${call.data} />`}
     ${ready && html`<div class="pair">
         <${Answer} name="A" one=${one} pieces=${found.before} />
         <${Answer} name="B" one=${other} pieces=${found.after} />

@@ -1,8 +1,8 @@
 // A council as it argues: proposals and how the others weighed them, round by round; what it came to, and who dissents.
-import { html, useChange, useState } from "./html.js";
+import { html, into, useChange, useState } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, LIVE, percent, word } from "./format.js";
-import { Action, Badge, Choice, Empty, Facts, Failure, Loading, sentence, Table, Verdict } from "./parts.js";
+import { Action, Badge, Choice, Empty, Facts, Failure, sentence, Table, Verdict, Waiting } from "./parts.js";
 import { ModelText } from "./text.js";
 
 const TONES = 8; // colours of members
@@ -11,8 +11,8 @@ const signed = (value, places = 2) => `${value > 0 ? "+" : value < 0 ? "−" : "
 export function CouncilTab({ run, live, children }) {
   const { data: council, error, reload } = useGet(`/api/councils/${run.id}/trace`);
   const [chosen, choose] = useState(null);
-  useChange([live.last, run.state], reload);
-  if (!council) return error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the council" />`;
+  useChange([live.last, run.state, run.questions?.length], reload);
+  if (!council) return html`<${Waiting} error=${error} what="the council" />`;
   const going = LIVE.has(run.state);
   const rounds = roundsOf(council);
   const shown = rounds.find((one) => one.number === chosen) ?? rounds.at(-1);
@@ -23,7 +23,8 @@ export function CouncilTab({ run, live, children }) {
     <${Answer} council=${council} going=${going} />
     <${Objections} council=${council} />
     ${council.rounds.length > 0 && html`<h2>Support over the rounds</h2><${SupportChart} council=${council} toneOf=${toneOf} />`}
-    ${shown ? html`<div class="between"><h2>Round ${shown.number} of at most ${council.max_rounds}</h2>
+    ${council.withheld_for.length > 0 ? html`<section class="card"><${Empty} title="What members say is not shown yet"><p class="soft">Candidates are anonymous, so ${council.withheld_for.join(" and ")} must not read here who wrote what. Everything is shown as soon as their answers are there.</p><//></section>`
+      : shown ? html`<div class="between"><h2>Round ${shown.number} of at most ${council.max_rounds}</h2>
         ${rounds.length > 1 && html`<${Choice} label="Round" value=${shown.number} onChange=${choose} options=${rounds.map((one) => [one.number, `Round ${one.number}`])} />`}</div>
         <${Round} key=${shown.number} round=${shown} ...${{ council, going, toneOf }} />`
       : html`<section class="card"><${Empty} title="Nobody has proposed anything yet"><p class="soft">Proposals and evaluations are shown as soon as they come.</p><//></section>`}`;
@@ -37,14 +38,11 @@ function roundsOf({ rounds, open_round: phases }) {
 }
 
 function Outcome({ council, run, going, toneOf }) {
-  const { stop, winner } = council;
+  const { winner } = council;
   return html`<${Verdict} label="Outcome" kind=${going ? "pending" : winner ? "ok" : ""} name=${going ? word(run.state) : winner ? "decided" : "not decided"} text=${sentence(council.verdict, council.members.map((one) => one.name))}>
     <div class="asked" tabindex="0" role="region" aria-label="Question of the council"><${ModelText} text=${council.question} /></div>
     <p>${council.members.map((one) => html`<span class=${`member ${toneOf(one.name)}`} title=${one.persona}>${one.name} <span class="soft small">${one.role}</span></span> `)}</p>
-    <${Facts} items=${[
-      winner && [going ? "Ahead" : "Won by", winner.agent],
-      stop && ["Evidence", `${stop.evidence.toFixed(2)} of ${stop.needed.toFixed(2)} needed to be convinced`],
-    ]} />
+    ${winner && html`<${Facts} items=${[[going ? "Ahead" : "Won by", winner.agent]]} />`}
   <//>`;
 }
 
@@ -64,7 +62,7 @@ function Interventions({ run }) {
   };
   return html`<section class="card padded say" aria-label="Intervene">
     <label for="inject">Tell all members something</label>
-    <textarea id="inject" rows="2" value=${text} onInput=${(event) => type(event.target.value)}></textarea>
+    <textarea id="inject" rows="2" value=${text} onInput=${into(type)}></textarea>
     ${failure && html`<${Failure} error=${failure} />`}
     <div class="actions line-up"><${Action} label="Tell all members" act=${send} onError=${tell} disabled=${text.trim() === ""} />
       <${Action} label="Stop with the best proposal" confirm="Really stop?" kind="danger" act=${stop} onError=${tell} />
@@ -88,8 +86,19 @@ function Objections({ council }) {
   return html`${council.dissent.length > 0 && html`<h2>Dissent</h2>`}
     ${council.dissent.map((one) => html`<div class="box bad"><p><strong>${one.agent}</strong> gave the winner ${signed(one.weight, 0)} and ${one.preferred ? `prefers the proposal of ${one.preferred}` : "is against every proposal"}.</p><${ModelText} text=${one.critique} /></div>`)}
     ${council.contested.length > 0 && html`<h2>Contested claims</h2>`}
-    ${council.contested.map((one) => html`<div class="box open-end"><p><strong>${one.agent}</strong>: ${one.claim}</p>
+    ${byClaim(council.contested).map((one) => html`<div class="box open-end"><p><strong>${one.agents.join(", ")}</strong>: ${one.claim}</p>
       ${one.said.map((each) => html`<p class="small"><${Badge} state=${each.stance === "verified" ? "passed" : "failed"} text=${each.stance} /> ${each.evaluator}: ${each.reason}</p>`)}</div>`)}`;
+}
+
+/** Claims with all who make them, since several members may rest on the same. */
+function byClaim(contested) {
+  const found = new Map(contested.map(({ claim }) => [claim, { claim, agents: [], said: [] }]));
+  for (const { claim, agent, said } of contested) {
+    const one = found.get(claim);
+    one.agents.push(agent);
+    one.said.push(...said.filter((each) => !one.said.some((known) => known.evaluator === each.evaluator && known.reason === each.reason)));
+  }
+  return [...found.values()];
 }
 
 /** The support of each member's proposals in each round, as lines; the legend has the last figure. */

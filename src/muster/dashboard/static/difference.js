@@ -6,7 +6,21 @@ export function differences(before, after) {
   const cut = [before, after].some((text) => text.length > 8 * MOST_WORDS) ? /(\n)/ : /(\s+)/;
   const a = before.split(cut).filter((word) => word !== "");
   const b = after.split(cut).filter((word) => word !== "");
-  return spelled(a, b, matches(a, b));
+  return spelled(a, b, telling(matches(a, b), a, b));
+}
+
+const LEAST = 4; // letters that must agree between two differences: a lone "it" is chance
+
+/** The matches without stretches that are too short to mean anything; those at the ends stay. */
+function telling(pairs, a, b) {
+  const stretches = [];
+  for (const pair of pairs) {
+    const last = stretches.at(-1)?.at(-1);
+    if (last && pair[0] === last[0] + 1 && pair[1] === last[1] + 1) stretches.at(-1).push(pair);
+    else stretches.push([pair]);
+  }
+  const isEnd = ([[i, j]], last) => (i === 0 && j === 0) || (last[0] === a.length - 1 && last[1] === b.length - 1);
+  return stretches.filter((one) => isEnd(one, one.at(-1)) || one.map(([i]) => a[i]).join("").replace(/\s/g, "").length >= LEAST).flat();
 }
 
 /** The longest common subsequence of what lies between the common beginning and end. */

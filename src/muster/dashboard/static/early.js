@@ -26,7 +26,7 @@ function ask(path) {
 }
 
 const [place = "", run = "", tab] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/");
-if (place === "runs" && run !== "") {
+if (place === "runs" && /^[\w-]+$/.test(run)) {
   ask(`/api/runs/${run}`);
   if (tab === "calls") ask(callsOf(run));
 }

@@ -1,7 +1,7 @@
 // The events of a run, the newest first; older ones are loaded when one scrolls down, and only so many are kept.
-import { html, useEffect, useNarrow, useRef, useState } from "./html.js";
-import { get } from "./http.js";
-import { number } from "./format.js";
+import { html, useEffect, useRef, useState } from "./html.js";
+import { get, useReturn } from "./http.js";
+import { money, number } from "./format.js";
 import { Clock, Empty, Failure, Loading, Panel } from "./parts.js";
 import { Json } from "./text.js";
 import { Rows } from "./window.js";
@@ -13,7 +13,6 @@ const MOST = 5_000; // events that are kept; older ones are loaded again when th
 export function EventsTab({ run, live }) {
   const [state, tell] = useState({ events: [], error: null, loaded: false });
   const [chosen, open] = useState(null);
-  const narrow = useNarrow();
   const busy = useRef(false);
 
   const load = async (after, limit, join) => {
@@ -27,6 +26,7 @@ export function EventsTab({ run, live }) {
     }
     busy.current = false;
   };
+  useReturn(() => state.error?.status === 0 && tell((old) => ({ ...old, error: null, loaded: old.events.length > 0 })));
   const newest = state.events[0]?.seq ?? 0;
   const oldest = state.events.at(-1)?.seq ?? 1;
   useEffect(() => {
@@ -44,11 +44,12 @@ export function EventsTab({ run, live }) {
   const cells = (event) => [html`<span class="title mono">${event.kind}</span>`, html`<span class="soft">${number(event.seq)}</span>`, html`<${Clock} at=${event.at} />`, html`<span class="line soft">${summary(event.data)}</span>`];
   return html`<section class="card" aria-label="Events">
     <${Rows} label="Events" kind="event-rows" items=${state.events} columns=${[["Event", "name"], ["No.", "number seq"], ["At", "when"], ["What", "data"]]} cells=${cells}
-      height=${narrow ? 60 : 34} total=${live.last} keyOf=${(event) => event.seq} onOpen=${open} onEnd=${more} />
+      heights=${[34, 60]} total=${live.last} keyOf=${(event) => event.seq} onOpen=${open} onEnd=${more} />
     <p class="foot soft small">${number(state.events.length)} of ${number(Math.max(live.last, newest))} events are loaded${oldest > 1 ? "; scroll for older ones" : ""}</p>
     ${chosen && html`<${Panel} title=${`${chosen.kind}, no. ${chosen.seq}`} onClose=${() => open(null)}><${Json} value=${chosen} /><//>`}
   </section>`;
 }
 
-const told = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-const summary = (data) => Object.entries(data).map(([name, value]) => `${name}: ${told(value)}`).join(", ").slice(0, 300);
+const AMOUNTS = new Set(["cost", "reserved", "spent", "cap"]); // in millionths of a dollar
+const told = (name, value) => (typeof value === "string" ? value : AMOUNTS.has(name) && typeof value === "number" ? money(value / 1e6) : JSON.stringify(value));
+const summary = (data) => Object.entries(data).map(([name, value]) => `${name}: ${told(name, value)}`).join(", ").slice(0, 300);

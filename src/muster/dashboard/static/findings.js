@@ -1,8 +1,8 @@
 // A verification: what was found, file by file beside the code as it was verified; who looked, and what it came to.
-import { html, useChange, useState } from "./html.js";
+import { html, useAddressed, useChange, useState } from "./html.js";
 import { useGet } from "./http.js";
 import { count, duration, LIVE, number, percent, word } from "./format.js";
-import { Badge, Choice, Empty, Facts, Failure, Loading, Money, Table, Verdict } from "./parts.js";
+import { Badge, Choice, Empty, Facts, Failure, Loading, Table, usd, Verdict, Waiting } from "./parts.js";
 import { CallPanel } from "./calls.js";
 import { ModelText } from "./text.js";
 import { usePages } from "./window.js";
@@ -14,13 +14,13 @@ const COLUMNS = [["Agent"], ["Ended"], ["Findings", "number"], ["Thresholds"], [
 
 export function FindingsTab({ run, live }) {
   const { data: found, error, reload } = useGet(`/api/verify/${run.id}/status`);
-  const [severity, choose] = useState("all");
+  const [severity, choose] = useAddressed("severity", "all");
   const going = LIVE.has(run.state);
   useChange([live.last, run.state], reload);
   if (!found && error?.status === 404) {
     return html`<section class="card"><${Empty} title=${going ? "The files are being read" : "It ended before its files were read"}><p class="soft">What is found is shown here after each wave.</p><//></section>`;
   }
-  if (!found) return error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the verification" />`;
+  if (!found) return html`<${Waiting} error=${error} what="the verification" />`;
   const { counts } = found;
   const options = [...SEVERITIES, "rejected"].filter((one) => counts[one] > 0).map((one) => [one, one, counts[one]]);
   return html`<${Outcome} found=${found} going=${going} />
@@ -39,7 +39,7 @@ function Outcome({ found, going }) {
       ["Files verified", `${number(files.length - found.unseen.length)} of ${number(files.length)}`],
       ["Findings", html`${number(counts.total)} <span class="soft small">${SEVERITIES.filter((one) => counts[one] > 0).map((one) => `${number(counts[one])} ${one}`).join(", ")}</span>`],
       ["Waves", `${number(found.waves.length)} of ${number(found.waves.length + found.not_started.length)}`],
-      ["Cost", html`<${Money} usd=${cost.cost_usd} /> ${cost.live_usd > cost.cost_usd && html`<span class="soft small">instead of <${Money} usd=${cost.live_usd} /> live</span>`}`],
+      ["Cost", html`${usd(cost.cost_usd)} ${cost.live_usd > cost.cost_usd && html`<span class="soft small">instead of ${usd(cost.live_usd)} live</span>`}`],
       found.redactions > 0 && ["Secrets taken out", number(found.redactions)],
     ]} />
     ${found.left_out.length > 0 && html`<details><summary class="small">${count(found.left_out.length, "file")} left out</summary><ul>${found.left_out.slice(0, 200).map((one) => html`<li class="small"><code>${one.path}</code>: ${one.why}</li>`)}</ul></details>`}
@@ -55,7 +55,7 @@ function Wave({ wave, run }) {
     html`${number(one.counts.total)}${one.counts.rejected > 0 && html`<div class="soft small">${number(one.counts.rejected)} rejected</div>`}`,
     html`${one.thresholds.map((each) => html`<div class=${`small ${each.holds ? "" : "bad"}`} title=${each.why}>${each.holds ? "✓" : "✗"} <code>${each.expression}</code></div>`)}
       <div class="soft small">${[one.score !== null && `score ${one.score.toFixed(1)}`, one.coverage !== null && `coverage ${one.coverage.toFixed(0)}%`].filter(Boolean).join(", ")}</div>`,
-    `${number(one.answered)} of ${number(one.chunks)}`, duration(one.seconds), html`<${Money} usd=${one.cost_usd} />`,
+    `${number(one.answered)} of ${number(one.chunks)}`, duration(one.seconds), usd(one.cost_usd),
     one.keys.length > 0 && html`<details class="small"><summary>${count(one.keys.length, "call")}<span class="hidden"> of ${one.agent}</span></summary>
       ${one.keys.slice(0, MOST_KEYS).map((key) => html`<button type="button" class="switch mono" onClick=${() => open(key)}>${key}</button> `)}
       ${one.keys.length > MOST_KEYS && html`<a href=${`#/runs/${run.id}/calls`}>all</a>`}</details>`,
@@ -69,7 +69,7 @@ const lookerOf = (agent) => (agent.kind !== "model" ? "command" : agent.model ??
 
 function Found({ run, severity, found, going }) {
   const query = severity === "rejected" ? "&rejected=true" : severity === "all" ? "" : `&severity=${severity}`;
-  const pages = usePages((after) => `/api/verify/${run.id}/findings?limit=50${query}${after ? `&after=${encodeURIComponent(after)}` : ""}`, "findings", [found.waves.length]);
+  const pages = usePages(`/api/verify/${run.id}/findings?limit=50${query}`, "findings", [found.waves.length]);
   if (pages.error) return html`<${Failure} error=${pages.error} />`;
   if (!pages.loaded) return html`<${Loading} what="findings" />`;
   if (pages.items.length === 0) return html`<section class="card"><${Empty} title=${going ? "Nothing has been found yet" : "Nothing was found"} /></section>`;
@@ -104,7 +104,7 @@ function Finding({ one, lookers }) {
 
 function Code({ one }) {
   if (one.code === null) return html`<p class="soft small">The run has no copy of these lines.</p>`;
-  return html`<pre class="code" tabindex="0" role="region" aria-label=${`${one.file}, line ${one.line}`}><code>${one.code.lines.map((text, place) => {
+  return html`<pre class="code" tabindex="0"><code>${one.code.lines.map((text, place) => {
     const line = one.code.first + place;
     return html`<span class=${line >= one.line && line <= one.end_line ? "line marked" : "line"}><span class="no">${line}</span> ${text}</span>`;
   })}</code></pre>`;

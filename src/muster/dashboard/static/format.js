@@ -8,6 +8,9 @@ const WORDS = { pending_review: "in review" };
 const KINDS = { ask: "question", deliberation: "council", scale: "scale test", waves: "verification" };
 export const kindOf = (run) => KINDS[run.workload] ?? run.workload;
 
+/** What a run is called: its name, else what it is about, else its id. */
+export const titleOf = (run) => run.name ?? run.subject ?? `${capital(kindOf(run))} ${run.id}`;
+
 export const word = (name) => WORDS[name] ?? String(name).replaceAll("_", " ");
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const number = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
@@ -22,7 +25,7 @@ export function money(dollars) {
   return `$${(micro / 1e6).toFixed(micro % 10_000 === 0 ? 2 : micro % 100 === 0 ? 4 : 6)}`;
 }
 
-/** Money where many amounts stand together: two places that say something; `Money` has the exact amount as its title. */
+/** Money where many amounts stand together: two places that say something; `usd` has the exact amount as its title. */
 export function shortMoney(dollars) {
   if (dollars === null || dollars === undefined) return "–";
   if (dollars === 0 || dollars >= 1) return `$${dollars.toFixed(2)}`;

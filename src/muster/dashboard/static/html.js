@@ -6,6 +6,9 @@ import htm from "./lib/htm.mjs";
 export const html = htm.bind(h);
 export { createContext, Fragment, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState };
 
+/** Hand over what is typed or chosen in a field. */
+export const into = (take) => (event) => take(event.target.value);
+
 /** A value that components follow: `get`, `set`, and `use` inside a component. */
 export function observable(value) {
   const listeners = new Set();
@@ -76,6 +79,21 @@ export function useNarrow() {
     return () => query.removeEventListener("change", change);
   }, []);
   return narrow;
+}
+
+const queryOf = () => new URLSearchParams(location.hash.split("?")[1]);
+
+/** A choice that is kept in the address under a name, so that Back and reload find it; what is as usual is left out. */
+export function useAddressed(name, usual = "") {
+  const [value, tell] = useState(queryOf().get(name) ?? usual);
+  const choose = (next) => {
+    const asked = queryOf();
+    if (next === usual) asked.delete(name);
+    else asked.set(name, next);
+    history.replaceState(history.state, "", `${location.hash.split("?")[0] || "#/runs"}${asked.size ? `?${asked}` : ""}`);
+    tell(next);
+  };
+  return [value, choose];
 }
 
 /** The value, once it has not changed for a moment. */

@@ -1,6 +1,6 @@
 // Everything that this page knows comes from here: requests to the server that sent it, and the streams of runs.
 import { early, headers, KEPT } from "./early.js";
-import { observable, useEffect, useState } from "./html.js";
+import { observable, useChange, useEffect, useState } from "./html.js";
 
 const LONGEST_PAUSE = 10_000;
 
@@ -28,6 +28,26 @@ export function forgetToken() {
 
 export const hasToken = () => sessionStorage.getItem(KEPT) !== null;
 
+let heard = 0; // when the server answered last
+
+/** Ask the server whether it is there, unless it has answered within so many milliseconds. */
+export async function ping(milliseconds) {
+  if (access.get() !== "lost" && Date.now() - heard < milliseconds) return;
+  try {
+    await fetch("/healthz", { cache: "no-store", credentials: "omit" });
+    heard = Date.now();
+    if (access.get() === "lost") access.set("open");
+  } catch {
+    access.set("lost");
+  }
+}
+
+/** Act when the server can be reached again. */
+export function useReturn(act) {
+  const state = access.use();
+  useChange([state], () => state === "open" && act());
+}
+
 async function send(path, options) {
   let response;
   try {
@@ -37,6 +57,7 @@ async function send(path, options) {
     access.set("lost");
     throw new ApiError(0, "unreachable", "The server cannot be reached. Start it again with: muster serve");
   }
+  heard = Date.now();
   access.set(response.status === 401 ? "token" : "open");
   if (!response.ok) throw await refusal(response);
   return response;
@@ -83,7 +104,9 @@ export function useGet(path) {
     return () => stop.abort();
   }, [path, round]);
   const current = state.path === path ? state : { data: null, error: null };
-  return { ...current, reload: () => again((number) => number + 1) };
+  const reload = () => again((number) => number + 1);
+  useReturn(() => current.error?.status === 0 && reload());
+  return { ...current, reload };
 }
 
 const pause = (milliseconds, signal) =>

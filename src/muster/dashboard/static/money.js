@@ -1,21 +1,20 @@
 // Money: what was spent by day, by agent and by run, and how the budgets above runs stand.
-import { html, useState, useTicks } from "./html.js";
+import { html, useAddressed, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { Columns } from "./charts.js";
-import { day, kindOf, money, number, percent, spentOf } from "./format.js";
-import { Ago, Badge, Choice, Command, CostBar, Empty, Facts, Failure, Loading, Money, Table } from "./parts.js";
+import { day, kindOf, money, number, percent, spentOf, titleOf } from "./format.js";
+import { Ago, Badge, Choice, Command, CostBar, Empty, Facts, Table, usd, Waiting } from "./parts.js";
 
 const SPANS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]];
 const NAMES = { day: "All runs, today", user: "today: token", pool: "The pool, in all", server: "in all: server" };
-const ofBudget = (one) => html`<${Money} usd=${spentOf(one)} /> <span class="soft">${one.budget_usd === null ? "no limit" : html`of <${Money} usd=${one.budget_usd} />`}</span>`;
+const ofBudget = (one) => html`${usd(spentOf(one))} <span class="soft">${one.budget_usd === null ? "no limit" : html`of ${usd(one.budget_usd)}`}</span>`;
 
 export function MoneyView() {
-  const [days, choose] = useState("30");
+  const [days, choose] = useAddressed("days", "30");
   const { data, error, reload } = useGet(`/api/costs?days=${days}`);
   useTicks(30_000, reload, [days]);
   return html`<div class="between"><h1>Money</h1><${Choice} label="Time" value=${days} onChange=${choose} options=${SPANS} /></div>
-    ${error && html`<${Failure} error=${error} />`}
-    ${!data && !error && html`<${Loading} what="what was spent" />`}
+    <${Waiting} data=${data} error=${error} what="what was spent" />
     ${data && html`<${Spent} data=${data} />`}`;
 }
 
@@ -25,12 +24,12 @@ function Spent({ data }) {
   const dearest = days.reduce((most, day) => (spentOf(day) > spentOf(most) ? day : most));
   const agents = data.agents.filter((one) => spentOf(one) > 0);
   return html`<section class="card padded lead" aria-label="In all"><${Facts} items=${[
-      [`Spent since ${day(data.since)}`, html`<strong class="big"><${Money} usd=${total} /></strong>`],
+      [`Spent since ${day(data.since)}`, html`<strong class="big">${usd(total)}</strong>`],
       ["Today (UTC)", html`${ofBudget(days.at(-1))}<${CostBar} run=${days.at(-1)} />`],
-      total > 0 && ["Dearest day", html`<${Money} usd=${spentOf(dearest)} /> <span class="soft small whole">${day(dearest.day)}</span>`],
-      data.imputed_usd > 0 && ["Of it covered by subscriptions", html`<${Money} usd=${data.imputed_usd} />`],
-      data.uncertain_usd > 0 && ["Of it uncertain", html`<${Money} usd=${data.uncertain_usd} />`],
-      data.reserved_usd > 0 && ["Held for calls under way", html`<${Money} usd=${data.reserved_usd} />`],
+      total > 0 && ["Dearest day", html`${usd(spentOf(dearest))} <span class="soft small whole">${day(dearest.day)}</span>`],
+      data.imputed_usd > 0 && ["Of it covered by subscriptions", usd(data.imputed_usd)],
+      data.uncertain_usd > 0 && ["Of it uncertain", usd(data.uncertain_usd)],
+      data.reserved_usd > 0 && ["Held for calls under way", usd(data.reserved_usd)],
     ]} />
       ${total > 0 && html`<${Columns} label=${`Spent by day: ${money(total)} from ${day(data.since)} to ${day(data.until)}`} items=${days} value=${spentOf} limit=${(one) => one.budget_usd}
         told=${(one) => `${day(one.day)}: ${money(spentOf(one))}${one.budget_usd === null ? "" : ` of ${money(one.budget_usd)}`}`} ends=${[day(data.since), day(data.until)]} />`}
@@ -40,11 +39,11 @@ function Spent({ data }) {
       ${budgets.map((one) => html`<li key=${`${one.kind} ${one.name}`}><span class="title">${["user", "server"].includes(one.kind) ? `${one.name}, ${NAMES[one.kind]}` : NAMES[one.kind]}</span><span>${ofBudget(one)}</span><${CostBar} run=${one} /></li>`)}</ul>
       ${budgets.every((one) => one.budget_usd === null) && html`<div class="padded"><p class="soft small">Only single runs have budgets so far. For a day, in muster.toml:</p><${Command} text=${"[budget]\nday_usd = 20.00"} /></div>`}
     </section>
-    ${agents.length > 0 && html`<h2>By agent</h2><${Table} label="By agent" columns=${[["Agent"], ["", "wide-bar"], ["Spent", "number"], ["Attempts", "number"], ["Uncertain", "number"]]}
+    ${agents.length > 0 && html`<h2>By agent</h2><${Table} label="By agent" columns=${[["Agent"], ["Share", "wide-bar"], ["Spent", "number"], ["Attempts", "number"], ["Uncertain", "number"]]}
       rows=${agents.map((one) => [one.agent, html`<span class="bar"><span class="part spent" style=${{ width: percent(spentOf(one) / spentOf(agents[0]), 2) }}></span></span>`,
-        html`<${Money} usd=${spentOf(one)} />`, number(one.attempts), html`<${Money} usd=${one.uncertain_usd} />`])} />`}
+        usd(spentOf(one)), number(one.attempts), usd(one.uncertain_usd)])} />`}
     ${runs.length > 0 && html`<h2>By run</h2><${Table} label="By run" columns=${[["Run"], ["State"], ["Spent", "whole"], ["Started by"], ["Started", "whole"]]}
-      rows=${runs.map((run) => [html`<a href=${`#/runs/${run.id}`}>${run.name ?? run.id}</a> <span class="soft small">${kindOf(run)}</span>`,
-        html`<${Badge} state=${run.state} />`, html`<${Money} usd=${spentOf(run)} />${run.budget_usd !== null && html`<span class="soft"> of <${Money} usd=${run.budget_usd} /></span>`}<${CostBar} run=${run} />`, run.started_by ?? "–", html`<${Ago} at=${run.created_at} />`])}>
+      rows=${runs.map((run) => [html`<a href=${`#/runs/${run.id}`}>${titleOf(run)}</a> <span class="soft small">${kindOf(run)}</span>`,
+        html`<${Badge} state=${run.state} />`, html`${usd(spentOf(run))}${run.budget_usd !== null && html`<span class="soft"> of ${usd(run.budget_usd)}</span>`}<${CostBar} run=${run} />`, run.started_by ?? "–", html`<${Ago} at=${run.created_at} />`])}>
       ${runs.length === 100 && html`<p class="foot soft small">The 100 dearest. <a href="#/runs">All runs</a></p>`}<//>`}`;
 }

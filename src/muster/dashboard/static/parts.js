@@ -12,7 +12,10 @@ export const Ago = ({ at, now }) => html`<time datetime=${at} title=${moment(at)
 export const Clock = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${clock(at)}</time>`;
 
 /** An amount in short, with the exact one as its title. */
-export const Money = ({ usd }) => html`<span title=${money(usd)}>${shortMoney(usd)}</span>`;
+export const usd = (amount) => html`<span title=${money(amount)}>${shortMoney(amount)}</span>`;
+
+/** A share from 0 to 1, red below a half and green near 1. */
+export const Meter = ({ value, label }) => html`<meter min="0" max="1" low="0.5" high="0.75" optimum="1" value=${value} aria-label=${label}></meter>`;
 
 export const Loading = ({ what }) => html`<p class="loading soft" role="status">Loading ${what} …</p>`;
 
@@ -30,6 +33,9 @@ export function Later({ load, ...props }) {
 export function Failure({ error, children }) {
   return html`<div class="notice bad" role="alert"><p><strong>${sentence(error.message)}</strong></p>${children}</div>`;
 }
+
+/** What is shown until something is loaded, or instead of it. */
+export const Waiting = ({ data, error, what, children }) => (error ? html`<${Failure} error=${error}>${children}<//>` : !data && html`<${Loading} what=${what} />`);
 
 /** A text as a sentence; a name with which it begins, such as that of an agent, stays as it is written. */
 export function sentence(text, names = []) {
@@ -92,13 +98,23 @@ export function Tabs({ label, base, tabs, value }) {
   </nav>`;
 }
 
-/** A panel over the page; Escape and the backdrop close it. */
+let panels = 0;
+
+/** A panel over the page; Escape, the backdrop and Back close it. */
 export function Panel({ title, onClose, children, head }) {
   const place = useRef(null);
   useEffect(() => {
     const before = document.activeElement;
+    const panel = (panels += 1) + Math.random(); // of this panel, also after a reload
+    const back = () => history.state?.panel !== panel && onClose();
     place.current.showModal();
-    return () => before?.isConnected && before.focus();
+    history.pushState({ ...history.state, panel }, "");
+    addEventListener("popstate", back);
+    return () => {
+      removeEventListener("popstate", back);
+      if (history.state?.panel === panel) history.back();
+      if (before?.isConnected) before.focus();
+    };
   }, []);
   return html`<dialog ref=${place} class="panel" aria-label=${title} onClose=${onClose}
       onClick=${(event) => event.target === place.current && onClose()}>

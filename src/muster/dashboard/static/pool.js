@@ -1,5 +1,5 @@
 // The pool: its slots and what each does, what waits for one, messages to them and texts that all of them are told.
-import { html, useNow, useState, useTicks } from "./html.js";
+import { html, into, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, number, shortMoney } from "./format.js";
 import { Action, Ago, Badge, Command, Cost, CostBar, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
@@ -86,7 +86,7 @@ function Messages({ slot, onClose }) {
     ${failure && html`<${Failure} error=${failure} />`}
     ${data?.messages.length === 0 && html`<p class="soft">Its agent has read all messages.</p>`}
     ${data?.messages.map((one) => html`<div key=${one.id} class="box"><span class="soft small">unread, ${one.from ? `from ${one.from}, ` : ""}<${Ago} at=${one.sent_at} /></span><p>${one.text}</p></div>`)}
-    <h3><label for="message">New message</label></h3><textarea id="message" rows="4" value=${text} onInput=${(event) => type(event.target.value)}></textarea>
+    <h3><label for="message">New message</label></h3><textarea id="message" rows="4" value=${text} onInput=${into(type)}></textarea>
     <p class="soft small">The agent gets it once: while it works, or with its next task.</p>
     <${Action} label="Send" kind="main" disabled=${text.trim() === ""} act=${send} onError=${(failed) => failed && tell({ failure: failed })} /> <span role="status">${said.done}</span>
   <//>`;

@@ -1,24 +1,27 @@
 // One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
-import { html, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
-import { get, getText, newKey, post, useGet, useStream } from "./http.js";
-import { capital, duration, elapsed, kindOf, LIVE, moment, number, spentOf, word } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Loading, Money, sentence, Tabs, Tags } from "./parts.js";
+import { html, into, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
+import { get, getText, post, useGet, useReturn, useStream } from "./http.js";
+import { duration, elapsed, kindOf, LIVE, moment, number, spentOf, titleOf, word } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, sentence, Tabs, Tags, usd, Waiting } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
+const later = (file, name) => () => import(`./${file}.js`).then((module) => module[name]);
+const QUESTION = later("question", "Question");
 const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events"]];
 const LATER = {
-  results: () => import("./suite.js").then((module) => module.SuiteTab),
-  conversation: () => import("./battle.js").then((module) => module.BattleTab),
-  steps: () => import("./chain.js").then((module) => module.ChainTab),
-  council: () => import("./council.js").then((module) => module.CouncilTab),
-  findings: () => import("./findings.js").then((module) => module.FindingsTab),
-  battles: () => import("./scale.js").then((module) => module.ScaleTab),
-  timeline: () => import("./timeline.js").then((module) => module.TimelineTab),
-  events: () => import("./events.js").then((module) => module.EventsTab),
+  answer: later("question", "AnswerTab"),
+  results: later("suite", "SuiteTab"),
+  conversation: later("battle", "BattleTab"),
+  steps: later("chain", "ChainTab"),
+  council: later("council", "CouncilTab"),
+  findings: later("findings", "FindingsTab"),
+  battles: later("scale", "ScaleTab"),
+  timeline: later("timeline", "TimelineTab"),
+  events: later("events", "EventsTab"),
 };
-const OWN = { suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"] };
-const BESIDE = new Set(["conversation", "council"]); // tabs that show what people are asked where it belongs
+const OWN = { ask: ["answer", "Answer"], suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"] };
+const BESIDE = new Set(["answer", "conversation", "council"]); // tabs that show what people are asked where it belongs
 const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
 const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);
 const ENDED = { budget: "its budget is spent", timeout: "its time is over", manual: "canceled by a person", limit: "its limit is reached", goal: "its goal is reached", error: "an error", step_failed: "a step failed" };
@@ -27,7 +30,7 @@ const MOST_TAIL = 500; // events that are kept for the tabs between two looks
 function tabsOf(run) {
   const own = OWN[run.workload];
   if (own) return [own, ...COMMON];
-  return run.result === null ? COMMON : [...COMMON, ["result", "Result"]];
+  return run.result === null ? COMMON : [["result", "Result"], ...COMMON];
 }
 
 export function RunView({ id, rest }) {
@@ -38,13 +41,10 @@ export function RunView({ id, rest }) {
     if (run) document.title = `${run.name ?? run.id} · Muster`;
     return () => (document.title = "Runs · Muster");
   }, [run?.id]);
-  if (error && !run) {
-    return html`<${Failure} error=${error}><p><a href="#/runs">All runs</a></p><//>`;
-  }
-  if (!run) return html`<${Loading} what="the run" />`;
+  if (!run) return html`<${Waiting} error=${error} what="the run"><p><a href="#/runs">All runs</a></p><//>`;
   const tabs = tabsOf(run);
   const tab = tabs.some(([name]) => name === rest[0]) ? rest[0] : tabs[0][0];
-  const asked = (run.questions ?? []).map((one) => html`<${Question} key=${one.key} one=${one} reload=${reload} />`);
+  const asked = (run.questions ?? []).map((one) => html`<${Later} key=${one.key} load=${QUESTION} one=${one} reload=${reload} />`);
   return html`<${Head} run=${run} tell=${tell} reload=${reload} />
     ${failure && html`<${Failure} error=${failure} />`}
     ${run.error && html`<${RunError} run=${run} />`}
@@ -59,13 +59,15 @@ export function RunView({ id, rest }) {
 function useLive(id, reload) {
   const [live, tell] = useState({ first: null, last: 0, tail: [] });
   const due = useRef(false);
-  useEffect(() => {
-    if (id === null) return;
+  const begin = () => {
+    if (id === null || live.first !== null) return;
     get(`/api/runs/${id}/events?limit=1`).then((page) => {
       due.current = true; // what happened since the run was asked for is not told by the stream
       tell({ first: page.last_seq, last: page.last_seq, tail: [] });
     }, () => {});
-  }, [id]);
+  };
+  useEffect(begin, [id]);
+  useReturn(begin);
   useStream(id, live.first, (updates) => {
     due.current = true;
     const events = updates.filter((one) => one.name !== "delta" && one.name !== "end" && one.name !== "resync");
@@ -94,19 +96,20 @@ function Head({ run, tell, reload }) {
   return html`<nav class="crumbs small" aria-label="Where this is"><a href="#/runs">Runs</a>${run.parent && html` / <a href=${`#/runs/${run.parent}`}>${run.parent}</a>`}</nav>
     <section class="card padded run-head">
       <div class="between">
-        <h1>${run.name ?? `${capital(kindOf(run))} ${run.id}`}</h1>
+        <h1>${titleOf(run)}</h1>
         <div class="actions">
           ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
           ${RESUMABLE.has(run.state) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
-            <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${(event) => choose(event.target.value)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
+            <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
         </div>
       </div>
-      <p class="under"><${Badge} state=${run.state} /> <span class="soft">${kindOf(run)}${run.name ? ` · ${run.id}` : ""}</span> <${Tags} names=${run.tags} /></p>
+      <p class="under"><${Badge} state=${run.state} /> <span class="soft">${kindOf(run)} · ${run.id}</span> <${Tags} names=${run.tags} /></p>
+      ${run.name && run.subject && html`<p class="subject">${run.subject}</p>`}
       <${Facts} items=${factsOf(run, now)} />
     </section>`;
 }
@@ -115,15 +118,15 @@ function factsOf(run, now) {
   const { calls } = run;
   const notes = [[calls.failed, "failed"], [calls.uncertain, "uncertain"], [calls.reused, "reused"], [run.parked, "parked"]].filter(([many]) => many > 0);
   return [
-    ["Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
+    [run.workload === "scale" ? "Calls besides its battles" : "Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
       ${notes.length > 0 && html`<span class="soft small">${notes.map(([many, name]) => `${number(many)} ${name}`).join(", ")}</span>`}`],
     [run.budget_usd === null ? "Cost" : "Cost, of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />
-      ${run.lineage.uncertain_usd > 0 && html`<span class="soft small"><${Money} usd=${run.lineage.uncertain_usd} /> of it uncertain</span>`}`],
-    spentOf(run.lineage) > spentOf(run) && ["Cost of this run", html`<${Money} usd=${spentOf(run)} /><br /><span class="soft small">a part of a resumed work</span>`],
+      ${run.lineage.uncertain_usd > 0 && html`<div class="soft small">${usd(run.lineage.uncertain_usd)} of it uncertain</div>`}`],
+    spentOf(run.lineage) > spentOf(run) && ["Cost of this run", html`${usd(spentOf(run))}<br /><span class="soft small">a part of a resumed work</span>`],
     ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
     run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", ENDED[run.ended_reason] ?? word(run.ended_reason)],
-    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved <${Money} usd=${run.live_usd - run.batch_usd} /></span>`}`],
+    run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved ${usd(run.live_usd - run.batch_usd)}</span>`}`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
     run.started_by && ["Started by", run.started_by],
   ];
@@ -136,25 +139,6 @@ function RunError({ run }) {
   return html`<div class="notice bad"><p><strong>${sentence(message ?? "The run failed")}</strong></p>
     ${hints.length > 0 && html`<ul>${hints.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
     ${Object.keys(more).length > 1 && html`<details><summary class="small">Details</summary><${Json} value=${more} /></details>`}</div>`;
-}
-
-/** What the run waits for a person to answer. */
-function Question({ one, reload }) {
-  const [failure, tell] = useState(null);
-  const [text, type] = useState("");
-  const send = async () => {
-    await post(`/api/runs/${one.run}/answer`, { text, key: one.key, client_id: newKey() });
-    type("");
-    reload();
-  };
-  return html`<section class="card padded question" aria-label="Question">
-    <h2>${one.agent} is asked</h2>
-    <${ModelText} text=${one.prompt} />
-    <label for=${`answer-${one.key}`}>Answer as ${one.agent}</label>
-    <textarea id=${`answer-${one.key}`} rows="3" value=${text} onInput=${(event) => type(event.target.value)}></textarea>
-    ${failure && html`<${Failure} error=${failure} />`}
-    <${Action} label="Send the answer" kind="main" act=${send} onError=${tell} disabled=${text.trim() === ""} />
-  </section>`;
 }
 
 function Result({ value }) {

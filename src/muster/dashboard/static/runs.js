@@ -1,8 +1,8 @@
 // All runs, the newest first: what goes on, what it came to, and what it cost.
-import { html, useEffect, useNarrow, useNow, useSettled, useState, useTicks } from "./html.js";
-import { count, duration, elapsed, kindOf, LIVE, number } from "./format.js";
-import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Failure, Loading, Tags } from "./parts.js";
-import { Rows, usePages } from "./window.js";
+import { html, into, useAddressed, useNow, useSettled, useTicks } from "./html.js";
+import { duration, elapsed, kindOf, LIVE, number, titleOf } from "./format.js";
+import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Tags } from "./parts.js";
+import { List, usePages } from "./window.js";
 
 const FILTERS = {
   all: ["All", []],
@@ -17,69 +17,50 @@ const WORKLOADS = [
 ];
 
 function pathOf(filter, workload, search) {
-  return (after) => {
-    const asked = new URLSearchParams({ limit: "100" });
-    for (const state of FILTERS[filter][1]) asked.append("state", state);
-    if (workload) asked.set("workload", workload);
-    if (search) asked.set("search", search);
-    if (after) asked.set("after", after);
-    return `/api/runs?${asked}`;
-  };
+  const asked = new URLSearchParams({ limit: "100" });
+  for (const state of FILTERS[filter][1]) asked.append("state", state);
+  if (workload) asked.set("workload", workload);
+  if (search) asked.set("search", search);
+  return `/api/runs?${asked}`;
 }
 
-export function RunsView({ query }) {
-  const [filter, choose] = useState(query.get("state") ?? "all");
-  const [workload, kind] = useState(query.get("workload") ?? "");
-  const [typed, type] = useState(query.get("search") ?? "");
+export function RunsView() {
+  const [filter, choose] = useAddressed("state", "all");
+  const [workload, kind] = useAddressed("workload");
+  const [typed, type] = useAddressed("search");
   const search = useSettled(typed.trim());
   const known = FILTERS[filter] ? filter : "all";
   const pages = usePages(pathOf(known, workload, search), "runs", [known, workload, search]);
   const going = pages.items.some((run) => LIVE.has(run.state));
   useTicks(going ? 1500 : 4000, () => pages.refresh((run) => run.id), [known, workload, search, going]);
-  useEffect(() => {
-    const asked = new URLSearchParams(Object.entries({ state: known === "all" ? "" : known, workload, search }).filter(([, value]) => value));
-    history.replaceState(history.state, "", `#/runs${asked.size ? `?${asked}` : ""}`);
-  }, [known, workload, search]);
   const filtered = known !== "all" || workload || search;
   return html`<h1>Runs</h1>
     <section class="card" aria-label="Runs">
       <div class="filters">
-        <label class="hidden" for="search">Search runs</label>
-        <input id="search" type="search" placeholder="Search id, name, kind or tag" value=${typed} onInput=${(event) => type(event.target.value)} />
-        <label class="hidden" for="workload">Kind of work</label>
-        <select id="workload" value=${workload} onChange=${(event) => kind(event.target.value)}>
+      <input aria-label="Search runs" type="search" placeholder="Search id, name, kind or tag" value=${typed} onInput=${into(type)} />
+      <select aria-label="Kind of work" value=${workload} onChange=${into(kind)}>
           ${WORKLOADS.map(([name, text]) => html`<option key=${name} value=${name}>${text}</option>`)}
         </select>
         <${Choice} label="State" value=${known} onChange=${choose} options=${Object.entries(FILTERS).map(([name, [text]]) => [name, text])} />
       </div>
-      ${pages.error && html`<${Failure} error=${pages.error} />`}
-      ${!pages.loaded && html`<${Loading} what="runs" />`}
-      ${pages.items.length > 0 && html`<${RunRows} pages=${pages} going=${going} />`}
-      ${pages.loaded && !pages.error && pages.items.length === 0 && (filtered ? html`<${Empty} title="No run fits these filters"><p>
-        <button type="button" class="plain" onClick=${() => { choose("all"); kind(""); type(""); }}>Show all runs</button></p><//>` : html`<${FirstSteps} />`)}
+      <${RunRows} pages=${pages} going=${going} none=${filtered ? html`<${Empty} title="No run fits these filters"><p>
+        <button type="button" class="plain" onClick=${() => { choose("all"); kind(""); type(""); }}>Show all runs</button></p><//>` : html`<${FirstSteps} />`} />
     </section>`;
 }
 
 const COLUMNS = [["Run", "name"], ["State", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Started", "when"], ["Took", "took number"]];
 
-function RunRows({ pages, going }) {
+function RunRows({ going, ...list }) {
   const now = useNow(going);
-  const narrow = useNarrow();
   const cells = (run) => [
-    html`<span class="title">${run.name ?? run.id}</span>`,
+    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}</span>`,
     html`<${Badge} state=${run.state} />`,
     html`<span class="count">${number(run.calls.done)}<span class="soft"> of ${number(run.calls.total)}</span>${run.calls.failed > 0 && html`<span class="bad"> · ${number(run.calls.failed)} failed</span>`}</span><${CallsBar} calls=${run.calls} />`,
     html`<${Cost} run=${run} /><${CostBar} run=${run} />`,
     html`<${Ago} at=${run.started_at ?? run.created_at} now=${now} />`,
     duration(elapsed(run.started_at, run.ended_at, now)),
   ];
-  const named = (run) => {
-    const [first, ...others] = cells(run);
-    return [html`${first}<span class="under soft">${kindOf(run)}${run.name ? ` · ${run.id}` : ""} <${Tags} names=${run.tags} /></span>`, ...others];
-  };
-  return html`<${Rows} label="Runs" kind="run-rows" items=${pages.items} columns=${COLUMNS} cells=${named} height=${narrow ? 112 : 60}
-    keyOf=${(run) => run.id} href=${(run) => `#/runs/${run.id}`} onEnd=${pages.more} />
-    <p class="foot soft small">${count(pages.items.length, "run")}${pages.next ? ", more below" : ""}</p>`;
+  return html`<${List} what="runs" label="Runs" kind="run-rows" columns=${COLUMNS} cells=${cells} heights=${[60, 112]} keyOf=${(run) => run.id} href=${(run) => `#/runs/${run.id}`} ...${list} />`;
 }
 
 function FirstSteps() {

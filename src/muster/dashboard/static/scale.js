@@ -1,8 +1,8 @@
 // A scale test: how its battles ended and how sure that is, each of them, and a revised prompt with what is known of it.
-import { html, useChange, useMemo, useNarrow } from "./html.js";
+import { html, useChange, useMemo } from "./html.js";
 import { useGet } from "./http.js";
 import { count, duration, LIVE, number, percent, word } from "./format.js";
-import { Badge, Facts, Failure, Loading, Money, Pieces, sentence, Table, Verdict } from "./parts.js";
+import { Badge, Facts, Pieces, sentence, Table, usd, Verdict, Waiting } from "./parts.js";
 import { IntervalLine } from "./charts.js";
 import { differences } from "./difference.js";
 import { ModelText } from "./text.js";
@@ -17,7 +17,7 @@ const LATENCIES = ["p50", "p90", "p99"];
 export function ScaleTab({ run, live }) {
   const { data: scale, error, reload } = useGet(`/api/runs/${run.id}/report?format=json`);
   useChange([live.last, run.state], reload);
-  if (!scale) return error ? html`<${Failure} error=${error} />` : html`<${Loading} what="the scale test" />`;
+  if (!scale) return html`<${Waiting} error=${error} what="the scale test" />`;
   const going = LIVE.has(run.state);
   return html`<${Verdict} kind=${going ? "pending" : scale.ok ? "ok" : ""} name=${going ? word(run.state) : scale.ok ? (scale.minGoalRate === null ? "finished" : "passed") : "not passed"} text=${sentence(scale.summary, scale.subjects.map((one) => one.agent))}>
       ${going && html`<progress max="1" value=${scale.progress} aria-label="Battles played"></progress>`}
@@ -26,7 +26,7 @@ export function ScaleTab({ run, live }) {
         scale.minGoalRate !== null && ["Goals asked for", percent(scale.minGoalRate)],
         scale.turns && ["Turns", html`median ${scale.turns.median} <span class="soft small">mean ${scale.turns.mean.toFixed(1)}, ${scale.turns.min} to ${scale.turns.max}</span>`],
         ["Time of a reply", LATENCIES.map((name) => html`<span class="whole">${name} ${duration(scale.latencyMs[name] === null ? null : scale.latencyMs[name] / 1000)}</span> `)],
-        ["Cost", html`<${Money} usd=${scale.costUsd} /> <span class="soft small">${number(scale.usage.tokensIn)} tokens in, ${number(scale.usage.tokensOut)} out</span>`],
+        ["Cost", html`${usd(scale.costUsd)} <span class="soft small">${number(scale.usage.tokensIn)} tokens in, ${number(scale.usage.tokensOut)} out</span>`],
       ]} />
     <//>
     <h2>How battles ended</h2><${Table} label="How battles ended" columns=${[["Ended"], ["Battles", "number"], ["Share", "number"], ["95% interval (Wilson)"]]}
@@ -41,21 +41,20 @@ const subjectOf = (one) => [one.agent, one.prompt].filter(Boolean).join(" · ");
 
 function rateOf(many, of, interval) {
   if (of === 0) return ["–", "–"];
-  return [percent(many / of), html`<${IntervalLine} share=${many / of} interval=${interval} label="Share" /><span class="soft small">${percent(interval[0])} to ${percent(interval[1])}</span>`];
+  return [percent(many / of), html`<${IntervalLine} share=${many / of} interval=${interval} label="Share" />`];
 }
 
 /** All battles with what became of each; where the revised prompt was played, of its pair too. */
 function Battles({ scale }) {
-  const narrow = useNarrow();
   const again = new Map(scale.revised.map((one) => [one.number, one]));
   const ended = (one) => (one.conversationId === null ? html`<span class="soft">not begun</span>` : html`<${Badge} state=${ENDINGS[one.endedReason] ?? "running"} text=${wordOf(one.endedReason) ?? "running"} />`);
   const pair = (one) => (again.get(one.number)?.conversationId ? html`<a href=${`#/runs/${again.get(one.number).conversationId}`}>${ended(again.get(one.number))}<span class="hidden"> battle ${one.number} with the revised prompt</span></a>` : html`<span class="soft">–</span>`);
   const cells = (one) => [
     html`<span class="title">${one.number}. ${one.goal ?? "no goal"}</span><span class="under soft">${subjectOf(one)}</span>`,
-    ended(one), count(one.turns, "turn"), html`<${Money} usd=${one.costUsd} />`, scale.revised.length > 0 ? pair(one) : "",
+    ended(one), count(one.turns, "turn"), usd(one.costUsd), ...(scale.revised.length > 0 ? [pair(one)] : []),
   ];
-  return html`<h2>Battles</h2><section class="card" aria-label="Battles"><${Rows} label="Battles" kind="battle-rows" items=${scale.battles} cells=${cells} height=${narrow ? 78 : 56} keyOf=${(one) => one.number}
-    columns=${[["Goal", "name"], ["Ended", "state"], ["Turns", "number"], ["Cost", "number"], [scale.revised.length > 0 ? "Revised" : "", "side"]]} href=${(one) => one.conversationId && `#/runs/${one.conversationId}`} /></section>`;
+  return html`<h2>Battles</h2><section class="card" aria-label="Battles"><${Rows} label="Battles" kind="battle-rows" items=${scale.battles} cells=${cells} heights=${[56, 78]} keyOf=${(one) => one.number}
+    columns=${[["Goal", "name"], ["Ended", "state"], ["Turns", "number"], ["Cost", "number"], ...(scale.revised.length > 0 ? [["Revised", "side"]] : [])]} href=${(one) => one.conversationId && `#/runs/${one.conversationId}`} /></section>`;
 }
 
 /** The proposed prompt beside the one before; whether it is better is told only by battles with it. */

@@ -20,21 +20,22 @@ export function StartView({ id }) {
     ${!error && (!agents.data || !library.data) && html`<${Loading} what="agents" />`}
     ${agents.data && names.length === 0 && html`<div class="notice warn"><p>No agent may be named here yet. Declare one in muster.toml, or list models that requests may name:</p>
       <${Command} text=${'[serve]\nmodels = ["sim/echo"]'} /><p>Then start the server again.</p></div>`}
-    ${names.length > 0 && library.data && html`<${People.Provider} value=${people}>
+    ${names.length > 0 && library.data && html`<${UsualBudget.Provider} value=${agents.data.run_budget_usd}><${People.Provider} value=${people}>
       ${kind === "battle" && html`<${BattleForm} agents=${names} />`}
       ${kind === "scale" && html`<${ScaleForm} agents=${names} />`}
       ${kind === "suite" && html`<${SuiteForm} agents=${names} suites=${listed("suite")} />`}
       ${kind === "council" && html`<${CouncilForm} agents=${names} policies=${listed("council")} />`}
-      ${kind === "task" && html`<${TaskForm} agents=${names} />`}<//>`}`;
+      ${kind === "task" && html`<${TaskForm} agents=${names} />`}<//><//>`}`;
 }
 
 const People = createContext(new Set()); // agents that are persons
+const UsualBudget = createContext(null); // of a run, in dollars
 const Wrong = createContext({}); // what the server said of fields, by their names
 
 const CALLED = { runs: "runCount" }; // what a field is called by whoever checks it
 
-// Of what a message is that does not name its field.
-const ABOUT = [[/^no agent given/, "agents"], [/a council has from/, "agents"], [/ needs a judge/, "judge"], [/^no slot of the pool fits/, "role"]];
+// Of what a message is that does not name its field, and what is better said there.
+const ABOUT = [[/^no agent given/, "agents", "Choose at least one agent."], [/a council has from/, "agents"], [/ needs a judge/, "judge"], [/^no slot of the pool fits/, "role"]];
 
 /** Cut what the server said into what it says of fields of this form, and the rest. */
 function blame(message, fields) {
@@ -43,7 +44,7 @@ function blame(message, fields) {
     const [, name, words] = part.match(/^body (\w+)[^:]*: (.*)$/s) ?? part.match(/^(\w+) ((?:must|is|has|cannot) .*)$/s) ?? [];
     const about = ABOUT.find(([pattern]) => pattern.test(part));
     const field = about?.[1] ?? CALLED[name] ?? name;
-    if (fields.has(field)) found.of[field] = sentence(words ?? part.replace(/^not a valid spec of a \w+: /, ""));
+    if (fields.has(field)) found.of[field] = about?.[2] ?? sentence(words ?? part.replace(/^not a valid spec of a \w+: /, ""));
     else found.rest.push(part);
   }
   return found;
@@ -86,6 +87,12 @@ function Field({ id, label, hint, children }) {
     ${hint && html`<span class="soft small" id=${`${id}-hint`}>${hint}</span>`}</div>`;
 }
 
+const hinted = (id, hint) => ({ id, name: id, "aria-describedby": hint && `${id}-hint` });
+
+/** A field of one line, and one of several. */
+const Input = ({ id, label, hint, ...more }) => html`<${Field} id=${id} label=${label} hint=${hint}><input ...${hinted(id, hint)} ...${more} /><//>`;
+const Area = ({ id, label, hint, ...more }) => html`<${Field} id=${id} label=${label} hint=${hint}><textarea rows="2" ...${hinted(id, hint)} ...${more}></textarea><//>`;
+
 function Checks({ name, label, options, first }) {
   const people = useContext(People);
   const wrong = useContext(Wrong)[name];
@@ -94,13 +101,23 @@ function Checks({ name, label, options, first }) {
     ${wrong && html`<span class="bad small" role="alert">${wrong}</span>`}</fieldset>`;
 }
 
-function AgentSelect({ id, agents, none }) {
+function AgentSelect({ id, label, hint, agents, none }) {
   const people = useContext(People);
-  return html`<select id=${id} name=${id} required=${!none}>${none && html`<option value="">${none}</option>`}
-    ${agents.map((name) => html`<option key=${name} value=${name}>${name}${people.has(name) ? " (a person)" : ""}</option>`)}</select>`;
+  return html`<${Field} id=${id} label=${label} hint=${hint}><select ...${hinted(id, hint)} required=${!none}>${none && html`<option value="">${none}</option>`}
+    ${agents.map((name) => html`<option key=${name} value=${name}>${name}${people.has(name) ? " (a person)" : ""}</option>`)}</select><//>`;
 }
 
-const Budget = ({ id }) => html`<${Field} id=${id} label="Budget in dollars"><input id=${id} name=${id} type="number" min="0" step="any" placeholder="the usual one" /><//>`;
+/** Without an amount a run has the budget of muster.toml, if that has one, and a task that of the pool. */
+function Budget({ id, none }) {
+  const usual = useContext(UsualBudget);
+  return html`<${Input} id=${id} label="Budget in dollars" type="number" min="0" step="any" placeholder=${none ?? (usual === null ? "no limit" : `${usual}, as usual`)} />`;
+}
+
+/** Start something, and go to where it is seen. */
+async function begin(path, body, key, place = "runs") {
+  const started = await post(path, body, key);
+  location.hash = `#/${place}/${started.id}`;
+}
 
 /** Fields that were filled in, numbers as numbers. */
 function filled(form, names, numbers = []) {
@@ -111,15 +128,15 @@ function filled(form, names, numbers = []) {
 /** The two sides, what they talk about and who decides: of a battle, and of each battle of a scale test. */
 function BattleFields({ agents, children }) {
   return html`<div class="fields">
-      <${Field} id="agentId" label="Agent under test"><${AgentSelect} id="agentId" agents=${agents} /><//>
-      <${Field} id="counterpart" label="Counterpart"><${AgentSelect} id="counterpart" agents=${agents} none="the agent plays both parts" /><//>
+      <${AgentSelect} id="agentId" label="Agent under test" agents=${agents} />
+      <${AgentSelect} id="counterpart" label="Counterpart" agents=${agents} none="the agent plays both parts" />
     </div>
-    <${Field} id="goal" label="Goal" hint="Without a goal it is played to its limit."><textarea id="goal" name="goal" rows="2" aria-describedby="goal-hint"></textarea><//>
-    <${Field} id="userMessage" label="First message" hint="Else the goal, else “Begin.”"><textarea id="userMessage" name="userMessage" rows="2" aria-describedby="userMessage-hint"></textarea><//>
-    <${Field} id="systemPrompt" label="System prompt of the agent under test"><textarea id="systemPrompt" name="systemPrompt" rows="2"></textarea><//>
+    <${Area} id="goal" label="Goal" hint="Without a goal it is played to its limit." />
+    <${Area} id="userMessage" label="First message" hint="Else the goal, else “Begin.”" />
+    <${Area} id="systemPrompt" label="System prompt of the agent under test" />
     <div class="fields">
-      <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="the usual one" /><//>
-      <${Field} id="messageLimit" label="Most turns"><input id="messageLimit" name="messageLimit" type="number" min="1" max="25" defaultValue="10" /><//>
+      <${AgentSelect} id="judge" label="Judge" agents=${agents} none="the usual one" />
+      <${Input} id="messageLimit" label="Most turns" type="number" min="1" max="25" defaultValue="10" />
       ${children}
       <${Budget} id="budgetUsd" />
     </div>`;
@@ -128,52 +145,47 @@ function BattleFields({ agents, children }) {
 const BATTLE_FIELDS = ["agentId", "counterpart", "goal", "userMessage", "systemPrompt", "judge", "messageLimit", "budgetUsd"];
 
 function BattleForm({ agents }) {
-  const submit = async (form, key) => {
-    const started = await post("/api/battles/start", filled(form, BATTLE_FIELDS, ["messageLimit", "budgetUsd"]), key);
-    location.hash = `#/runs/${started.id}`;
-  };
+  const submit = (form, key) => begin("/api/battles/start", filled(form, BATTLE_FIELDS, ["messageLimit", "budgetUsd"]), key);
   return html`<${StartForm} about="Two agents talk, turn by turn, until the one under test has reached a goal or the limit." label="Start the battle" submit=${submit}>
     <${BattleFields} agents=${agents} /><//>`;
 }
 
 function ScaleForm({ agents }) {
-  const submit = async (form, key) => {
+  const submit = (form, key) => {
     const numbers = ["messageLimit", "budgetUsd", "runCount", "concurrency", "minGoalRate"];
     const body = filled(form, [...BATTLE_FIELDS, ...numbers], numbers);
-    const started = await post("/api/scale/start", { ...body, tryRevised: form.get("tryRevised") !== null }, key);
-    location.hash = `#/runs/${started.id}`;
+    return begin("/api/scale/start", { ...body, tryRevised: form.get("tryRevised") !== null }, key);
   };
   return html`<${StartForm} about="Many battles of one kind: how often the goal is reached, with an interval, how long it takes, what it costs, and which prompt might do better." label="Start the scale test" submit=${submit}>
     <${BattleFields} agents=${agents}>
-      <${Field} id="runCount" label="Battles" hint="As many as the operator allows."><input id="runCount" name="runCount" type="number" min="1" defaultValue="10" aria-describedby="runCount-hint" /><//>
-      <${Field} id="concurrency" label="At a time"><input id="concurrency" name="concurrency" type="number" min="1" placeholder="the usual number" /><//>
-      <${Field} id="minGoalRate" label="Least share of goals to pass"><input id="minGoalRate" name="minGoalRate" type="number" min="0" max="1" step="any" placeholder="none" /><//>
+      <${Input} id="runCount" label="Battles" hint="As many as the operator allows." type="number" min="1" defaultValue="10" />
+      <${Input} id="concurrency" label="At a time" type="number" min="1" placeholder="the usual number" />
+      <${Input} id="minGoalRate" label="Least share of goals to pass" type="number" min="0" max="1" step="any" placeholder="none" />
     <//>
     <label class="check"><input type="checkbox" name="tryRevised" /> Play the revised prompt too, and compare</label>
   <//>`;
 }
 
 function CouncilForm({ agents, policies }) {
-  const submit = async (form, key) => {
+  const submit = (form, key) => {
     const numbers = ["rounds", "effort", "budget_usd"];
     const body = filled(form, ["question", "policy", "synthesis", "baseline", "name", ...numbers], numbers);
-    const started = await post("/api/councils", { ...body, agents: form.getAll("agents") }, key);
-    location.hash = `#/runs/${started.id}`;
+    return begin("/api/councils", { ...body, agents: form.getAll("agents") }, key);
   };
   return html`<${StartForm} about="Agents propose answers, weigh each other's proposals, and stop when they are convinced." label="Ask the council" submit=${submit}>
-    <${Field} id="question" label="Question"><textarea id="question" name="question" rows="4" required></textarea><//>
+    <${Area} id="question" label="Question" rows="4" required />
     <${Checks} name="agents" label="Members, two at least" options=${agents} />
     <div class="fields">
       ${policies.length > 0 && html`<${Field} id="policy" label="Policy" hint="A council of the library; who is chosen here joins its members."><select id="policy" name="policy" aria-describedby="policy-hint">
         <option value="">none</option>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select><//>`}
-      <${Field} id="synthesis" label="Synthesis by"><${AgentSelect} id="synthesis" agents=${agents} none="nobody: the best proposal stands" /><//>
-      <${Field} id="baseline" label="Compared with"><${AgentSelect} id="baseline" agents=${agents} none="nobody" /><//>
+      <${AgentSelect} id="synthesis" label="Synthesis by" hint="By nobody, the best proposal stands." agents=${agents} none="nobody" />
+      <${AgentSelect} id="baseline" label="Compared with" agents=${agents} none="nobody" />
     </div>
     <div class="fields">
-      <${Field} id="rounds" label="Most rounds"><input id="rounds" name="rounds" type="number" min="1" max="100" placeholder="3" /><//>
-      <${Field} id="effort" label="Effort" hint="From 0, soon convinced, to 1."><input id="effort" name="effort" type="number" min="0" max="1" step="any" placeholder="0.6" aria-describedby="effort-hint" /><//>
+      <${Input} id="rounds" label="Most rounds" type="number" min="1" max="100" placeholder="3" />
+      <${Input} id="effort" label="Effort" hint="From 0, soon convinced, to 1." type="number" min="0" max="1" step="any" placeholder="0.6" />
       <${Budget} id="budget_usd" />
-      <${Field} id="name" label="Name"><input id="name" name="name" placeholder="which-database" /><//>
+      <${Input} id="name" label="Name" placeholder="which-database" />
     </div>
   <//>`;
 }
@@ -182,35 +194,34 @@ function SuiteForm({ agents, suites }) {
   if (suites.length === 0) {
     return html`<div class="notice warn"><p>The library has no suite yet. Put one into a folder that muster.toml names:</p><${Command} text=${'[library]\npaths = ["suites"]'} /></div>`;
   }
-  const submit = async (form, key) => {
+  const submit = (form, key) => {
     const body = filled(form, ["judge", "epochs", "budget_usd", "name", "filter"], ["epochs", "budget_usd"]);
-    const started = await post("/api/suites/start", { ...body, suites: form.getAll("suites"), agents: form.getAll("agents") }, key);
-    location.hash = `#/runs/${started.id}`;
+    return begin("/api/suites/start", { ...body, suites: form.getAll("suites"), agents: form.getAll("agents") }, key);
   };
   return html`<${StartForm} about="Every case of the suites is put to every agent that is chosen, and judged." label="Start the suite" submit=${submit}>
     <${Checks} name="suites" label="Suites" options=${suites} first />
     <${Checks} name="agents" label="Agents" options=${agents} />
     <div class="fields">
-      <${Field} id="judge" label="Judge"><${AgentSelect} id="judge" agents=${agents} none="that of the suite" /><//>
-      <${Field} id="epochs" label="Epochs"><input id="epochs" name="epochs" type="number" min="1" max="1000" placeholder="1" /><//>
+      <${AgentSelect} id="judge" label="Judge" agents=${agents} none="that of the suite" />
+      <${Input} id="filter" label="Only cases" hint="A pattern of their ids, like help-desk/*." placeholder="all" />
+      <${Input} id="epochs" label="Epochs" type="number" min="1" max="1000" placeholder="1" />
       <${Budget} id="budget_usd" />
-      <${Field} id="name" label="Name"><input id="name" name="name" placeholder="nightly" /><//>
+      <${Input} id="name" label="Name" placeholder="nightly" />
     </div>
   <//>`;
 }
 
 function TaskForm({ agents }) {
-  const submit = async (form, key) => {
+  const submit = (form, key) => {
     const body = filled(form, ["prompt", "agent", "role", "budget_usd"], ["budget_usd"]);
-    const started = await post("/api/tasks", { ...body, review: form.get("review") !== null }, key);
-    location.hash = `#/tasks/${started.id}`;
+    return begin("/api/tasks", { ...body, review: form.get("review") !== null }, key, "tasks");
   };
   return html`<${StartForm} about="A CLI agent works on the task in a slot of the pool." label="Submit the task" submit=${submit}>
-    <${Field} id="prompt" label="What is to be done"><textarea id="prompt" name="prompt" rows="5" required></textarea><//>
+    <${Area} id="prompt" label="What is to be done" rows="5" required />
     <div class="fields">
-      <${Field} id="agent" label="Agent"><${AgentSelect} id="agent" agents=${agents} none="that of the slot" /><//>
-      <${Field} id="role" label="Role of the slot"><input id="role" name="role" placeholder="any" /><//>
-      <${Budget} id="budget_usd" />
+      <${AgentSelect} id="agent" label="Agent" agents=${agents} none="that of the slot" />
+      <${Input} id="role" label="Role of the slot" placeholder="any" />
+      <${Budget} id="budget_usd" none="that of the pool" />
     </div>
     <label class="check"><input type="checkbox" name="review" defaultChecked /> I review it before it counts as done</label>
   <//>`;

@@ -1,11 +1,11 @@
 // What a suite came to: the verdict, figures of each subject with their intervals, charts, a matrix, and every case.
-import { html, useChange, useMemo, useNarrow, useSettled, useState, useTicks } from "./html.js";
+import { html, into, useAddressed, useChange, useMemo, useSettled, useState, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { count, duration, LIVE, number, percent, score, STATUS_ORDER, word } from "./format.js";
-import { Badge, Choice, Empty, Failure, Loading, Money, Tags } from "./parts.js";
+import { Badge, Choice, Empty, Failure, Loading, Table, Tags, usd, Verdict } from "./parts.js";
 import { Charts, IntervalLine } from "./charts.js";
 import { CasePanel } from "./case.js";
-import { Rows, usePages } from "./window.js";
+import { List, usePages } from "./window.js";
 
 const BAD = ["failed", "error", "timed_out", "flaky", "unjudged"];
 const nameOf = (one) => `${one.case}\n${one.subject}`;
@@ -21,7 +21,7 @@ export function SuiteTab({ run }) {
   const { data } = summary;
   return html`${data === null
       ? html`<div class="card adding-up"><${Loading} what=${run.calls.total > 2000 ? `the figures of ${number(run.calls.total)} calls` : "the figures"} /></div>`
-      : html`<${Verdict} report=${data} going=${going} agreement=${reviews.data} />
+      : html`<${Outcome} report=${data} going=${going} agreement=${reviews.data} />
         ${data.warnings.length > 0 && html`<div class="notice warn"><ul>${data.warnings.map((one) => html`<li key=${one}>${one}</li>`)}</ul></div>`}
         ${data.subjects.length > 0 && html`<${Subjects} run=${run} subjects=${data.subjects} /><${Variants} subjects=${data.subjects} /><h2>Charts</h2><${Charts} report=${data} />`}
         ${data.subjects.length > 1 && html`<${Matrix} run=${run} subjects=${data.subjects} onOpen=${open} />`}`}
@@ -29,27 +29,22 @@ export function SuiteTab({ run }) {
     ${chosen && html`<${CasePanel} key=${nameOf(chosen)} run=${run.id} row=${chosen} reviews=${reviews.data?.reviews ?? []} onReview=${reviews.reload} onClose=${() => open(null)} />`}`;
 }
 
-function Verdict({ report, going, agreement }) {
-  const kind = going ? "pending" : report.ok ? "ok" : "";
+function Outcome({ report, going, agreement }) {
   const judged = agreement?.judge_agreement;
-  return html`<section class=${`card verdict ${kind}`} aria-label="Verdict">
-    <span class="word">${going ? "in progress" : report.ok ? "passed" : "not passed"}</span>
-    <p>${report.verdict}</p>
+  return html`<${Verdict} kind=${going ? "pending" : report.ok ? "ok" : ""} name=${going ? "in progress" : report.ok ? "passed" : "not passed"} text=${report.verdict}>
     ${agreement && agreement.reviews.length > 0 && html`<p class="agreement">People agree with the judge in <strong>${percent(judged.raw)}</strong> of ${count(judged.reviews, "reviewed verdict")}${judged.kappa === null ? "" : ` (κ ${judged.kappa.toFixed(2)})`}${agreement.borderline > 0 ? `, and call ${number(agreement.borderline)} borderline` : ""}.</p>`}
-  </section>`;
+  <//>`;
 }
+
+const SUBJECT_COLUMNS = [["Subject"], ["Pass rate", "number"], ["95% interval"], ...["Score", "p50", "p95", "Cost"].map((name) => [name, "number"])];
 
 function Subjects({ run, subjects }) {
   const two = subjects.length > 1 && new URLSearchParams({ a: run.id, of_a: subjects[1].subject, b: run.id, of_b: subjects[0].subject });
-  return html`<div class="between"><h2>Subjects</h2>${two && html`<a class="plain small" href=${`#/compare?${two}`}>Compare two of them</a>`}</div><div class="card scroll" tabindex="0" role="region" aria-label="Subjects"><table>
-    <thead><tr><th scope="col">Subject</th><th scope="col" class="number">Pass rate</th><th scope="col">95% interval</th><th scope="col" class="number">Score</th><th scope="col" class="number">p50</th><th scope="col" class="number">p95</th><th scope="col" class="number">Cost</th></tr></thead>
-    <tbody>${subjects.map((one) => html`<tr key=${one.subject}>
-      <th scope="row" class="name">${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">its interval overlaps the one above</span>` : ""}</th>
-      <td class="number"><strong>${percent(one.pass_rate)}</strong></td>
-      <td><${IntervalLine} share=${one.pass_rate} interval=${one.pass_interval} label="pass rate" /></td>
-      <td class="number">${score(one.mean_score)}</td><td class="number">${duration(one.seconds?.p50)}</td><td class="number">${duration(one.seconds?.p95)}</td>
-      <td class="number"><${Money} usd=${one.cost_usd + one.judge_cost_usd} /></td></tr>`)}</tbody>
-  </table></div>`;
+  return html`<div class="between"><h2>Subjects</h2>${two && html`<a class="plain small" href=${`#/compare?${two}`}>Compare two of them</a>`}</div><${Table} label="Subjects" columns=${SUBJECT_COLUMNS} rows=${subjects.map((one) => [
+    html`${one.rank !== null && subjects.length > 1 ? html`<span class="soft">${one.rank}. </span>` : ""}${one.subject}${one.told_apart === false ? html` <span class="soft small">its interval overlaps the one above</span>` : ""}`,
+    html`<strong>${percent(one.pass_rate)}</strong>`, html`<${IntervalLine} share=${one.pass_rate} interval=${one.pass_interval} label="pass rate" />`,
+    score(one.mean_score), duration(one.seconds?.p50), duration(one.seconds?.p95), usd(one.cost_usd + one.judge_cost_usd),
+  ])} />`;
 }
 
 /** Pass rates of agents under prompts, where a run tries several prompts. */
@@ -58,11 +53,8 @@ function Variants({ subjects }) {
   const agents = [...new Set(subjects.map((one) => one.agent))].sort();
   if (prompts.length < 2) return null;
   const of = (agent, prompt) => subjects.find((one) => one.agent === agent && one.prompt === prompt);
-  return html`<h2>Agents and prompts</h2><div class="card scroll matrix" tabindex="0" role="region" aria-label="Agents and prompts"><table>
-    <thead><tr><th scope="col">Prompt</th>${agents.map((agent) => html`<th key=${agent} scope="col">${agent ?? "recorded answers"}</th>`)}</tr></thead>
-    <tbody>${prompts.map((prompt) => html`<tr key=${prompt}><th scope="row" class="name">${prompt ?? "that of the suite"}</th>
-      ${agents.map((agent) => html`<td key=${agent}><${Rate} one=${of(agent, prompt)} /></td>`)}</tr>`)}</tbody>
-  </table></div>`;
+  return html`<h2>Agents and prompts</h2><${Table} label="Agents and prompts" columns=${[["Prompt"], ...agents.map((agent) => [agent ?? "recorded answers"])]}
+    rows=${prompts.map((prompt) => [prompt ?? "that of the suite", ...agents.map((agent) => html`<${Rate} one=${of(agent, prompt)} />`)])} />`;
 }
 
 function Rate({ one }) {
@@ -71,20 +63,19 @@ function Rate({ one }) {
 }
 
 function pathOf(run, filter, limit) {
-  return (after) => {
-    const asked = new URLSearchParams({ limit });
-    for (const status of filter.statuses ?? []) asked.append("status", status);
-    for (const name of ["subject", "search", "differing"]) if (filter[name]) asked.set(name, filter[name]);
-    if (after) asked.set("after", after);
-    return `/api/suites/${run.id}/cases?${asked}`;
-  };
+  const asked = new URLSearchParams({ limit });
+  for (const status of filter.statuses ?? []) asked.append("status", status);
+  for (const name of ["subject", "search", "differing"]) if (filter[name]) asked.set(name, filter[name]);
+  return `/api/suites/${run.id}/cases?${asked}`;
 }
 
 const MATRIX_CASES = 60; // that are asked for at a time
+const FIRST_CASES = 20; // that are shown at first: what follows the matrix is not far away
 
 /** Cases against subjects: those on which the subjects differ, or all. */
 function Matrix({ run, subjects, onOpen }) {
   const [kind, choose] = useState("differing");
+  const [most, show] = useState(FIRST_CASES);
   const names = subjects.map((one) => one.subject);
   const limit = Math.min(500, MATRIX_CASES * names.length);
   const pages = usePages(pathOf(run, { differing: kind === "differing" }, limit), "cases", [run.id, run.state, kind]);
@@ -98,10 +89,9 @@ function Matrix({ run, subjects, onOpen }) {
     ${rows.length === 0 ? html`<div class="card"><p class="padded soft" role="status">${!pages.loaded ? "Loading …" : kind === "all" ? "No case has ended yet." : "On no case do the subjects differ."}</p></div>`
     : html`<div class="card scroll matrix" tabindex="0" role="region" aria-label="Matrix of cases and subjects"><table>
       <thead><tr><th scope="col">Case</th>${names.map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
-      <tbody>${rows.map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
+      <tbody>${rows.slice(0, most).map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
         ${names.map((subject) => html`<td key=${subject}>${row[subject] ? html`<${Cell} one=${row[subject]} onOpen=${onOpen} />` : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
-    </table></div>
-    ${pages.next && html`<p class="more"><button type="button" class="plain" onClick=${pages.more}>Show more cases</button></p>`}`}`;
+    </table>${(pages.next || rows.length > most) && html`<p class="more"><button type="button" class="plain" onClick=${() => { show(most + MATRIX_CASES); pages.more(); }}>Show more cases</button></p>`}</div>`}`;
 }
 
 function Cell({ one, onOpen }) {
@@ -112,12 +102,11 @@ function Cell({ one, onOpen }) {
 const PAGE = 100;
 
 function Cases({ run, report, going, reviews, onOpen }) {
-  const [kind, choose] = useState(BAD.some((status) => run.result?.counts?.[status]) ? "bad" : "all");
-  const [typed, type] = useState("");
-  const [subject, pick] = useState("");
+  const [kind, choose] = useAddressed("status", BAD.some((status) => run.result?.counts?.[status]) ? "bad" : "all");
+  const [typed, type] = useAddressed("search");
+  const [subject, pick] = useAddressed("subject");
   const [round, again] = useState(0);
   const search = useSettled(typed.trim());
-  const narrow = useNarrow();
   const statuses = kind === "all" ? [] : kind === "bad" ? BAD : [kind];
   const pages = usePages(pathOf(run, { statuses, subject, search }, PAGE), "cases", [run.id, run.state, kind, subject, search, round]);
   useChange([report], () => going && pages.items.length <= PAGE && again((number) => number + 1));
@@ -131,23 +120,18 @@ function Cases({ run, report, going, reviews, onOpen }) {
   const cells = (one) => [
     html`<span class="title">${one.case}</span><span class="under soft">${one.why || one.description} <${Tags} names=${one.tags} /></span>`,
     html`<${Badge} state=${one.status} />${reviewed.has(nameOf(one)) && html` <span class="tag">${reviewed.get(nameOf(one))}</span>`}`,
-    one.subject, score(one.score), duration(one.seconds), html`<${Money} usd=${one.cost_usd + one.judge_cost_usd} />`,
+    one.subject, score(one.score), duration(one.seconds), usd(one.cost_usd + one.judge_cost_usd),
   ];
   const total = many(statuses.length ? statuses : STATUS_ORDER);
   return html`<h2>Cases</h2><section class="card" aria-label="Cases">
     <div class="filters">
-      <label class="hidden" for="cases-search">Search cases</label>
-      <input id="cases-search" type="search" placeholder="Search cases, tags, reasons" value=${typed} onInput=${(event) => type(event.target.value)} />
-      ${subjects.length > 1 && html`<label class="hidden" for="cases-subject">Subject</label><select id="cases-subject" value=${subject} onChange=${(event) => pick(event.target.value)}>
+      <input aria-label="Search cases" type="search" placeholder="Search cases, tags, reasons" value=${typed} onInput=${into(type)} />
+      ${subjects.length > 1 && html`
+      <select aria-label="Subject" value=${subject} onChange=${into(pick)}>
         <option value="">all subjects</option>${subjects.map((one) => html`<option key=${one.subject} value=${one.subject}>${one.subject}</option>`)}</select>`}
       <${Choice} label="How they ended" value=${kind} onChange=${choose} options=${options} />
     </div>
-    ${pages.error && html`<${Failure} error=${pages.error} />`}
-    ${!pages.loaded && html`<${Loading} what="cases" />`}
-    ${pages.loaded && !pages.error && pages.items.length === 0 && html`<${Empty} title=${kind !== "all" || search || subject ? "No case fits these filters" : "No case has ended yet"} />`}
-    ${pages.items.length > 0 && html`
-      <${Rows} label="Cases" kind="case-rows" items=${pages.items} columns=${[["Case", "name"], ["Status", "state"], ["Subject", "agent"], ["Score", "number score"], ["Took", "number took"], ["Cost", "number cost"]]}
-        cells=${cells} height=${narrow ? 104 : 60} total=${total} keyOf=${nameOf} onOpen=${onOpen} onEnd=${pages.more} />
-      <p class="foot soft small">${number(pages.items.length)}${total === undefined ? "" : ` of ${number(Math.max(total, pages.items.length))}`} rows are loaded${pages.next ? "; scroll for more" : ""}</p>`}
+    <${List} pages=${pages} what="rows" none=${html`<${Empty} title=${kind !== "all" || search || subject ? "No case fits these filters" : "No case has ended yet"} />`} total=${total} label="Cases" kind="case-rows"
+      columns=${[["Case", "name"], ["Status", "state"], ["Subject", "agent"], ["Score", "number score"], ["Took", "number took"], ["Cost", "number cost"]]} cells=${cells} heights=${[60, 104]} keyOf=${nameOf} onOpen=${onOpen} />
   </section>`;
 }

@@ -1,8 +1,9 @@
-// The board of tasks: what waits, what is worked on, what wants a review, and what is done.
-import { html, useNow, useTicks } from "./html.js";
-import { useGet } from "./http.js";
+// Tasks: the board of all of them, and one with what was asked, what was changed, and the decision about it beside the changes.
+import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
+import { post, useGet } from "./http.js";
 import { duration, elapsed, number, shortMoney } from "./format.js";
-import { Ago, Badge, Command, Empty, Failure, Loading, Tags } from "./parts.js";
+import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, Tags, usd, Waiting } from "./parts.js";
+import { AnsiText, Json, ModelText } from "./text.js";
 
 const COLUMNS = [
   ["Pending", ["pending"], "Nothing waits for a slot."],
@@ -19,8 +20,7 @@ export function TasksView() {
   const now = useNow();
   const tasks = data?.tasks ?? [];
   return html`<div class="between"><h1>Tasks</h1><div class="actions"><a class="plain" href="#/pool">Pool</a><a class="main" href="#/start/task">New task</a></div></div>
-    ${error && html`<${Failure} error=${error} />`}
-    ${!data && !error && html`<${Loading} what="tasks" />`}
+    <${Waiting} data=${data} error=${error} what="tasks" />
     ${data && tasks.length === 0 && html`<section class="card"><${Empty} title="No task has been submitted yet">
       <p>A task is a prompt for a CLI agent, which works on it in a slot of the pool, in a worktree of its own. Submit one <a href="#/start/task">here</a>, or in a terminal:</p>
       <${Command} text='muster task submit --review "Write a README"' /><//></section>`}
@@ -47,4 +47,122 @@ function Card({ task, now }) {
       ${(task.state === "canceled" || task.state === "failed") && html`<${Badge} state=${task.state} />`}
       ${task.permission && html`<${Badge} state="waiting" text="asks permission" />`} <${Tags} names=${task.tags} /></span>`}
   </a>`;
+}
+
+const OPEN = new Set(["pending", "running", "pending_review"]);
+
+export function TaskView({ id }) {
+  const { data: task, error, reload } = useGet(`/api/tasks/${encodeURIComponent(id)}`);
+  const diff = useGet(`/api/tasks/${encodeURIComponent(id)}/diff`);
+  const logs = useGet(`/api/tasks/${encodeURIComponent(id)}/logs`);
+  const [failure, tell] = useState(null);
+  useTicks(task && OPEN.has(task.state) ? 1500 : 0, reload, [task?.state]);
+  useTicks(task?.state === "running" ? 1500 : 0, logs.reload, [task?.state]);
+  useChange([task?.state, task?.rejection_count], () => {
+    diff.reload();
+    logs.reload();
+  });
+  if (!task) return html`<${Waiting} error=${error} what="the task"><p><a href="#/tasks">All tasks</a></p><//>`;
+  const act = (name, body) => async () => {
+    await post(`/api/tasks/${task.id}/${name}`, body);
+    reload();
+  };
+  return html`<nav class="crumbs small" aria-label="Where this is"><a href="#/tasks">Tasks</a></nav>
+    <section class="card padded">
+      <div class="between"><h1 class="task-title">${task.original_prompt.split("\n")[0]}</h1>
+        <div class="actions"><a class="plain" href=${`#/runs/${task.run}`}>Calls and events</a>
+          ${(task.state === "failed" || task.state === "canceled") && html`<${Action} label="Try again" act=${act("retry")} onError=${tell} />`}
+          ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
+      <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
+      <${Facts} items=${[
+        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", usd(task.cost_usd)], [task.ended_at ? "Was open for" : "Open for", duration(elapsed(task.started_at, task.ended_at))],
+        task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
+        ["Submitted", html`<${Ago} at=${task.created_at} />`],
+      ]} />
+    </section>
+    ${failure && html`<${Failure} error=${failure} />`}
+    ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
+    ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
+    ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
+    <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
+      <div>
+        <h2>Changes</h2><${Diff} id=${task.id} found=${diff} files=${task.files} />
+        <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">${task.ended_at ? "Nothing." : "Nothing yet."}</p>`}</section>
+        <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
+        <h2>Log</h2><${Log} found=${logs} />
+      </div>
+      ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} act=${act} tell=${tell} />`}
+    </div>`;
+}
+
+function Decision({ act, tell }) {
+  const [feedback, type] = useState("");
+  return html`<aside class="card padded decide" aria-label="Review">
+    <h2>Your review</h2>
+    <p class="soft small">Approve it as it is, or say what to do differently: it is done again with all feedback.</p>
+    <${Action} label="Approve" kind="main wide" act=${act("approve")} onError=${tell} />
+    <label for="feedback">Feedback</label>
+    <textarea id="feedback" rows="6" value=${feedback} onInput=${into(type)} placeholder="What is to be different?"></textarea>
+    <${Action} label="Reject with feedback" kind="danger wide" act=${act("reject", { feedback })} onError=${tell} disabled=${feedback.trim() === ""} />
+  </aside>`;
+}
+
+function Permission({ task, act, tell }) {
+  return html`<section class="card padded question" aria-label="Permission"><h2>It asks permission for ${task.permission.tool ?? "a tool"}</h2>
+    <${Json} value=${task.permission.input} />
+    <div class="actions"><${Action} label="Allow" kind="main" act=${act("allow", {})} onError=${tell} /><${Action} label="Deny" kind="danger" act=${act("deny", {})} onError=${tell} /></div></section>`;
+}
+
+const OF_HUNK = { "+": "in", "-": "out" };
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+
+/** What each line of a diff is. A hunk says how many lines it has: within them "---" is a line that was taken out. */
+export function kindsOf(lines) {
+  let [before, after] = [0, 0]; // lines of the hunk that are still to come
+  return lines.map((line) => {
+    if (before > 0 || after > 0) {
+      const sign = line.charAt(0);
+      before -= sign === "-" || sign === " " || sign === "" ? 1 : 0;
+      after -= sign === "+" || sign === " " || sign === "" ? 1 : 0;
+      return OF_HUNK[sign] ?? "";
+    }
+    const found = line.match(HUNK);
+    if (found === null) return line.startsWith("diff ") ? "file" : "meta";
+    [before, after] = [Number(found[1] ?? 1), Number(found[2] ?? 1)];
+    return "hunk";
+  });
+}
+
+const MOST_OTHERS = 5; // tasks that are named
+
+/** The other tasks that changed files, with the files that they share. */
+function byTasks(overlaps, id) {
+  const found = new Map();
+  for (const { path, tasks } of overlaps) {
+    const others = tasks.filter((task) => task !== id);
+    const known = found.get(others.join()) ?? [others, []];
+    known[1].push(path);
+    found.set(others.join(), known);
+  }
+  return [...found.values()];
+}
+
+function Diff({ id, found, files }) {
+  if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
+  if (!found.data) return html`<${Loading} what="the diff" />`;
+  const { diff, overlaps } = found.data;
+  const lines = diff.trimEnd().split("\n");
+  const kinds = kindsOf(lines);
+  return html`<section class="card diff" aria-label="Diff">
+    ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
+    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too:</p><ul>${byTasks(overlaps, id).map(([tasks, paths]) => html`<li key=${tasks}>${paths.join(", ")}: ${tasks.slice(0, MOST_OTHERS).map((task, place) => html`${place > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)}${tasks.length > MOST_OTHERS && ` and ${number(tasks.length - MOST_OTHERS)} more`}</li>`)}</ul></div>`}
+    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${lines.map((line, place) => html`<span key=${place} class=${`line d-${kinds[place]}`}>${line}</span>`)}</code></pre>`}
+  </section>`;
+}
+
+function Log({ found }) {
+  const log = found.data?.log ?? [];
+  if (found.error) return html`<${Failure} error=${found.error} />`;
+  return html`<section class="card log" aria-label="Log">${log.length === 0 ? html`<p class="soft padded">Nothing has happened yet.</p>` : html`<ol>${log.map((one, place) => html`<li key=${place}>
+    <span class="soft mono"><${Clock} at=${one.at} /></span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && one.text !== log[place - 1]?.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
 }

@@ -50,8 +50,8 @@ export function ModelText({ text }) {
   </div>`;
 }
 
-const SEQUENCE = /\x1b\[([0-9;:]*)m/g;
-const OTHER = /\x1b(?:\[[0-9;:?<=>!]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])/g;
+const SEQUENCE = /(?:\x1b\[|\x9b)([0-9;:]*)m/g;
+const OTHER = /(?:\x1b\[|\x9b)[0-9;:?<=>!]*[ -/]*[@-ln-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b(?:[ -/]+[0-~]|[0-Z\\^-~])/g;
 const withoutAnsi = (text) => text.replace(OTHER, "").replace(SEQUENCE, "");
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 

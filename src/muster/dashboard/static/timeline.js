@@ -1,7 +1,7 @@
 // The waterfall: when each call waited, was on the wire, lay in a batch, failed and was tried again.
-import { html, useEffect, useMemo, useNarrow, useNow, useState } from "./html.js";
+import { html, useEffect, useMemo, useNow, useState } from "./html.js";
 import { at, duration, elapsed, LIVE, number, percent } from "./format.js";
-import { CallPanel, isOpen } from "./calls.js";
+import { CallKey, CallPanel, isOpen } from "./calls.js";
 import { Empty, Failure, Loading } from "./parts.js";
 import { Rows, usePages } from "./window.js";
 
@@ -9,9 +9,8 @@ const KINDS = [["waiting", "waiting for a place, money or the next try"], ["wire
 const OF_STATE = { started: "wire", succeeded: "wire", parked: "parked", uncertain: "uncertain" };
 
 export function TimelineTab({ run, live }) {
-  const pages = usePages((after) => `/api/runs/${run.id}/attempts?limit=100${after ? `&after=${encodeURIComponent(after)}` : ""}`, "calls", [run.id]);
+  const pages = usePages(`/api/runs/${run.id}/attempts?limit=100`, "calls", [run.id]);
   const [chosen, open] = useState(null);
-  const narrow = useNarrow();
   const going = LIVE.has(run.state);
   const now = useNow(going);
   useEffect(() => {
@@ -22,17 +21,17 @@ export function TimelineTab({ run, live }) {
   if (!pages.loaded) return html`<${Loading} what="the timeline" />`;
   const timed = rows.flatMap((row) => row.parts);
   if (timed.length === 0) return html`<div class="card"><${Empty} title="Nothing was sent yet"><p class="soft">A line will stand here for each call, from its first wait to its answer.</p><//></div>`;
-  const begin = Math.min(...timed.map((part) => part.from));
-  const end = Math.max(...timed.map((part) => part.to ?? now), begin + 1);
+  const begin = timed.reduce((first, part) => Math.min(first, part.from), at(run.started_at) ?? Infinity); // of the whole run, also where not all calls are loaded
+  const end = timed.reduce((last, part) => Math.max(last, part.to ?? now), going ? now : at(run.ended_at) ?? begin + 1);
   const cells = ({ call, parts }) => [
-    html`<span class="title mono">${call.key}</span>`,
+    html`<${CallKey} text=${call.key} />`,
     html`<${Track} parts=${parts} begin=${begin} end=${end} now=${now} />`,
     duration(parts.length ? ((parts.at(-1).to ?? now) - parts[0].from) / 1000 : null),
   ];
   return html`<section class="card" aria-label="Timeline">
     <ul class="legend">${KINDS.map(([name, text]) => html`<li key=${name}><span class=${`swatch t-${name}`}></span>${text}</li>`)}</ul>
     <${Rows} label="Timeline" kind="time-rows" items=${rows} columns=${[["Call", "name"], [`from ${duration(0)} to ${duration((end - begin) / 1000)}`, "track-cell"], ["Took", "number took"]]}
-      cells=${cells} height=${narrow ? 52 : 30} total=${run.calls.total} keyOf=${(row) => row.call.key} onOpen=${(row) => open(row.call.key)} onEnd=${pages.more} />
+      cells=${cells} heights=${[30, 52]} total=${run.calls.total} keyOf=${(row) => row.call.key} onOpen=${(row) => open(row.call.key)} onEnd=${pages.more} />
     <p class="foot soft small">${number(rows.length)} of ${number(run.calls.total)} calls are drawn${pages.next ? "; scroll for more" : ""}. ${run.calls.reused > 0 ? "Calls that were reused took no time." : ""}</p>
     ${chosen !== null && html`<${CallPanel} run=${run.id} callKey=${chosen} onClose=${() => open(null)} />`}
   </section>`;

@@ -3,7 +3,7 @@ import { html, useMemo, useNarrow, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { Columns } from "./charts.js";
 import { count, day, LIVE, moment, number, percent, shortMoney, spentOf } from "./format.js";
-import { Ago, Badge, Command, Empty, Failure, Loading, Money, Table, Tags } from "./parts.js";
+import { Ago, Badge, Command, Empty, Table, Tags, usd, Waiting } from "./parts.js";
 
 const MOST = 60; // runs
 const TONES = 6; // subjects, each in its colour
@@ -13,8 +13,7 @@ export function TrendView({ query }) {
   const names = useMemo(() => [...new Set((runs.data?.runs ?? []).map((run) => run.name).filter(Boolean))], [runs.data]);
   const chosen = query.get("run") ?? names[0];
   return html`<h1>Trend</h1>
-    ${runs.error && html`<${Failure} error=${runs.error} />`}
-    ${!runs.data && !runs.error && html`<${Loading} what="suite runs" />`}
+    <${Waiting} ...${runs} what="suite runs" />
     ${runs.data && !chosen && html`<section class="card"><${Empty} title="No suite run has a name yet">
       <p>A trend is over the runs of one name. Run the same suite under the same name each time, every night for example:</p>
       <${Command} text="muster run suite.yaml --agent A --name nightly" /><//></section>`}
@@ -31,8 +30,7 @@ function Trend({ name }) {
   const { data, error, reload } = useGet(`/api/suites/trend?run=${encodeURIComponent(name)}&limit=${MOST}`);
   const going = data?.runs.some((run) => LIVE.has(run.state));
   useTicks(going ? 4000 : 20_000, reload, [going]);
-  if (error && !data) return html`<${Failure} error=${error} />`;
-  if (!data) return html`<${Loading} what="the trend" />`;
+  if (!data) return html`<${Waiting} error=${error} what="the trend" />`;
   const { runs } = data;
   const all = [...new Set(runs.flatMap((run) => run.subjects.map((one) => one.subject)))].sort();
   const subjects = all.slice(0, TONES);
@@ -42,15 +40,15 @@ function Trend({ name }) {
   const rate = (one) => (one ? html`<strong>${percent(one.pass_rate)}</strong> <span class="soft small">of ${number(one.cases_run)} <br />${one.pass_interval.map((end) => percent(end)).join(" to ")}</span>` : "–");
   return html`<div class="charts broad">
       <div class="card padded"><h2>Pass rate, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
-        <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch tone-${place}`}></span>${subject}</li>`)}
+        <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch m${place}`}></span>${subject}</li>`)}
           ${all.length > TONES && html`<li>… and ${number(all.length - TONES)} more</li>`}${baseline && html`<li><span class="swatch baseline"></span>baseline</li>`}</ul></div>
       <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} value=${spentOf}
         told=${(run) => `${moment(run.created_at)}: ${shortMoney(spentOf(run))}`} />
-        ${dearest > 0 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
+        ${dearest > 0 && runs.length > 1 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
     <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ...subjects.map((subject) => [subject, "rate"]), ["State"], ["Cost", "number"], ["Against baseline"]]}
       rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> ${run.baselines.length > 0 && html`<br />`}<${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
-        ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, html`<${Money} usd=${spentOf(run)} />`,
+        ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, usd(spentOf(run)),
         baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare<span class="hidden"> with the baseline</span></a>`])}>
       ${runs.length === MOST && html`<p class="foot soft small">The newest ${number(MOST)} runs.</p>`}<//>`;
 }
@@ -65,9 +63,9 @@ function Rates({ runs, subjects, ends }) {
   return html`<svg viewBox=${`0 0 ${right + 8} 168`} role="img" aria-label=${`Pass rate over ${count(runs.length, "run")}: ${told.join("; ")}`}>
     ${[0, 0.25, 0.5, 0.75, 1].map((share) => html`<g key=${share}><line class="axis" x1="36" x2=${right} y1=${down(share)} y2=${down(share)} /><text x="30" y=${down(share) + 4} text-anchor="end">${percent(share)}</text></g>`)}
     ${runs.map((run, place) => run.baselines.length > 0 && html`<line key=${run.id} class="baseline" x1=${across(place)} x2=${across(place)} y1="6" y2="150" />`)}
-    ${points.map((line, tone) => html`<g key=${tone} class=${`tone-${tone}`}><polyline points=${line.map((one) => `${one.at},${down(one.pass_rate)}`).join(" ")} />
+    ${points.map((line, tone) => html`<g key=${tone} class=${`m${tone}`}><polyline points=${line.map((one) => `${one.at},${down(one.pass_rate)}`).join(" ")} />
       ${line.map((one) => html`<g key=${one.run.id}><line class="reach" x1=${one.at} x2=${one.at} y1=${down(one.pass_interval[0])} y2=${down(one.pass_interval[1])} />
         <circle cx=${one.at} cy=${down(one.pass_rate)} r=${runs.length > 30 ? 2.5 : 4}><title>${one.subject}, ${moment(one.run.created_at)}: ${percent(one.pass_rate)}, ${between(one)}</title></circle></g>`)}</g>`)}
-    <text x="36" y="165">${ends[0]}</text><text x=${right} y="165" text-anchor="end">${ends[1]}</text>
+    <text x="36" y="165">${ends[0]}</text>${ends[1] !== ends[0] && html`<text x=${right} y="165" text-anchor="end">${ends[1]}</text>`}
   </svg>`;
 }

@@ -1,11 +1,14 @@
 // Lists of any length: only the rows that are seen are in the document, placed along the scroll of the page.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
-import { get } from "./http.js";
+import { html, useEffect, useLayoutEffect, useNarrow, useRef, useState } from "./html.js";
+import { get, useReturn } from "./http.js";
+import { number } from "./format.js";
+import { Failure, Loading } from "./parts.js";
 
 const SPARE = 8; // rows above and below what is seen
 
-/** A table of rows of one height. `columns` are names, `cells(item)` the cells; `onEnd` is called near the last row. */
-export function Rows({ label, items, columns, cells, height, total, onEnd, href, onOpen, keyOf, kind }) {
+/** A table of rows of one height, and of another on phones. `columns` are names, `cells(item)` the cells; `onEnd` is called near the last row. */
+export function Rows({ label, items, columns, cells, heights, total, onEnd, href, onOpen, keyOf, kind }) {
+  const height = heights[Number(useNarrow())];
   const place = useRef(null);
   const [range, tell] = useState([0, 40]);
   const latest = useRef(null);
@@ -41,6 +44,16 @@ export function Rows({ label, items, columns, cells, height, total, onEnd, href,
   </div>`;
 }
 
+/** Pages of a list as rows, with how many of `total` are loaded; `what` names them, `none` is shown where there are none. */
+export function List({ pages, what, none, total, foot = "are loaded", ...rows }) {
+  const many = pages.items.length;
+  return html`${pages.error && html`<${Failure} error=${pages.error} />`}
+    ${!pages.loaded && html`<${Loading} what=${what} />`}
+    ${pages.loaded && !pages.error && many === 0 && none}
+    ${many > 0 && html`<${Rows} items=${pages.items} total=${total} onEnd=${pages.more} ...${rows} />
+      <p class="foot soft small">${number(many)}${total === undefined ? "" : ` of ${number(Math.max(total, many))}`} ${what} ${foot}${pages.next ? "; scroll for more" : ""}</p>`}`;
+}
+
 function Row({ item, cells, height, index, href, onOpen, columns }) {
   const open = (event) => {
     if (event.target.closest("a, button")) return;
@@ -56,7 +69,7 @@ function Row({ item, cells, height, index, href, onOpen, columns }) {
   </div>`;
 }
 
-/** Pages of a list that are loaded when they are needed: `path(after)` asks for one, `field` names its rows; `page` is the last. */
+/** Pages of a list that are loaded when they are needed: `path` asks for the first, `field` names its rows; `page` is the last. */
 export function usePages(path, field, inputs) {
   const [state, tell] = useState({ items: [], next: null, page: null, error: null, loaded: false });
   const now = useRef(state);
@@ -67,7 +80,7 @@ export function usePages(path, field, inputs) {
     held.current.last = last.then(async () => {
       if (signal.aborted) return 0;
       try {
-        const page = await get(path(after), signal);
+        const page = await get(after === null ? path : `${path}&after=${encodeURIComponent(after)}`, signal);
         now.current = { ...change(now.current, page[field], page.next), page, error: null, loaded: true };
         tell(now.current);
         return page[field].length;
@@ -99,6 +112,9 @@ export function usePages(path, field, inputs) {
     ask(null, (_, items, next) => ({ items, next }));
     return () => stop.abort();
   }, inputs);
+  useReturn(() => {
+    if (now.current.error?.status === 0) ask(null, (old, items, next) => (old.items.length > 0 ? old : { items, next }));
+  });
 
   return {
     ...state,

@@ -136,6 +136,7 @@ def _score(outcome: EpochOutcome | None) -> float:
 
 THRESHOLD = 0.05
 ALPHA = 0.05
+_LEAST_P = 0.001  # below it the exact number says nothing more
 FEWEST = 5  # pairs that can show that two runs are the same
 
 
@@ -359,9 +360,9 @@ def _direction(evidence: _Evidence, by_passing: bool) -> tuple[ComparisonVerdict
     if passing * scoring < 0 or (by_passing and (evidence.c - evidence.b) * passing < 0):
         return ComparisonVerdict.UNSURE, "pass rate and score moved in different directions"
     verdict = ComparisonVerdict.BETTER if passing + scoring > 0 else ComparisonVerdict.WORSE
-    what = f"pass rate {passing:+.3f}" if by_passing else f"score {scoring:+.3f}"
+    what = f"pass rate {100 * passing:+.1f} points" if by_passing else f"score {scoring:+.3f}"
     p = evidence.pass_p if by_passing else evidence.score_p
-    return verdict, f"{what}, which is hardly chance (p = {p:.2g})"
+    return verdict, f"{what}, which is hardly chance ({f'p = {p:.2g}' if p >= _LEAST_P else f'p < {_LEAST_P}'})"
 
 
 def _alike(evidence: _Evidence, threshold: float) -> bool:
