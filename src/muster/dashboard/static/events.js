@@ -45,7 +45,7 @@ export function EventsTab({ run, live }) {
   return html`<section class="card" aria-label="Events">
     <${Rows} label="Events" kind="event-rows" items=${state.events} columns=${[["Event", "name"], ["No.", "number seq"], ["At", "when"], ["What", "data"]]} cells=${cells}
       heights=${[34, 60]} total=${live.last} keyOf=${(event) => event.seq} onOpen=${open} onEnd=${more} />
-    <p class="foot soft small">${number(state.events.length)} of ${number(Math.max(live.last, newest))} events are loaded${oldest > 1 ? "; scroll for older ones" : ""}</p>
+    <p class="foot soft small">events loaded: ${number(state.events.length)} of ${number(Math.max(live.last, newest))}${oldest > 1 ? "; scroll for older ones" : ""}</p>
     ${chosen && html`<${Panel} title=${`${chosen.kind}, no. ${chosen.seq}`} onClose=${() => open(null)}><${Json} value=${chosen} /><//>`}
   </section>`;
 }

@@ -135,8 +135,8 @@ function BattleFields({ agents, children }) {
     <${Area} id="userMessage" label="First message" hint="Else the goal, else “Begin.”" />
     <${Area} id="systemPrompt" label="System prompt of the agent under test" />
     <div class="fields">
-      <${AgentSelect} id="judge" label="Judge" agents=${agents} none="the usual one" />
-      <${Input} id="messageLimit" label="Most turns" type="number" min="1" max="25" defaultValue="10" />
+      <${AgentSelect} id="judge" label="Judge" agents=${agents} none="default judge" />
+      <${Input} id="messageLimit" label="Maximum turns" type="number" min="1" max="25" defaultValue="10" />
       ${children}
       <${Budget} id="budgetUsd" />
     </div>`;

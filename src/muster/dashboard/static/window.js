@@ -45,13 +45,13 @@ export function Rows({ label, items, columns, cells, heights, total, onEnd, href
 }
 
 /** Pages of a list as rows, with how many of `total` are loaded; `what` names them, `none` is shown where there are none. */
-export function List({ pages, what, none, total, foot = "are loaded", ...rows }) {
+export function List({ pages, what, none, total, ...rows }) {
   const many = pages.items.length;
   return html`${pages.error && html`<${Failure} error=${pages.error} />`}
     ${!pages.loaded && html`<${Loading} what=${what} />`}
     ${pages.loaded && !pages.error && many === 0 && none}
     ${many > 0 && html`<${Rows} items=${pages.items} total=${total} onEnd=${pages.more} ...${rows} />
-      <p class="foot soft small">${number(many)}${total === undefined ? "" : ` of ${number(Math.max(total, many))}`} ${what} ${foot}${pages.next ? "; scroll for more" : ""}</p>`}`;
+      <p class="foot soft small">${what} loaded: ${number(many)}${total === undefined ? "" : ` of ${number(Math.max(total, many))}`}${pages.next ? "; scroll for more" : ""}</p>`}`;
 }
 
 function Row({ item, cells, height, index, href, onOpen, columns }) {
