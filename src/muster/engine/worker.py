@@ -17,6 +17,7 @@ from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
 REST_SECONDS = 0.05  # between two looks, however much is written
+SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
 REGISTER_SECONDS = 5.0
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 CROWDED_SECONDS = 1.0  # after which a run is taken up again whose client had as many as it may
@@ -51,13 +52,14 @@ class Worker:
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
         self._registered_at = 0.0
+        self._swept_at = -math.inf
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
         try:
             await self._delivery.listen(self.offer)
             while not self._closing:
-                await self._engine.sweep()
+                await self._sweep()
                 look = await self._delivery.look(self._driven)
                 await self._register(look.present)
                 await self._take(look.take)
@@ -109,6 +111,13 @@ class Worker:
     async def _driven_anywhere(self) -> Collection[Run]:
         """Return the runs that any worker drives, without children."""
         return [run for run in await self._store.runs.driven() if run.parent is None]
+
+    async def _sweep(self) -> None:
+        """Sweep from time to time: calls write all the time, and every write ends a wait."""
+        now = self._clock.monotonic()
+        if now - self._swept_at >= SWEEP_SECONDS:
+            self._swept_at = now
+            await self._engine.sweep()
 
     async def _register(self, present: bool) -> None:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""

@@ -26,6 +26,7 @@ from muster.store.tables import TABLES
 from muster.store.writer import Writer
 
 READERS = 4  # connections of a process that only read
+REST = 0.01  # seconds between two commits, of a writer that is busy: each is a dozen round trips
 BEAT_PATIENCE = 10.0  # seconds for which a driver goes on without an answer; a lease of 15 is renewed every second
 READ_PATIENCE = 30.0  # seconds for which a read waits for a server that is away
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -196,6 +197,7 @@ class PostgresStore(DatabaseStore):
             groups=writes.groups,
             on_commit=self.changes.beat,
             reach=reach,
+            rest=REST,
             on_wait=lambda: on_wait(
                 f"waiting for the store {address}: its server does not answer, or another process is writing to it; "
                 "press Ctrl-C twice to wait no longer"
