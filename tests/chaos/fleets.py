@@ -133,11 +133,16 @@ async def until_over(fleet: Fleet, runs: list[str]) -> None:
 
 
 async def store_copy(fleet: Fleet) -> sqlite3.Connection:
-    """Open the store as a file, which is a copy if it is none."""
-    file = fleet.folder / ".muster"
-    if "MUSTER_DATABASE_URL" in fleet.variables:
-        file = fleet.folder / "copy"
-        settings = load_settings(folder=fleet.folder, environment=fleet.variables)
+    """Open the store of a fleet as a file, which is a copy if it is none."""
+    return await open_copy(fleet.folder, fleet.variables)
+
+
+async def open_copy(folder: Path, environment: Mapping[str, str]) -> sqlite3.Connection:
+    """Open the store of a folder as a file, which is a copy if it is none."""
+    file = folder / ".muster"
+    if "MUSTER_DATABASE_URL" in environment:
+        file = folder / "copy"
+        settings = load_settings(folder=folder, environment=environment)
         async with open_muster(settings=settings) as muster:
             await muster.store.copy_to(str(file))
     database = sqlite3.connect(file / "muster.db")
