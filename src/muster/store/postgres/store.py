@@ -14,6 +14,7 @@ from muster.domain.errors import LeaseLost, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import Driver, RunState
 from muster.store import deletions, runs
+from muster.store.base import Claim
 from muster.store.codec import Codec
 from muster.store.database import DatabaseLeases
 from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
@@ -62,6 +63,7 @@ class PostgresReader(DatabaseReader):
         try:
             if self._time.is_stale:
                 self._time.ask(connection)
+                require_known_tables(connection)
             return work(connection)
         finally:
             if connection.is_lost:
@@ -82,6 +84,15 @@ class PostgresReader(DatabaseReader):
 
 class PostgresLeases(DatabaseLeases):
     """Who drives which run; a driver whom the server does not answer stops before another may take its run over."""
+
+    def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
+        def work(database: DatabaseConnection) -> Claim:
+            require_known_tables(database)  # once it is claimed, nobody changes them
+            return runs.claim(
+                database, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until
+            )
+
+        return self._writer.run(work, Locks(runs=(run,)))
 
     async def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
         """Keep the lease; return whether somebody asked to cancel; raises LeaseLost without an answer in time."""
@@ -267,6 +278,17 @@ def migrate(connection: PostgresConnection) -> None:
             if number > version:
                 connection.script(text)
                 connection.execute("put_version", {"version": number})
+
+
+def require_known_tables(database: DatabaseConnection) -> None:
+    """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
+    version, newest = database.rows("select_version", {})[0]["version"], migrations(POSTGRES)[-1][0]
+    if version > newest:
+        raise StoreFailed(
+            f"the store was upgraded to version {version} while it was open; "
+            f"this program supports versions up to {newest}",
+            suggestions=("end this process and start it again with the new version of muster",),
+        )
 
 
 def _version(connection: PostgresConnection) -> int:
