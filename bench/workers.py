@@ -22,7 +22,7 @@ from muster.settings import Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = '[workloads]\nimport = ["bench.fleet"]\n'
-CONCURRENCY = 100
+CONCURRENCY = 12  # of each run
 
 
 @contextmanager
@@ -53,7 +53,7 @@ async def submit(settings: Settings, runs: int, calls: int) -> None:
     """Store runs for the workers."""
     async with muster.open(settings=settings) as m:
         for _ in range(runs):
-            await m.submit("bench", {"calls": calls}, concurrency=CONCURRENCY // runs, budget_usd=1000)
+            await m.submit("bench", {"calls": calls}, concurrency=CONCURRENCY, budget_usd=1000)
 
 
 async def seconds_of(settings: Settings, newest: int) -> float:

@@ -53,6 +53,7 @@ class Worker:
         self._closing = False
         self._registered_at = 0.0
         self._swept_at = -math.inf
+        self._freed = 0  # places of clients: runs of theirs that have ended since it was looked who is next
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
@@ -63,6 +64,8 @@ class Worker:
                 look = await self._delivery.look(self._driven)
                 await self._register(look.present)
                 await self._take(look.take)
+                if look.offers_later:
+                    await self._take_next_of_clients()
                 if until_idle and await self._is_idle():
                     break
                 await self._wait()
@@ -90,6 +93,8 @@ class Worker:
         while True:
             run = await self._store.runs.get(run_id)
             if run is None or not await self._is_wanted(run):
+                return OfferedRun(run=run, taken=False)
+            if run_id in self._tasks:  # by another job, since it was looked
                 return OfferedRun(run=run, taken=False)
             if len(self._tasks) < self._most:
                 break
@@ -162,6 +167,18 @@ class Worker:
             self._turns.take(run)
             self._begin(run)
 
+    async def _take_next_of_clients(self) -> None:
+        """Take a run out of the store for each that has ended of a client, which may have waited for that."""
+        freed, self._freed = self._freed, 0
+        while freed and len(self._tasks) < self._most and not self._closing:
+            freed -= 1
+            run = await self._turns.next(await self._driven_anywhere(), self._passed(), self._queues)
+            if run is None:
+                return
+            if run.id not in self._tasks:  # which was offered meanwhile
+                self._turns.take(run)
+                self._begin(run)
+
     def _begin(self, run: Run) -> "asyncio.Task[None]":
         self._driven[run.id] = run
         task = asyncio.get_running_loop().create_task(self._drive(run))
@@ -191,8 +208,8 @@ class Worker:
                 crowded = True
                 raise Interrupted(f"as many runs of {client_of(taken)} are driven as may be")
 
+        before = require_room if self._among_others and client_of(taken) else None
         try:
-            before = require_room if self._among_others and client_of(taken) else None
             run = await self._engine.drive(run_id, leave=Leave.FOR_SIGNALS, before=before)
             if crowded:
                 self._left_alone[run_id] = self._clock.monotonic() + CROWDED_SECONDS
@@ -208,4 +225,5 @@ class Worker:
             self._left_alone[run_id] = later if isinstance(error, StoreFailed) else math.inf
             self._on_error(run_id, error)
         finally:
+            self._freed += before is not None and not crowded
             del self._tasks[run_id], self._driven[run_id]
