@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.chaos import law
@@ -124,3 +125,18 @@ def _until_created(sim: ForkedRehearsal) -> None:
     while not law.read_audit(sim.audit_url)["batches"]:
         assert time.monotonic() < end, "no batch is created"
         time.sleep(0.1)
+
+
+@pytest.mark.postgres
+async def test_an_idle_worker_whose_store_is_upgraded_ends_and_says_why(tmp_path: Path, database_url: str) -> None:
+    with ExitStack() as stack:
+        sim = stack.enter_context(ForkedRehearsal())
+        fleet = open_fleet(tmp_path, sim, stack, database_url)
+        fleet.start(worker())
+        (_, process) = fleet.processes[0]
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as session:
+            registered = "SELECT COUNT(*) FROM workers"
+            while (await (await session.execute(registered)).fetchone()) == (0,):
+                assert process.poll() is None
+            await session.execute("INSERT INTO muster_schema (version) VALUES (999)")
+        assert await asyncio.to_thread(process.wait, PATIENCE) == 4

@@ -45,6 +45,7 @@ class PostgresReader(DatabaseReader):
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="muster-reader")
         self._idle: list[PostgresConnection] = []
         self._gives_up = False
+        self._doubts_tables = False
 
     async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Run some queries that belong together."""
@@ -63,7 +64,10 @@ class PostgresReader(DatabaseReader):
         try:
             if self._time.is_stale:
                 self._time.ask(connection)
-                require_known_tables(connection)
+                self._doubts_tables = True
+            if self._doubts_tables:
+                require_known_tables(connection)  # every read fails from then on, not only the one that looked first
+                self._doubts_tables = False
             return work(connection)
         finally:
             if connection.is_lost:
