@@ -79,21 +79,9 @@ def _existing(database: DatabaseConnection, new: NewRun) -> Run:
         return get(database, RunId(row["id"]))
     owner = new.budgets.user.name if new.budgets and new.budgets.user else None
     found = requested(database, owner, new.request) if new.request is not None else None
-    return found if found is not None else _same_request(database, new, owner)
-
-
-def _same_request(database: DatabaseConnection, new: NewRun, owner: str | None) -> Run:
-    """Return the run that has the id of a new one, if the same request chose it under another key at another server."""
-    found = named_by(database, "select_run", {"id": new.id})
-    if found is None or found.owner != owner or _digest(found.request) is None:
-        raise Conflict(f"run {new.id} exists already")
-    if _digest(found.request) != _digest(new.request):
+    if found is None:
         raise Conflict(f"run {new.id} exists already")
     return found
-
-
-def _digest(request: StartRequest | None) -> str | None:
-    return None if request is None else request.digest
 
 
 def requested(database: DatabaseConnection, owner: str | None, request: StartRequest) -> Run | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from muster.app.muster import Muster
 from muster.app.serving.limits import WINDOW, StartRate
+from muster.domain.errors import Conflict
 from muster.domain.run import Run, StartRequest, User
 
 
@@ -44,7 +45,13 @@ class Starts:
                 return RequestedRun(run=known, known=True)
             await self._recall()
             self._rate.admit(user.request.client if user.request else "")
-            run = await begin(acting)
+            try:
+                run = await begin(acting)
+            except Conflict:
+                known = await acting.runs.requested()  # another server was faster with the id that was chosen
+                if known is None:
+                    raise
+                return RequestedRun(run=known, known=True)
             return RequestedRun(run=run, known=_was_faster(run.request, user.request))
 
     async def _recall(self) -> None:
