@@ -224,6 +224,11 @@ def workers(say: Callable[[str], None]) -> Iterator[Figure]:
     say(f"{total:,} calls in one process")
     with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
         alone = fleet("durable", sim.anthropic, total, CONCURRENCY)["cpu"] / total * 1000
+    say(f"{total:,} calls in one process, half as many at a time")
+    with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+        fewer = fleet("durable", sim.anthropic, total, CONCURRENCY // 2)["cpu"] / total
+    name = "CPU a call, one process with half as many calls at a time"
+    yield Figure(name=name, value=fewer * 1000 / alone, unit="×", goal="", held=True)
     for database, name in (("sqlite", "SQLite"), ("postgres", "PostgreSQL")):
         yield from _workers_on(database, name, alone, say)
 
@@ -236,6 +241,9 @@ def _workers_on(database: str, called: str, alone: float, say: Callable[[str], N
         say(f"{total:,} calls in {WORKER_RUNS} runs, {number} workers, {called}")
         with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
             found[number] = child("workers", sim.anthropic, database, number, WORKER_RUNS, WORKER_CALLS)
+    say(f"{2 * total:,} calls in {2 * WORKER_RUNS} runs, 2 workers, {called}")
+    with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+        twice = child("workers", sim.anthropic, database, 2, 2 * WORKER_RUNS, WORKER_CALLS)["cpu"] / total * 500
     cpu = {number: one["cpu"] / total * 1000 for number, one in found.items()}
     first = found[1]["seconds"]
     for number, one in found.items():
@@ -246,6 +254,8 @@ def _workers_on(database: str, called: str, alone: float, say: Callable[[str], N
         yield Figure(name="  CPU for 1,000 calls", value=cpu[number], unit="s", goal="", held=True)
     two, one_worker = cpu[2] / cpu[1], cpu[1] / alone
     yield Figure(name=f"{called}: CPU a call, two workers of one", value=two, unit="×", goal="≤ 1.1", held=two <= 1.1)
+    name = f"{called}: CPU a call, two workers with twice the runs of one"
+    yield Figure(name=name, value=twice / cpu[1], unit="×", goal="", held=True)
     yield Figure(
         name=f"{called}: CPU a call, one worker of one process over a file",
         value=one_worker,

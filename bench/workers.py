@@ -22,7 +22,7 @@ from muster.settings import Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = '[workloads]\nimport = ["bench.fleet"]\n'
-CONCURRENCY = 100
+CONCURRENCY = 12  # of each run
 
 
 @contextmanager
@@ -53,13 +53,13 @@ async def submit(settings: Settings, runs: int, calls: int) -> None:
     """Store runs for the workers."""
     async with muster.open(settings=settings) as m:
         for _ in range(runs):
-            await m.submit("bench", {"calls": calls}, concurrency=CONCURRENCY // runs, budget_usd=1000)
+            await m.submit("bench", {"calls": calls}, concurrency=CONCURRENCY, budget_usd=1000)
 
 
-async def seconds_of(settings: Settings) -> float:
-    """Return how long it took from the first start of a run to the last end; raises when one is not completed."""
+async def seconds_of(settings: Settings, newest: int) -> float:
+    """Return how long the newest runs took from the first start to the last end; raises when one is not completed."""
     async with muster.open(settings=settings) as m:
-        runs = await m.runs.list()
+        runs = (await m.runs.list())[:newest]
     assert all(run.state == "completed" for run in runs), [run.state for run in runs]
     started = [run.started_at for run in runs if run.started_at is not None]
     ended = [run.ended_at for run in runs if run.ended_at is not None]
@@ -80,7 +80,10 @@ def work_off(folder: Path, environment: dict[str, str], workers: int, most: int)
 
 
 def main() -> None:
-    """Run so many workers and print their figures as JSON; what it takes to start them is not counted."""
+    """Run so many workers and print their figures as JSON.
+
+    What it takes to start a worker is not counted, nor what it loads for its first call: one call is made before.
+    """
     url, database, workers, runs, calls = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
     assert work.AGENT.startswith("anthropic/")
     with ExitStack() as stack:
@@ -94,10 +97,11 @@ def main() -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": place, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", **keys}
         settings = load_settings(folder=folder, environment=environment)
         most = max(1, runs // workers)
-        idle = work_off(folder, environment, 1, most)
+        asyncio.run(submit(settings, 1, 1))
+        start = work_off(folder, environment, 1, most)
         asyncio.run(submit(settings, runs, calls))
-        cpu = work_off(folder, environment, workers, most) - workers * idle
-        seconds = asyncio.run(seconds_of(settings))
+        cpu = work_off(folder, environment, workers, most) - workers * start
+        seconds = asyncio.run(seconds_of(settings, runs))
     print(json.dumps({"seconds": seconds, "cpu": cpu}))
 
 

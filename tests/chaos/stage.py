@@ -127,8 +127,9 @@ class Driver:
 class Stage:
     """One folder before one rehearsal server."""
 
-    def __init__(self, folder: Path, sim: ForkedRehearsal) -> None:
+    def __init__(self, folder: Path, sim: ForkedRehearsal, variables: Mapping[str, str] | None = None) -> None:
         self.folder, self.sim = folder, sim
+        self._variables = variables or {}
         folder.mkdir(exist_ok=True)
 
     @property
@@ -142,6 +143,7 @@ class Stage:
             "OPENAI_API_KEY": "sk-test-openai",
             "ANTHROPIC_BASE_URL": self.sim.anthropic,
             "OPENAI_BASE_URL": self.sim.openai,
+            **self._variables,
         }
 
     def order(

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from muster.domain.canonical import Json
 from muster.domain.ids import RunId
 from muster.domain.run import Run, StartRequest
 from muster.engine.context import Context
+from muster.engine.queue.base import DeliveryLook, OfferRun, RunDelivery
 from muster.engine.worker import Worker
 from muster.store.queries import queries
 
@@ -22,14 +24,31 @@ async def one_call(ctx: Context, spec: Any) -> Json:
     return (await ctx.call("a", str(spec["name"]), key="k")).text
 
 
+CAPS = QueueCaps(per_client=3, battles=3)
+
+
 class Served:
     """A worker with caps over runs that last until they are let go."""
 
-    def __init__(self, h: House, hanging: Hanging, *, most: int = 8) -> None:
+    def __init__(
+        self,
+        h: House,
+        hanging: Hanging,
+        *,
+        most: int = 8,
+        caps: QueueCaps = CAPS,
+        delivery: RunDelivery | None = None,
+    ) -> None:
         self.h, self.hanging = h, hanging
-        caps = QueueCaps(per_client=3, battles=3)
         self.worker = Worker(
-            h.store, h.engine, h.clock, most=most, caps=caps, on_end=self._ended, on_error=self._failed
+            h.store,
+            h.engine,
+            h.clock,
+            most=most,
+            caps=caps,
+            delivery=delivery,
+            on_end=self._ended,
+            on_error=self._failed,
         )
 
     async def _ended(self, run: Run) -> None:
@@ -79,6 +98,37 @@ async def test_runs_of_one_client_are_taken_in_order(tmp_path: Path) -> None:
         await served.add("other", "10.0.0.2")
         await served.worker.serve(until_idle=True)
         assert [request.messages[-1].text for request in hanging.puppet.asked] == ["1", "other", "2", "3"]
+
+
+class SilentDelivery:
+    """A queue that says nothing for long after a run was passed over. Implements `RunDelivery`."""
+
+    async def listen(self, offer: OfferRun) -> None:
+        """Offer nothing."""
+
+    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
+        return DeliveryLook(take=frozenset(), offers_later=True)
+
+    async def is_idle(self) -> bool:
+        return True
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+async def test_the_next_run_of_a_client_does_not_wait_until_it_is_announced_again(tmp_path: Path) -> None:
+    hanging = Hanging()
+    hanging.let_go.set()
+    async with house(tmp_path, a=hanging.puppet) as h:
+        served = Served(h, hanging, caps=QueueCaps(per_client=1), delivery=SilentDelivery())
+        for name in ("1", "2", "3"):
+            await served.add(name, "10.0.0.1")
+        serving = asyncio.create_task(served.worker.serve())
+        (first, *_) = await h.store.runs.submitted(3)
+        offers = [asyncio.create_task(served.worker.offer(first.id)) for _ in range(2)]
+        assert sorted([(await offered).taken for offered in offers]) == [False, True]  # two jobs of one run
+        assert await served.asked(3) == ["1", "2", "3"]
+        await served.end(serving)
 
 
 def scale(concurrency: int) -> dict[str, Any]:

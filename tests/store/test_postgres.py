@@ -19,6 +19,7 @@ import muster
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
 from muster.domain.errors import BadArgument, BadConfiguration, MusterError, StoreFailed
+from muster.domain.ids import RunId
 from muster.engine.drive import LEASE_SECONDS
 from muster.settings import load_settings
 from muster.store.base import Record
@@ -100,6 +101,22 @@ async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: 
         query(database_url, "DELETE FROM muster_schema WHERE version = 13")
         with pytest.raises(StoreFailed, match="must be upgraded, and run run1 is in progress on here"):
             open_postgres(database_url)
+
+
+async def read_for_ever(store: PostgresStore) -> None:
+    while True:
+        await store.runs.get(RunId("run1"))
+
+
+async def test_whoever_has_a_store_open_that_is_upgraded_claims_no_run_any_more(database_url: str) -> None:
+    async with opened(database_url) as store:
+        await store.runs.create(new_run("run1"))
+        with psycopg.connect(database_url, autocommit=True) as session:
+            session.execute("INSERT INTO muster_schema (version) VALUES (999)")
+        with pytest.raises(StoreFailed, match="was upgraded to version 999 while it was open"):
+            await store.leases.claim(RunId("run1"), DRIVER, 0, NOW, NOW + 15)
+        with pytest.raises(StoreFailed, match="was upgraded"):
+            await read_for_ever(store)  # a worker reads all the time, and notices after some seconds
 
 
 async def test_a_server_that_is_down_is_told_without_the_password(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
 REST_SECONDS = 0.05  # between two looks, however much is written
+SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
 REGISTER_SECONDS = 5.0
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 CROWDED_SECONDS = 1.0  # after which a run is taken up again whose client had as many as it may
@@ -51,16 +52,20 @@ class Worker:
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
         self._registered_at = 0.0
+        self._swept_at = -math.inf
+        self._freed = 0  # places of clients: runs of theirs that have ended since it was looked who is next
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
         try:
             await self._delivery.listen(self.offer)
             while not self._closing:
-                await self._engine.sweep()
+                await self._sweep()
                 look = await self._delivery.look(self._driven)
                 await self._register(look.present)
                 await self._take(look.take)
+                if look.offers_later:
+                    await self._take_next_of_clients()
                 if until_idle and await self._is_idle():
                     break
                 await self._wait()
@@ -89,6 +94,8 @@ class Worker:
             run = await self._store.runs.get(run_id)
             if run is None or not await self._is_wanted(run):
                 return OfferedRun(run=run, taken=False)
+            if run_id in self._tasks:  # by another job, since it was looked
+                return OfferedRun(run=run, taken=False)
             if len(self._tasks) < self._most:
                 break
             await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
@@ -109,6 +116,13 @@ class Worker:
     async def _driven_anywhere(self) -> Collection[Run]:
         """Return the runs that any worker drives, without children."""
         return [run for run in await self._store.runs.driven() if run.parent is None]
+
+    async def _sweep(self) -> None:
+        """Sweep from time to time: calls write all the time, and every write ends a wait."""
+        now = self._clock.monotonic()
+        if now - self._swept_at >= SWEEP_SECONDS:
+            self._swept_at = now
+            await self._engine.sweep()
 
     async def _register(self, present: bool) -> None:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
@@ -153,6 +167,18 @@ class Worker:
             self._turns.take(run)
             self._begin(run)
 
+    async def _take_next_of_clients(self) -> None:
+        """Take a run out of the store for each that has ended of a client, which may have waited for that."""
+        freed, self._freed = self._freed, 0
+        while freed and len(self._tasks) < self._most and not self._closing:
+            freed -= 1
+            run = await self._turns.next(await self._driven_anywhere(), self._passed(), self._queues)
+            if run is None:
+                return
+            if run.id not in self._tasks:  # which was offered meanwhile
+                self._turns.take(run)
+                self._begin(run)
+
     def _begin(self, run: Run) -> "asyncio.Task[None]":
         self._driven[run.id] = run
         task = asyncio.get_running_loop().create_task(self._drive(run))
@@ -182,8 +208,8 @@ class Worker:
                 crowded = True
                 raise Interrupted(f"as many runs of {client_of(taken)} are driven as may be")
 
+        before = require_room if self._among_others and client_of(taken) else None
         try:
-            before = require_room if self._among_others and client_of(taken) else None
             run = await self._engine.drive(run_id, leave=Leave.FOR_SIGNALS, before=before)
             if crowded:
                 self._left_alone[run_id] = self._clock.monotonic() + CROWDED_SECONDS
@@ -199,4 +225,5 @@ class Worker:
             self._left_alone[run_id] = later if isinstance(error, StoreFailed) else math.inf
             self._on_error(run_id, error)
         finally:
+            self._freed += before is not None and not crowded
             del self._tasks[run_id], self._driven[run_id]

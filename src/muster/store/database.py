@@ -304,7 +304,7 @@ class DatabaseEvents:
         """Append an event."""
 
         def work(database: DatabaseConnection) -> Event:
-            journal.Fences(database).check(run, epoch)
+            journal.check_fence(database, run, epoch)
             seq = write_event(database, self._codec, NewEvent(run=run, kind=kind, data=data, at=at))
             return Event(run=run, seq=seq, kind=kind, at=at, data=data)
 

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from muster.domain.errors import NotFound
 from muster.domain.ids import RunId
 from muster.store.codec import Codec
-from muster.store.queries import DatabaseConnection, first
+from muster.store.queries import DatabaseConnection, Parameters
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,36 +50,37 @@ class EventBuffer:
 
     def write(self) -> dict[RunId, int]:
         """Write it all and return the last number of each run."""
-        last = {}
-        for run in sorted({*self._events, *self._tallies}):
-            events = self._events.get(run, [])
-            last[run] = count(self._database, run, self._tallies[run], len(events))
-            self._insert(events, last[run] - len(events))
+        runs = sorted({*self._events, *self._tallies})
+        last = _count(self._database, {run: (self._tallies[run], len(self._events.get(run, ()))) for run in runs})
+        self._database.execute_many("insert_event", [row for run in runs for row in self._rows(run, last[run])])
         return last
 
-    def _insert(self, events: Iterable[NewEvent], after: int) -> None:
-        self._database.execute_many(
-            "insert_event",
-            [
-                {
-                    "run_id": event.run,
-                    "seq": after + number,
-                    "kind": event.kind,
-                    "at": event.at,
-                    "data": self._codec.text(event.data),
-                }
-                for number, event in enumerate(events, 1)
-            ],
-        )
+    def _rows(self, run: RunId, last: int) -> Iterable[Parameters]:
+        events = self._events.get(run, [])
+        for seq, event in enumerate(events, last - len(events) + 1):
+            data = self._codec.text(event.data)
+            yield {"run_id": run, "seq": seq, "kind": event.kind, "at": event.at, "data": data}
 
 
-def count(database: DatabaseConnection, run: RunId, tally: CounterChange, events: int) -> int:
-    """Change a run's counters and return the number of its last event."""
-    changes = {field.name: getattr(tally, field.name) for field in fields(tally)}
-    row = first(database.rows("count_run", {"id": run, "events": events, **changes}))
-    if row is None:
-        raise NotFound(f"run {run} not found")
-    return int(row["last_seq"])
+def _count(database: DatabaseConnection, changes: Mapping[RunId, tuple[CounterChange, int]]) -> dict[RunId, int]:
+    """Change the counters of runs that have so many new events, and return the number of the last event of each."""
+    rows = [
+        {
+            "run_id": run,
+            "events": events,
+            "total": tally.total,
+            "done": tally.done,
+            "failed": tally.failed,
+            "uncertain": tally.uncertain,
+            "reused": tally.reused,
+        }
+        for run, (tally, events) in changes.items()
+    ]
+    last = {row["id"]: int(row["last_seq"]) for row in database.rows_of_many("count_runs", rows)}
+    for run in changes:
+        if run not in last:
+            raise NotFound(f"run {run} not found")
+    return last
 
 
 def write_event(database: DatabaseConnection, codec: Codec, event: NewEvent) -> int:

@@ -1,6 +1,6 @@
 """The journal in the database: attempts opened in groups, steps remembered once, drivers fenced off by epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from muster.domain.budget import Decision, Granted
@@ -23,7 +23,7 @@ Opened = Sequence[Decision | MusterError]
 
 def open_attempts(database: DatabaseConnection, codec: Codec, openings: Sequence[Opening]) -> Opened:
     """Reserve and start a group of attempts; what must wait or is refused leaves no trace."""
-    fences = Fences(database)
+    fences = Fences(database, (opening.attempt.run for opening in openings))
     reservations = Reservations(database, (level for opening in openings for level in opening.levels))
     results: list[Decision | MusterError] = []
     granted: list[Opening] = []
@@ -78,7 +78,7 @@ def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
 
 def record(database: DatabaseConnection, codec: Codec, item: Record) -> Json:
     """Remember a value under a key, once; a second time gives back the first value."""
-    Fences(database).check(item.run, item.epoch)
+    check_fence(database, item.run, item.epoch)
     entry = Entry(
         run=item.run,
         key=codec.checked(item.key),
@@ -101,7 +101,7 @@ def record(database: DatabaseConnection, codec: Codec, item: Record) -> Json:
 
 def reuse(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, entry: Entry, at: float) -> None:
     """Copy another run's entry into this run; it counts as reused and costs nothing."""
-    Fences(database).check(run, epoch)
+    check_fence(database, run, epoch)
     parameters = entry_parameters(entry, codec)
     copied = {"run_id": run, "reused_from": entry.run, "opened_at": at, "settled_at": at, "attempts": 0}
     if write_entry(database, parameters | copied) and entry.kind == "call":
@@ -155,25 +155,23 @@ def find(database: DatabaseConnection, run: RunId, key: str) -> Entry | None:
 class Fences:
     """Knows the epochs of runs inside one transaction and turns away drivers that were replaced."""
 
-    def __init__(self, database: DatabaseConnection) -> None:
-        self._database = database
-        self._epochs: dict[RunId, int | None] = {}
+    def __init__(self, database: DatabaseConnection, runs: Iterable[RunId]) -> None:
+        found = database.rows_of_many("select_epochs", [{"id": run} for run in sorted(set(runs))])
+        # Once a run is let go of, its driver writes nothing more either: no batch for a run that was canceled.
+        self._epochs = {row["id"]: row["epoch"] if row["state"] in ("running", "waiting") else -1 for row in found}
 
     def stale(self, run: RunId, epoch: int) -> MusterError | None:
         """Return the error for a driver that may not write any more."""
-        if run not in self._epochs:
-            row = first(self._database.rows("select_lease", {"id": run}))
-            # Once a run is let go of, its driver writes nothing more either: no batch for a run that was canceled.
-            self._epochs[run] = (row["epoch"] if row["state"] in ("running", "waiting") else -1) if row else None
-        current = self._epochs[run]
+        current = self._epochs.get(run)
         if current is None:
             return NotFound(f"run {run} not found")
         if current != epoch:
             return LeaseLost(f"another driver has taken run {run}")
         return None
 
-    def check(self, run: RunId, epoch: int) -> None:
-        """Raise for a driver that may not write any more."""
-        error = self.stale(run, epoch)
-        if error is not None:
-            raise error
+
+def check_fence(database: DatabaseConnection, run: RunId, epoch: int) -> None:
+    """Raise for a driver that may not write any more."""
+    error = Fences(database, (run,)).stale(run, epoch)
+    if error is not None:
+        raise error

@@ -23,7 +23,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _FOR_UPDATE = re.compile(r"\s+FOR UPDATE$")
 
 SQLITE, POSTGRES = "sqlite", "postgres"
-KEPT_TEXTS = 200  # of queries for many rows: there are as many as numbers of rows
+KEPT_TEXTS = 1_000  # of queries for many rows, a few kilobytes each: there are as many as numbers of rows
 
 
 @cache

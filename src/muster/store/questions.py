@@ -21,7 +21,7 @@ from muster.domain.run import TERMINAL
 from muster.store.base.questions import AnswerTaking, QuestionOpening
 from muster.store.codec import Codec, entry_of, entry_parameters, read, run_of
 from muster.store.events import EventBuffer, NewEvent
-from muster.store.journal import Fences, find, write_entry
+from muster.store.journal import check_fence, find, write_entry
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
 from muster.store.signals import address_lock, send, signal_of
 from muster.store.writer import Writer
@@ -62,7 +62,7 @@ class DatabaseQuestions:
 
 def ask(database: DatabaseConnection, codec: Codec, opening: QuestionOpening) -> float:
     """Write a call without an attempt; one that is open stays as it is, one that failed is asked again."""
-    Fences(database).check(opening.run, opening.epoch)
+    check_fence(database, opening.run, opening.epoch)
     known = find(database, opening.run, opening.key)
     if known is not None and known.attempts:
         raise Conflict(
@@ -106,7 +106,7 @@ def _parameters(opening: QuestionOpening, codec: Codec) -> dict[str, object]:
 
 def settle(database: DatabaseConnection, codec: Codec, taking: AnswerTaking) -> Reply | None:
     """Make the answer the reply of its call, or let the call fail when there is none and its time is over."""
-    Fences(database).check(taking.run, taking.epoch)
+    check_fence(database, taking.run, taking.epoch)
     entry = find(database, taking.run, taking.key)
     if entry is None:
         raise NotFound(f"run {taking.run} has no call under the key {taking.key!r}")

@@ -9,7 +9,7 @@ from muster.domain.run import Run
 from muster.store.base.signals import SignalTaking
 from muster.store.codec import Codec, entry_parameters, read
 from muster.store.events import NewEvent, write_event
-from muster.store.journal import Fences, find, write_entry
+from muster.store.journal import check_fence, find, write_entry
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
 from muster.store.writer import Writer
 
@@ -91,7 +91,7 @@ def send(database: DatabaseConnection, codec: Codec, new: NewSignal) -> Signal:
 
 def take(database: DatabaseConnection, codec: Codec, taking: SignalTaking) -> Sequence[Signal] | None:
     """Take the next signals of a channel and remember them; a second time gives back what the first one took."""
-    Fences(database).check(taking.run, taking.epoch)
+    check_fence(database, taking.run, taking.epoch)
     known = find(database, taking.run, taking.key)
     if known is not None:
         return signals_of(known)

@@ -88,7 +88,11 @@ class SqliteConnection:
         return [row._make(values) for values in found]
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
-        """Run a query for all sets of parameters at once and return its rows."""
+        """Run a query for all sets of parameters, a page at a time, and return its rows."""
+        pages = (parameters[start : start + PAGE_ROWS] for start in range(0, len(parameters), PAGE_ROWS))
+        return [row for page in pages for row in self._rows_of_page(query, page)]
+
+    def _rows_of_page(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
         template = rows_of(query)
         values = [row[name] for row in parameters for name in template.names]
         with explained(self.path):

@@ -14,7 +14,7 @@ from muster.domain.errors import MusterError, StoreFailed
 from muster.store.queries import NO_LOCKS, CommitUnknown, DatabaseConnection, Locked, Locks, merge_locks
 
 BUSY = 4  # writes in one commit
-REST = 0.004  # seconds
+REST = 0.004  # seconds between two commits, of a writer that is busy
 NOTICE = 5.0  # seconds after which it is told that a lock is waited for
 
 T = TypeVar("T")
@@ -76,8 +76,9 @@ class Writer:
         reach: Callable[[str], None],
         on_wait: Callable[[], None] = _nothing,
         refusal: MusterError | None = None,
+        rest: float = REST,
     ) -> None:
-        self._groups = groups
+        self._groups, self._rest = groups, rest
         self._on_commit, self._on_wait = on_commit, on_wait
         self._reach = reach
         self._loop = asyncio.get_running_loop()
@@ -147,7 +148,7 @@ class Writer:
             self._wake.clear()
             if len(self._items) >= BUSY and not self._closing:
                 # Whoever writes so much gains more from fewer commits than it loses by waiting for them.
-                time.sleep(REST)
+                time.sleep(self._rest)
             items = self._items = self._take()
             if items:
                 before = database.changes

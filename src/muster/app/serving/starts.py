@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from muster.app.muster import Muster
 from muster.app.serving.limits import WINDOW, StartRate
-from muster.domain.run import Run, User
+from muster.domain.errors import Conflict
+from muster.domain.run import Run, StartRequest, User
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,14 @@ class Starts:
                 return RequestedRun(run=known, known=True)
             await self._recall()
             self._rate.admit(user.request.client if user.request else "")
-            return RequestedRun(run=await begin(acting), known=False)
+            try:
+                run = await begin(acting)
+            except Conflict:
+                known = await acting.runs.requested()  # another server was faster with the id that was chosen
+                if known is None:
+                    raise
+                return RequestedRun(run=known, known=True)
+            return RequestedRun(run=run, known=_was_faster(run.request, user.request))
 
     async def _recall(self) -> None:
         """Count what was started before this process, so that a restart gives nobody more."""
@@ -81,3 +89,10 @@ class KeyLocks:
                 self._locks[key] = (lock, users)
             else:
                 del self._locks[key]
+
+
+def _was_faster(started: StartRequest | None, request: StartRequest | None) -> bool:
+    """Return whether a run was started by the same request at another server, at the same moment."""
+    if started is None or request is None:
+        return False
+    return started.digest == request.digest and started.id != request.id

@@ -72,6 +72,7 @@ class DeliveryLook:
 
     take: frozenset[str]
     present: bool = True
+    offers_later: bool = False  # a run that was passed over while its client had enough is offered again only later
 
 
 OfferRun = Callable[[RunId], Awaitable[OfferedRun]]  # drives a run if it is due

@@ -100,7 +100,7 @@ class FleetDelivery:
             self._beat_at = float("-inf")
             return DeliveryLook(take=self._queues)
         self._tell(True, "the Redis server of REDIS_URL can be used again")
-        return DeliveryLook(take=frozenset())
+        return DeliveryLook(take=frozenset(), offers_later=True)
 
     async def is_idle(self) -> bool:
         """Return whether no job waits, which another program may have added; a queue that is away has none."""

@@ -27,7 +27,7 @@ from muster.store.batches.codec import (
 )
 from muster.store.codec import Codec
 from muster.store.events import EventBuffer, NewEvent
-from muster.store.journal import Fences, call_parameters, write_calls
+from muster.store.journal import Fences, call_parameters, check_fence, write_calls
 from muster.store.ledger import Reservations, book, total
 from muster.store.queries import DatabaseConnection, Locks, first
 from muster.store.settlements import SettlementRow, bookings, end_calls
@@ -61,8 +61,8 @@ def plan_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> Sequen
 
 
 def _decide(database: DatabaseConnection, members: Sequence[Member]) -> Sequence[Decision | MusterError]:
-    fences = Fences(database)
     openings = [member.opening for member in members]
+    fences = Fences(database, (opening.attempt.run for opening in openings))
     reservations = Reservations(database, (level for opening in openings for level in opening.levels))
     decisions: list[Decision | MusterError] = []
     for opening in openings:
@@ -158,7 +158,7 @@ def give_up(
     database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float
 ) -> None:
     """Note that a call has failed in enough batches."""
-    Fences(database).check(run, epoch)
+    check_fence(database, run, epoch)
     parameters = {"run_id": run, "key": key, "error": codec.text(error), "at": at}
     if database.execute_many("fail_call", [parameters]):
         buffer = EventBuffer(database, codec)

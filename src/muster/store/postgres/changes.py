@@ -14,6 +14,7 @@ from muster.store.queries import DatabaseReader
 
 STEP_SECONDS = 0.1
 LOOK_SECONDS = 5.0
+CLOSE_SECONDS = 12.0  # for which a session that is being opened is waited for: longer than that may take
 
 
 class PostgresChanges:
@@ -50,9 +51,8 @@ class PostgresChanges:
 
     async def _listen_once(self) -> None:
         """Listen until the connection is lost."""
-        loop = asyncio.get_running_loop()
-        raw = await asyncio.to_thread(_subscribe, self._address)
-        lost = asyncio.Event()
+        loop, lost = asyncio.get_running_loop(), asyncio.Event()
+        raw = await self._subscribed()
         loop.add_reader(raw.fileno(), self._arrived, raw, lost.set)
         try:
             self.beat()  # what was committed before it listened
@@ -60,6 +60,17 @@ class PostgresChanges:
         finally:
             loop.remove_reader(raw.fileno())
             raw.close()
+
+    async def _subscribed(self) -> "psycopg.Connection[object]":
+        """Return a session that listens; canceled, it closes one that is being opened."""
+        opening = asyncio.ensure_future(asyncio.to_thread(_subscribe, self._address))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.wait({opening}, timeout=CLOSE_SECONDS)
+            if opening.done() and not opening.cancelled() and opening.exception() is None:
+                opening.result().close()
+            raise
 
     def _arrived(self, raw: "psycopg.Connection[object]", lose: Callable[[], None]) -> None:
         try:

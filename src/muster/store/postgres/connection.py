@@ -20,6 +20,7 @@ from psycopg.rows import dict_row, tuple_row
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from muster.domain.errors import StoreFailed
+from muster.store.postgres.commands import Commands
 from muster.store.postgres.failures import PostgresAddress, ServerAway, explain_connect, explained
 from muster.store.queries import (
     CommitUnknown,
@@ -52,6 +53,18 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "14000",
 }
+
+
+Statement = tuple[bytes, list[Any], bool]  # its text, its values, and whether the server is to keep it prepared
+
+
+def _pages(query: str, rows: Sequence[Parameters]) -> Iterator[Statement]:
+    """Spell a query for many rows, a page of them at a time."""
+    for start in range(0, len(rows), PAGE_ROWS):
+        page = rows[start : start + PAGE_ROWS]
+        found = numbered_rows(query, len(page))
+        # Kept prepared only for few rows: there are as many texts as numbers of rows.
+        yield found.text, [row[name] for row in page for name in found.names], len(page) <= PREPARED_ROWS
 
 
 class WholeNumberLoader(Loader):
@@ -126,6 +139,7 @@ class PostgresConnection:
         self._raw = connect(self.address)
         # Raw: the texts are spelled as the server takes them. Taking apart those of many rows took most of the time.
         self._cursor = psycopg.RawCursor(self._raw, row_factory=dict_row)
+        self._commands = Commands(self._raw)
         limits = (TURN, IDLE) if self._mark is not None else ("0", "0")
         self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})
 
@@ -146,61 +160,57 @@ class PostgresConnection:
 
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a query and return its rows."""
-        found = self._queries[query]
-        self._execute(found.text, found.values(parameters))
+        self._read(*self._spelled(query, parameters))
         return self._cursor.fetchall()
 
     def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
         """Run a query whose columns are the fields of `row`."""
-        found = self._queries[query]
         with explained(self.address, self._raw), psycopg.RawCursor(self._raw, row_factory=tuple_row) as cursor:
-            cursor.execute(found.text, found.values(parameters))
+            cursor.execute(*self._spelled(query, parameters))
             columns = tuple(column.name for column in cursor.description or ())
             if columns != row._fields:
                 raise ValueError(f"the query {query} has the columns {columns}, not those of {row.__name__}")
             return [row._make(values) for values in cursor]
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
-        """Run a query for all sets of parameters at once and return its rows."""
-        if not parameters:
-            return []
-        self._execute_rows(query, parameters)
-        return self._cursor.fetchall()
+        """Run a query for all sets of parameters, a page at a time, and return its rows."""
+        found: list[Row] = []
+        for statement, values, prepare in _pages(query, parameters):
+            self._read(statement, values, prepare=None if prepare else False)
+            found += self._cursor.fetchall()
+        return found
 
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and return how many rows it changed."""
-        found = self._queries[query]
-        return self._execute(found.text, found.values(parameters))
+        return self._run(*self._spelled(query, parameters), prepare=True)
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and return how many rows were changed in all."""
-        rows = list(parameters)
-        pages = (rows[start : start + PAGE_ROWS] for start in range(0, len(rows), PAGE_ROWS))
-        return sum(self._execute_rows(query, page) for page in pages)
+        pages = _pages(query, list(parameters))
+        return sum(self._run(statement, values, prepare=prepare) for statement, values, prepare in pages)
 
-    def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
-        found = numbered_rows(query, len(rows))
-        values = [row[name] for row in rows for name in found.names]
-        # Kept prepared only for few rows: there are as many texts as numbers of rows.
-        return self._execute(found.text, values, prepare=None if len(rows) <= PREPARED_ROWS else False)
+    def _run(self, text: bytes, values: Sequence[Any] = (), *, prepare: bool = False) -> int:
+        """Run a statement whose rows nobody reads and return how many it changed."""
+        with explained(self.address, self._raw):
+            changed = self._commands.run(text, values, prepare=prepare)
+        self._changes += changed
+        return changed
 
-    def _execute(self, text: bytes, values: Sequence[Any] | None = None, prepare: bool | None = None) -> int:
+    def _read(self, text: bytes, values: Sequence[Any] | None = None, *, prepare: bool | None = None) -> None:
+        """Run a statement; its rows are the cursor's."""
         with explained(self.address, self._raw):
             self._cursor.execute(text, values, prepare=prepare)
-        if not (self._cursor.statusmessage or "").startswith(_CHANGING):
-            return 0
-        self._changes += self._cursor.rowcount
-        return self._cursor.rowcount
+        if (self._cursor.statusmessage or "").startswith(_CHANGING):
+            self._changes += self._cursor.rowcount
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Read everything as it is at one moment."""
-        self._execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._run(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             yield
         finally:
-            with suppress(psycopg.Error):
-                self._raw.rollback()
+            self._roll_back()
 
     def statement(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
         """Run a statement of a copy and return its rows."""
@@ -223,7 +233,7 @@ class PostgresConnection:
 
     def script(self, text: str) -> None:
         """Run the statements of a migration inside the transaction that is open."""
-        self._execute(text.encode())
+        self._run(text.encode())
 
     def lock(self, locks: Callable[[], Locks]) -> None:
         """Take locks until the transaction ends: names, runs and budgets, each in the order of their ids."""
@@ -231,9 +241,7 @@ class PostgresConnection:
         for name in self._missing("name", wanted.names):
             self.rows("lock_name", {"name": name})
         for query, ids in (("lock_runs", wanted.runs), ("lock_budgets", wanted.levels)):
-            missing = self._missing(query, ids)
-            for start in range(0, len(missing), PAGE_ROWS):
-                self.rows_of_many(query, [{"id": one} for one in missing[start : start + PAGE_ROWS]])
+            self.execute_many(query, [{"id": one} for one in self._missing(query, ids)])
 
     def _missing(self, kind: str, ids: Iterable[str]) -> list[str]:
         """Return what is not locked yet, in order, and note that it will be."""
@@ -247,7 +255,7 @@ class PostgresConnection:
         self._reopen()
         self._held.clear()
         before = self._changes
-        self._execute(b"BEGIN")
+        self._run(b"BEGIN")
         try:
             yield
             self._commit(changed=self._changes != before)
@@ -255,11 +263,15 @@ class PostgresConnection:
             raise
         except BaseException as error:
             self._changes = before
-            with suppress(psycopg.Error):
-                self._raw.rollback()
+            self._roll_back()
             if isinstance(error, Locked):
                 time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311 - so that two do not meet again
             raise
+
+    def _roll_back(self) -> None:
+        """Undo the transaction, unless the session is over; psycopg would drop all that is prepared."""
+        with suppress(psycopg.Error):
+            self._commands.run(b"ROLLBACK")
 
     def _reopen(self) -> None:
         """Open the session again if it was lost; raises ServerAway, after a while, when that is not possible."""
@@ -274,20 +286,18 @@ class PostgresConnection:
     def _commit(self, *, changed: bool) -> None:
         self._number += 1
         try:
-            with explained(self.address, self._raw), self._raw.pipeline():
-                if changed and self._mark is not None:
-                    self._queue("mark_commit", {"name": self._mark.trait, "value": self._mark_value})
-                    self._queue("notify", {"sender": self._mark.token})
-                self._cursor.execute(b"COMMIT")
+            if changed and self._mark is not None:
+                mark = {"name": self._mark.trait, "value": self._mark_value, "sender": self._mark.token}
+                self._run(*self._spelled("mark_commit", mark), prepare=True)
+            self._run(b"COMMIT")
         except ServerAway:
             if not changed or self._mark is None:
                 raise  # it may be repeated: nothing comes of it
             raise CommitUnknown(partial(self._confirm, self._number)) from None
 
-    def _queue(self, query: str, parameters: Parameters) -> None:
-        """Send a query of a pipeline, whose answer nobody looks at."""
+    def _spelled(self, query: str, parameters: Parameters) -> tuple[bytes, list[Any]]:
         found = self._queries[query]
-        self._cursor.execute(found.text, found.values(parameters))
+        return found.text, found.values(parameters)
 
     @property
     def _mark_value(self) -> str:
@@ -304,16 +314,16 @@ class PostgresConnection:
     def savepoint(self) -> Iterator[None]:
         """Undo only what happens inside when it fails."""
         held, changes = set(self._held), self._changes
-        self._execute(b"SAVEPOINT item")
+        self._run(b"SAVEPOINT item")
         try:
             yield
         except BaseException:
             if not self.is_lost:
                 self._held, self._changes = held, changes  # locks that were taken inside are given back
-                self._execute(b"ROLLBACK TO SAVEPOINT item")
-                self._execute(b"RELEASE SAVEPOINT item")
+                self._run(b"ROLLBACK TO SAVEPOINT item")
+                self._run(b"RELEASE SAVEPOINT item")
             raise
-        self._execute(b"RELEASE SAVEPOINT item")
+        self._run(b"RELEASE SAVEPOINT item")
 
     def close(self) -> None:
         """End the session, and forget the mark that nobody needs any more."""

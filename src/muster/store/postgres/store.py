@@ -14,6 +14,7 @@ from muster.domain.errors import LeaseLost, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import Driver, RunState
 from muster.store import deletions, runs
+from muster.store.base import Claim
 from muster.store.codec import Codec
 from muster.store.database import DatabaseLeases
 from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
@@ -26,6 +27,7 @@ from muster.store.tables import TABLES
 from muster.store.writer import Writer
 
 READERS = 4  # connections of a process that only read
+REST = 0.01  # seconds between two commits, of a writer that is busy: each is a dozen round trips
 BEAT_PATIENCE = 10.0  # seconds for which a driver goes on without an answer; a lease of 15 is renewed every second
 READ_PATIENCE = 30.0  # seconds for which a read waits for a server that is away
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -43,6 +45,7 @@ class PostgresReader(DatabaseReader):
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="muster-reader")
         self._idle: list[PostgresConnection] = []
         self._gives_up = False
+        self._doubts_tables = False
 
     async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Run some queries that belong together."""
@@ -61,6 +64,10 @@ class PostgresReader(DatabaseReader):
         try:
             if self._time.is_stale:
                 self._time.ask(connection)
+                self._doubts_tables = True
+            if self._doubts_tables:
+                require_known_tables(connection)  # every read fails from then on, not only the one that looked first
+                self._doubts_tables = False
             return work(connection)
         finally:
             if connection.is_lost:
@@ -81,6 +88,15 @@ class PostgresReader(DatabaseReader):
 
 class PostgresLeases(DatabaseLeases):
     """Who drives which run; a driver whom the server does not answer stops before another may take its run over."""
+
+    def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
+        def work(database: DatabaseConnection) -> Claim:
+            require_known_tables(database)  # once it is claimed, nobody changes them
+            return runs.claim(
+                database, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until
+            )
+
+        return self._writer.run(work, Locks(runs=(run,)))
 
     async def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
         """Keep the lease; return whether somebody asked to cancel; raises LeaseLost without an answer in time."""
@@ -196,6 +212,7 @@ class PostgresStore(DatabaseStore):
             groups=writes.groups,
             on_commit=self.changes.beat,
             reach=reach,
+            rest=REST,
             on_wait=lambda: on_wait(
                 f"waiting for the store {address}: its server does not answer, or another process is writing to it; "
                 "press Ctrl-C twice to wait no longer"
@@ -265,6 +282,17 @@ def migrate(connection: PostgresConnection) -> None:
             if number > version:
                 connection.script(text)
                 connection.execute("put_version", {"version": number})
+
+
+def require_known_tables(database: DatabaseConnection) -> None:
+    """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
+    version, newest = database.rows("select_version", {})[0]["version"], migrations(POSTGRES)[-1][0]
+    if version > newest:
+        raise StoreFailed(
+            f"the store was upgraded to version {version} while it was open; "
+            f"this program supports versions up to {newest}",
+            suggestions=("end this process and start it again with the new version of muster",),
+        )
 
 
 def _version(connection: PostgresConnection) -> int:

@@ -108,6 +108,9 @@ ORDER BY runs.created_at DESC, runs.id DESC LIMIT 20
 -- name: select_lease
 SELECT epoch, state, cancel_requested FROM runs WHERE id = :id FOR UPDATE
 
+-- name: select_epochs
+SELECT id, epoch, state FROM runs WHERE id IN (VALUES (:id)) ORDER BY id FOR UPDATE
+
 -- name: lock_runs
 SELECT id FROM runs WHERE id IN (VALUES (:id)) ORDER BY id FOR UPDATE
 
@@ -151,13 +154,17 @@ WHERE id = :id AND driver_pid IS NULL AND state IN ('queued', 'interrupted', 'wa
 -- name: amend_run
 UPDATE runs SET spec = :spec WHERE id = :id AND state = 'queued' AND started_at IS NULL
 
--- name: count_run
+-- name: count_runs
+WITH change (run_id, events, total, done, failed, uncertain, reused) AS (
+  VALUES (:run_id, CAST(:events AS BIGINT), CAST(:total AS BIGINT), CAST(:done AS BIGINT), CAST(:failed AS BIGINT),
+          CAST(:uncertain AS BIGINT), CAST(:reused AS BIGINT))
+)
 UPDATE runs
-SET last_seq = last_seq + :events, calls_total = calls_total + :total, calls_done = calls_done + :done,
-    calls_failed = calls_failed + :failed, calls_uncertain = calls_uncertain + :uncertain,
-    calls_reused = calls_reused + :reused
-WHERE id = :id
-RETURNING last_seq
+SET last_seq = last_seq + change.events, calls_total = calls_total + change.total, calls_done = calls_done + change.done,
+    calls_failed = calls_failed + change.failed, calls_uncertain = calls_uncertain + change.uncertain,
+    calls_reused = calls_reused + change.reused
+FROM change WHERE runs.id = change.run_id
+RETURNING id, last_seq
 
 -- name: restore_run
 INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,

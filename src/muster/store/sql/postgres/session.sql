@@ -14,14 +14,11 @@ SELECT CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION) AS now
 -- name: lock_name
 SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
 
--- name: notify
-SELECT pg_notify('muster', :sender)
-
 -- name: last_transaction
 SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS number
 
 -- name: mark_commit
-UPDATE traits SET value = :value WHERE name = :name
+WITH marked AS (UPDATE traits SET value = :value WHERE name = :name) SELECT pg_notify('muster', :sender)
 
 -- name: select_mark
 SELECT value FROM traits WHERE name = :name FOR UPDATE
