@@ -298,7 +298,7 @@ async def test_a_living_driver_is_named_to_a_second_one(tmp_path: Path) -> None:
         other.workloads.workload("chain")(chain)
         driving = asyncio.create_task(h.engine.drive(run.id))
         await hanging.arrived.get()
-        with pytest.raises(Conflict, match=f"driven by process {this_process().pid}"):
+        with pytest.raises(Conflict, match=f"executed by process {this_process().pid}"):
             await other.engine.drive(run.id)
         hanging.let_go.set()
         assert (await driving).state is RunState.COMPLETED
@@ -343,7 +343,7 @@ async def test_a_driver_that_cannot_be_seen_is_replaced_when_its_lease_is_over(
         run = await h.create(chain)
         await h.store.leases.claim(run.id, elsewhere, 0, clock.now(), clock.now() + 15)
         assert await h.engine.sweep() == []
-        with pytest.raises(Conflict, match=f"driven by process {elsewhere.pid} on {elsewhere.host}"):
+        with pytest.raises(Conflict, match=f"executed by process {elsewhere.pid} on {elsewhere.host}"):
             await h.engine.drive(run.id)
         clock.advance(15.1)
         assert (await h.engine.drive(run.id)).state is RunState.COMPLETED
