@@ -80,7 +80,7 @@ def main() -> None:
 def wait_for_events(page: Page, most: int) -> None:
     """Wait until the tab shows that it knows of so many events."""
     while True:
-        told = page.locator(".foot").inner_text(timeout=PATIENCE).split(" of ")[1].split(" ")[0].replace(",", "")
+        told = page.locator(".foot").inner_text(timeout=PATIENCE).split(" of ")[1].partition(";")[0].replace(",", "")
         if int(told) >= most:
             return
         page.wait_for_timeout(200)
