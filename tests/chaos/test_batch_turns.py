@@ -65,10 +65,19 @@ def owner_of(port: int, to: int) -> int:
     ends = [([int(end.rpartition(":")[2], 16) for end in row[1:3]], row[9]) for row in rows]
     (inode,) = [inode for ports, inode in ends if ports == [port, to]]
     for folder in Path("/proc").glob("[0-9]*/fd"):
-        with contextlib.suppress(OSError):
-            if any(str(handle.readlink()) == f"socket:[{inode}]" for handle in folder.iterdir()):
-                return int(folder.parent.name)
+        if f"socket:[{inode}]" in _opened_in(folder):
+            return int(folder.parent.name)
     raise AssertionError(f"nobody has port {port}")
+
+
+def _opened_in(folder: Path) -> set[str]:
+    """Return what a process has open; a file that it closes meanwhile, as the one that lists them, is left out."""
+    found = set()
+    with contextlib.suppress(OSError):  # the process has ended
+        for handle in folder.iterdir():
+            with contextlib.suppress(OSError):
+                found.add(str(handle.readlink()))
+    return found
 
 
 @pytest.mark.chaos
