@@ -1,6 +1,8 @@
 """Who can be looked at from here, and who is certainly dead: decided by host, boot, PID namespace and start."""
 
 import os
+import resource
+import secrets
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.agents.processes import system
 from muster.agents.processes.system import ProcessStart, is_gone, sees, start_of, this_process, working_in
 from muster.domain.run import Driver
 
@@ -83,3 +86,18 @@ def test_processes_are_found_by_the_folder_they_work_in(tmp_path: Path) -> None:
         assert list(working_in(tmp_path / "below")) == [child.pid]
         assert list(working_in(tmp_path / "belows")) == []
     assert list(working_in(tmp_path)) == []
+
+
+def test_a_name_is_held_until_it_is_closed_and_without_free_files_nobody_is_taken_for_its_holder() -> None:
+    token = f"muster-{secrets.token_hex(8)}"
+    name = system.hold(token)
+    assert name is not None
+    assert (system.is_held(token), system.hold(token)) == (True, None)
+    name.close()
+    assert not system.is_held(token)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert (system.hold(token), system.is_held(token)) == (None, False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -3,6 +3,7 @@
 A /proc of another PID namespace numbers processes differently, so only what it says of `self` is used.
 """
 
+import errno
 import os
 import signal
 import socket
@@ -86,24 +87,32 @@ def with_token(prefix: str) -> Iterator[tuple[int, str]]:
 def hold(token: str) -> socket.socket | None:
     """Take the name of a token until this process has ended, and so has every copy of it that executes no program yet.
 
-    Such a copy, made just before this process was killed, carries no token that it could be found by.
+    Such a copy, made just before this process was killed, carries no token that it could be found by. Where the system
+    has no names for sockets that are not files, or refuses this one, it returns None, and only tokens are searched for.
     """
-    name = socket.socket(socket.AF_UNIX)
     try:
-        name.bind(f"\0{token}")
-    except OSError:  # no system with names that are not files, or a token that is used twice
-        name.close()
+        return _bound(token)
+    except OSError:
         return None
-    return name
 
 
 def is_held(token: str) -> bool:
-    """Return whether somebody has taken the name of a token."""
-    taken = hold(token)
-    if taken is None:
-        return _PROC.exists()
-    taken.close()
+    """Return whether a process has taken the name of a token."""
+    try:
+        _bound(token).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
     return False
+
+
+def _bound(token: str) -> socket.socket:
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0{token}")
+    except OSError:
+        name.close()
+        raise
+    return name
 
 
 def session_of(pid: int) -> int | None:

@@ -1,6 +1,7 @@
 """`muster runs list`: the newest runs."""
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
@@ -35,14 +36,14 @@ def list_runs(
         return found, views
 
     runs, data = with_muster(common, work)
+    none_yet = "no runs yet in this folder or a parent; try: muster ask sim/echo hello"
+    if not runs and not common.json:
+        note(common, "no runs match" if state else none_yet)
+    else:
+        answer(common, data, lambda console: _print_runs(console, runs))
 
-    def tell(console: "Console") -> None:
-        from muster.cli.runs.display import runs_table
 
-        if runs:
-            console.print(runs_table(runs, time.time(), console.width))
-        else:
-            none_yet = "no runs yet in this folder or a parent; try: muster ask sim/echo hello"
-            note(common, "no runs match" if state else none_yet)
+def _print_runs(console: "Console", runs: Sequence[Run]) -> None:
+    from muster.cli.runs.display import runs_table
 
-    answer(common, data, tell)
+    console.print(runs_table(runs, time.time(), console.width))
