@@ -239,6 +239,7 @@ NO_COMMAND = {
     "battles.scales.submit": "muster scale starts it",
     "battles.submit": "muster battle starts it",
     "councils.asked_people": "whoever has the store sees all of it",
+    "councils.require_no_people_asked": "whoever has the store sees all of it",
     "councils.find": "a part of other use cases",
     "councils.submit": "muster council starts it",
     "councils.trace": "muster trace, of any run",

@@ -14,6 +14,7 @@ NO_TOOL = {
     "battles.scales.result": "the status has it when it is over",
     "battles.standing": "status does it",
     "councils.asked_people": "a part of the routes, which persons read before they answer",
+    "councils.require_no_people_asked": "a part of the routes, which persons read before they answer",
     "costs": "what all users spent is the operator's to read; every run tells its own",
     "chains.find": "any id is found among all runs",
     "chains.list": "list_work does it",

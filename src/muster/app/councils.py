@@ -24,7 +24,7 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.entry import Signal
-from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.run import LIVE, Dispatch, Mode, Run
 from muster.engine.drive import Listener
 from muster.text.documents.tree import Unreadable
@@ -214,6 +214,15 @@ class Councils:
         people = [one.name for one in read_spec(run.spec).members if one.person] if run.workload == WORKLOAD else []
         asked = {question.agent for question in await self._runs.questions(run.id)} if people else set()
         return tuple(name for name in people if name in asked)
+
+    async def require_no_people_asked(self, run: Run) -> None:
+        """Raise Conflict while members that are persons are asked: a report says whose proposals they weigh."""
+        asked = await self.asked_people(run)
+        if asked:
+            raise Conflict(
+                f"the report of run {run.id} is withheld; it would show {' and '.join(asked)} who wrote what",
+                suggestions=("read it when they have answered",),
+            )
 
     async def report(self, run: Run) -> RunReport[CouncilReport]:
         """Return a council summed up, to be written in any format."""

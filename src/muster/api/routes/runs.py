@@ -22,7 +22,6 @@ from muster.app.views.runs import (
     run_view,
     withheld_call_view,
 )
-from muster.domain.errors import Conflict
 from muster.domain.run import Run, RunState
 
 router = APIRouter(tags=["runs"], route_class=JsonRoute)
@@ -104,12 +103,7 @@ async def report(
 ) -> Response:
     """Return the report of a suite run, a verification, a council, a battle or a scale test."""
     found = await muster.report(run_id)
-    asked = await muster.councils.asked_people(found.run)
-    if asked:
-        raise Conflict(
-            f"the report of run {found.run.id} would tell {' and '.join(asked)} whose proposals they weigh; "
-            "it can be read when they have answered"
-        )
+    await muster.councils.require_no_people_asked(found.run)
     headers = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
     return Response(await found.text(format_), media_type=MEDIA[format_], headers=headers)
 
