@@ -52,7 +52,7 @@ class EventBuffer:
         """Write it all and return the last number of each run."""
         runs = sorted({*self._events, *self._tallies})
         last = _count(self._database, {run: (self._tallies[run], len(self._events.get(run, ()))) for run in runs})
-        self._database.execute_many("insert_event", [row for run in runs for row in self._rows(run, last[run])])
+        self._database.send_many("insert_event", [row for run in runs for row in self._rows(run, last[run])])
         return last
 
     def _rows(self, run: RunId, last: int) -> Iterable[Parameters]:

@@ -47,16 +47,16 @@ def _write_openings(database: DatabaseConnection, codec: Codec, openings: Sequen
         tally.failed -= opening.reopens
     calls = [call_parameters(opening, codec) for opening in openings]
     write_calls(database, calls)
-    database.execute_many("insert_attempt", calls)
+    database.send_many("insert_attempt", calls)
     buffer.write()
 
 
 def write_calls(database: DatabaseConnection, calls: Sequence[Parameters]) -> None:
     """Write calls that are opened: those that are new, and those that are tried again."""
     new = [call for call in calls if call["first"]]
-    database.execute_many("insert_call", new)
-    database.execute_many("insert_request", new)
-    database.execute_many("reopen_call", [call for call in calls if not call["first"]])
+    database.send_many("insert_call", new)
+    database.send_many("insert_request", new)
+    database.send_many("reopen_call", [call for call in calls if not call["first"]])
 
 
 def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def write_entry(database: DatabaseConnection, entry: Parameters) -> bool:
 def _write_new(database: DatabaseConnection, entries: Sequence[Parameters]) -> None:
     if database.execute_many("insert_entry", entries) != len(entries):
         raise KeysTaken
-    database.execute_many("insert_request", entries)
-    database.execute_many("insert_outcome", entries)
+    database.send_many("insert_request", entries)
+    database.send_many("insert_outcome", entries)
 
 
 def find(database: DatabaseConnection, run: RunId, key: str) -> Entry | None:

@@ -36,8 +36,8 @@ class Reservations:
         Where it fails another writer was faster: all is decided again, and what does not fit any more waits.
         """
         rows = [{"id": level, "amount": self._amounts[level]} for level in sorted(self._amounts)]
-        if self._database.execute_many("reserve", rows) != len(rows):
-            raise Locked(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
+        raced = Locked(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
+        self._database.send_many("reserve", rows, otherwise=raced)
 
 
 def read_balances(database: DatabaseConnection, levels: Iterable[Level]) -> dict[str, Balance]:
@@ -102,7 +102,7 @@ def book(database: DatabaseConnection, bookings: Iterable[Booking]) -> None:
             amounts[booking.lane.value] += booking.cost
     database.lock(lambda: Locks(levels=tuple(sums)))
     rows = [{name: min(amount, MOST_SUM) for name, amount in sums[level].items()} for level in sorted(sums)]
-    database.execute_many("book", [{"id": level, **row} for level, row in zip(sorted(sums), rows, strict=True)])
+    database.send_many("book", [{"id": level, **row} for level, row in zip(sorted(sums), rows, strict=True)])
 
 
 def total(amounts: Iterable[int]) -> int:

@@ -16,7 +16,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from muster.domain.errors import StoreFailed
+from muster.domain.errors import MusterError, StoreFailed
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
@@ -206,6 +206,15 @@ class DatabaseConnection(Protocol):
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and return how many rows were changed in all."""
+
+    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: MusterError | None = None) -> None:
+        """Run a query for each set of parameters, at the latest when something else is waited for.
+
+        Raises `otherwise`, then, when it has not changed one row for each.
+        """
+
+    def flush(self) -> None:
+        """Wait for everything that was sent; raises the first error."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin for writing, commit at the end, roll back on an error."""

@@ -18,39 +18,46 @@ from muster.store.queries import DatabaseConnection, first
 def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Sequence[Settlement]) -> Sequence[Settled]:
     """Settle a group of attempts; those that are not open any more are sorted out one by one."""
     rows = [SettlementRow(settlement, codec) for settlement in settlements]
-    changed = database.execute_many("settle_attempt", [row.columns for row in rows])
-    if changed != len(rows):
-        if len(rows) == 1:
-            return [_settle_closed(database, codec, settlements[0])]
-        raise NotAllOpen("an attempt of this group was settled before")
-    if end_calls(database, rows) != sum(row.reply is not None for row in rows):
-        if len(rows) > 1:
-            raise NotAllOpen("a call of this group has a reply already")
-        rows[0].kept = False  # a late reply of a driver before was faster
+    if len(rows) > 1:
+        closed = NotAllOpen("an attempt of this group was settled before, or its call has a reply")
+        database.send_many("settle_attempt", [row.columns for row in rows], otherwise=closed)
+        end_calls(database, rows, otherwise=closed)
+    elif not database.execute_many("settle_attempt", [rows[0].columns]):
+        return [_settle_closed(database, codec, settlements[0])]
+    else:
+        # A late reply of a driver before may have been faster.
+        rows[0].kept = end_call(database, rows[0]) or rows[0].reply is None
     buffer = EventBuffer(database, codec)
     for row in rows:
         row.count(buffer)
         row.add_events(buffer)
-    database.execute_many("drop_partial", [row.columns for row in rows if row.streamed])
+    database.send_many("drop_partial", [row.columns for row in rows if row.streamed])
     book(database, bookings(rows))
     buffer.write()
     return [row.settled for row in rows]
 
 
-def end_calls(database: DatabaseConnection, rows: "Sequence[SettlementRow]") -> int:
-    """Write the replies of calls that are answered and the errors of those that are given up; return how many replied.
+def end_calls(database: DatabaseConnection, rows: "Sequence[SettlementRow]", otherwise: MusterError) -> None:
+    """Write the replies of calls that are answered and the errors of those that are given up.
 
-    A reply to a call that has one already is not written.
+    Raises `otherwise`, at the latest with the next flush, when one of them has a reply already.
     """
     answered = [row.columns for row in rows if row.reply is not None]
-    if None in [columns["position"] for columns in answered]:
-        finished = database.execute_many("finish_call", answered)
-        database.execute_many("insert_outcome", answered)
-    else:
-        finished = database.execute_many("finish_call_at", answered)
-        database.execute_many("insert_outcome_at", answered)
-    database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
-    return finished
+    at = "" if None in [columns["position"] for columns in answered] else "_at"
+    database.send_many(f"finish_call{at}", answered, otherwise)
+    database.send_many(f"insert_outcome{at}", answered)
+    database.send_many("fail_call", [row.columns for row in rows if row.gives_up])
+
+
+def end_call(database: DatabaseConnection, row: "SettlementRow") -> bool:
+    """Write the reply of a call, unless it has one already, or that it is given up; return whether it replied."""
+    if row.reply is None:
+        database.send_many("fail_call", [row.columns] if row.gives_up else [])
+        return False
+    at = "" if row.columns["position"] is None else "_at"
+    replied = database.execute(f"finish_call{at}", row.columns) == 1
+    database.send_many(f"insert_outcome{at}", [row.columns])
+    return replied
 
 
 class NotAllOpen(MusterError):

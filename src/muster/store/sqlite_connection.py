@@ -112,6 +112,15 @@ class SqliteConnection:
         starts += [(start, MOST_ROWS) for start in range(whole, len(rows), MOST_ROWS)]
         return sum(self._execute_rows(query, rows[start : start + size]) for start, size in starts)
 
+    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: MusterError | None = None) -> None:
+        """Run a query for each set of parameters; raises `otherwise` when it has not changed one row for each."""
+        rows = list(parameters)
+        if self.execute_many(query, rows) != len(rows) and otherwise is not None:
+            raise otherwise
+
+    def flush(self) -> None:
+        """Do nothing: whatever was sent is done."""
+
     def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
         template = rows_of(query)
         values = [row[name] for row in rows for name in template.names]

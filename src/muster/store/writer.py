@@ -280,6 +280,7 @@ class TakeApart(Exception):
 def _apply_group(database: DatabaseConnection, group: WriteGroup[Any, Any], members: Sequence[_Queued]) -> None:
     try:
         results = group.apply(database, [member.item for member in members])
+        database.flush()
     except Locked:
         raise  # nothing is wrong with the items: all of it is tried again
     except Exception as error:

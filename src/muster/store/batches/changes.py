@@ -30,7 +30,7 @@ from muster.store.events import EventBuffer, NewEvent
 from muster.store.journal import Fences, call_parameters, check_fence, write_calls
 from muster.store.ledger import Reservations, book, total
 from muster.store.queries import DatabaseConnection, Locks, first
-from muster.store.settlements import SettlementRow, bookings, end_calls
+from muster.store.settlements import SettlementRow, bookings, end_call, end_calls
 
 
 def plan_locks(plan: Plan) -> Locks:
@@ -195,8 +195,11 @@ def restore_batch(
 PAGE = 1000
 
 
-class NotAllParked(Exception):
+class NotAllParked(MusterError):
     """A member of a page, or its call, has its outcome already; the page must be gone through one by one."""
+
+    def __init__(self) -> None:
+        super().__init__("a member of this page was settled before, or its call has a reply")
 
 
 def settlement_rows(codec: Codec, page: ResultPage) -> list[SettlementRow]:
@@ -218,8 +221,7 @@ def _settle_parked(database: DatabaseConnection, rows: Sequence[SettlementRow]) 
     """Settle attempts and return those that were still parked."""
     try:
         with database.savepoint():
-            if database.execute_many("settle_parked", [row.columns for row in rows]) != len(rows):
-                raise NotAllParked
+            database.send_many("settle_parked", [row.columns for row in rows], otherwise=NotAllParked())
     except NotAllParked:
         return [row for row in rows if database.execute_many("settle_parked", [row.columns])]
     return rows
@@ -251,10 +253,9 @@ def _end_calls(database: DatabaseConnection, rows: Sequence[SettlementRow]) -> C
     answered = [row for row in rows if row.reply is not None]
     try:
         with database.savepoint():
-            if end_calls(database, rows) != len(answered):
-                raise NotAllParked
+            end_calls(database, rows, otherwise=NotAllParked())
     except NotAllParked:
-        return Counter([row.run for row in rows if end_calls(database, [row])])
+        return Counter([row.run for row in rows if end_call(database, row)])
     return Counter([row.run for row in answered])
 
 

@@ -1,10 +1,16 @@
-"""Statements whose rows nobody reads, sent straight to libpq: a cursor of psycopg takes twice the CPU for them."""
+"""Statements sent straight to libpq, in a pipeline: those whose results nobody waits for go out with the next one.
 
+A round trip for each statement would cost the writing thread far more than the statements do: after every one it has
+to get the interpreter lock back from the event loop.
+"""
+
+import select
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import psycopg
 from psycopg import errors, pq
+from psycopg.adapt import Transformer
 
 _DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 _CHANGING = (b"INSERT", b"UPDATE", b"DELETE")
@@ -13,6 +19,7 @@ _LAST_WORDS = ("FATAL", "PANIC")  # severities after which the server ends the s
 _UNKNOWN, _BOOL, _BYTES, _INT8, _FLOAT8 = 0, 16, 17, 20, 701  # numbers of PostgreSQL's types
 
 Encoding = tuple[int, Callable[[Any], bytes | None]]
+Result = pq.abc.PGresult
 
 
 def _encode_text(value: str) -> bytes:
@@ -41,39 +48,119 @@ def _encoding_of(kind: type) -> Encoding:
     raise psycopg.ProgrammingError(f"a parameter is of the type {kind.__name__}, which no query has")
 
 
+def changed_by(result: Result) -> int:
+    """Return how many rows a statement changed."""
+    changes = (result.command_status or b"").startswith(_CHANGING)
+    return result.command_tuples or 0 if changes else 0
+
+
 class Commands:
-    """Runs statements on a session, one at a time; raises what psycopg raises."""
+    """Sends statements to the server of a session and receives their results; raises what psycopg raises."""
 
-    def __init__(self, raw: "psycopg.Connection[Any]") -> None:
+    def __init__(self, raw: "psycopg.Connection[Any]", changes: int = 0) -> None:
         self._raw, self._libpq = raw, raw.pgconn
+        self.changes = changes  # rows changed so far
+        self._rows = Transformer(raw)
+        self._sending, self._receiving = select.poll(), select.poll()
+        self._sending.register(self._libpq.socket, select.POLLIN | select.POLLOUT)
+        self._receiving.register(self._libpq.socket, select.POLLIN)
+        self._used: set[tuple[bytes, tuple[int, ...]]] = set()
         self._prepared: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
+        self._awaited: list[tuple[int, Exception] | None] = []  # what is sent: how many rows it must change, or else
 
-    def run(self, text: bytes, values: Sequence[Any] = (), *, prepare: bool = False) -> int:
-        """Run a statement and return how many rows it changed; one that is prepared is kept by the server."""
+    def send(
+        self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False, must: tuple[int, Exception] | None = None
+    ) -> None:
+        """Send a statement with the next one that is waited for; with `keep` the server prepares it at its second use.
+
+        If it then has not changed as many rows as it `must`, that error is raised.
+        """
         encodings = [_ENCODINGS.get(type(value)) or _encoding_of(type(value)) for value in values]
         encoded = [encode(value) for (_, encode), value in zip(encodings, values, strict=True)]
         types = tuple(kind for kind, _ in encodings)
         formats = [int(kind == _BYTES) for kind in types] if _BYTES in types else None
-        if prepare:
-            result = self._libpq.exec_prepared(self._name(text, types), encoded, formats)  # type: ignore[arg-type]
-        elif values:
-            result = self._libpq.exec_params(text, encoded, types, formats)
-        else:
-            result = self._libpq.exec_(text)  # which may hold several statements
-        self._require_done(result)
-        changes = (result.command_status or b"").startswith(_CHANGING)
-        return result.command_tuples or 0 if changes else 0
+        name = self._name(text, types) if keep else None
+        try:
+            if not self._awaited:
+                self._libpq.enter_pipeline_mode()
+            if name is None:
+                self._libpq.send_query_params(text, encoded, types, formats)
+            else:
+                self._libpq.send_query_prepared(name, encoded, formats)
+        except psycopg.Error:
+            self._raw.close()  # there is no server any more: nothing else can fail here
+            raise
+        self._awaited.append(must)
 
-    def _name(self, text: bytes, types: tuple[int, ...]) -> bytes:
+    def flush(self) -> Sequence[Result]:
+        """Wait for everything that was sent and return its results; raises the first error."""
+        if not self._awaited:
+            return ()
+        awaited, self._awaited = self._awaited, []
+        results = self._receive()
+        for result, must in zip(results, awaited, strict=False):  # the server skips what follows an error
+            self._require_done(result)
+            changed = changed_by(result)
+            self.changes += changed
+            if must is not None and changed != must[0]:
+                raise must[1]
+        return results
+
+    def _receive(self) -> Sequence[Result]:
+        """Receive the results of a pipeline, and leave it."""
+        results: list[Result] = []
+        ended = False  # the results of one statement end with None
+        try:
+            self._libpq.pipeline_sync()
+            while True:
+                self._await_result()
+                result = self._libpq.get_result()
+                if result is None and ended:  # which libpq may not know yet
+                    raise psycopg.OperationalError("the server ended the connection")
+                ended = result is None
+                if result is not None and result.status == pq.ExecStatus.PIPELINE_SYNC:
+                    self._libpq.exit_pipeline_mode()
+                    return results
+                if result is not None:
+                    results.append(result)
+        except psycopg.Error:
+            self._raw.close()
+            for result in results:
+                self._require_done(result)  # the server's last words say more than that it is gone
+            raise
+
+    def _await_result(self) -> None:
+        """Wait until there is a result: here, since libpq would keep the interpreter lock meanwhile."""
+        while self._libpq.flush():
+            self._sending.poll()
+            self._libpq.consume_input()
+        while self._libpq.is_busy():
+            self._receiving.poll()
+            self._libpq.consume_input()
+
+    def rows(self, result: Result) -> Sequence[tuple[Any, ...]]:
+        """Read the rows of a result."""
+        self._rows.set_pgresult(result)
+        return self._rows.load_rows(0, result.ntuples, tuple)
+
+    def script(self, text: bytes) -> None:
+        """Run a text that may hold several statements, and no values."""
+        self.flush()
+        self._require_done(self._libpq.exec_(text))
+
+    def _name(self, text: bytes, types: tuple[int, ...]) -> bytes | None:
         """Return the name under which the server has a statement for values of these types."""
-        name = self._prepared.get((text, types))
-        if name is None:
+        spelled = text, types
+        name = self._prepared.get(spelled)
+        if name is None and spelled in self._used:
+            self.flush()
             name = b"muster_%d" % len(self._prepared)
             self._require_done(self._libpq.prepare(name, text, types))
-            self._prepared[text, types] = name
+            self._prepared[spelled] = name
+        self._used.add(spelled)
         return name
 
-    def _require_done(self, result: "pq.abc.PGresult") -> None:
+    def _require_done(self, result: Result) -> None:
         if result.status in _DONE:
             return
         error = errors.error_from_result(result)

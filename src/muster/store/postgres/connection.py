@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import dict_row, tuple_row
+from psycopg.rows import tuple_row
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
-from muster.domain.errors import StoreFailed
-from muster.store.postgres.commands import Commands
+from muster.domain.errors import MusterError, StoreFailed
+from muster.store.postgres.commands import Commands, changed_by
 from muster.store.postgres.failures import PostgresAddress, ServerAway, explain_connect, explained
 from muster.store.queries import (
     CommitUnknown,
@@ -41,7 +41,6 @@ TURN = "1s"  # for which a writer waits for a lock before it looks whether it st
 IDLE = "15s"  # after which the server ends a transaction whose process stands still, so that others can go on
 RECONNECT_SECONDS = 0.5
 LONGEST_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
-_CHANGING = ("INSERT", "UPDATE", "DELETE")
 
 _DEFAULTS = {
     "connect_timeout": "10",
@@ -55,7 +54,13 @@ _DEFAULTS = {
 }
 
 
-Statement = tuple[bytes, list[Any], bool]  # its text, its values, and whether the server is to keep it prepared
+class Statement(NamedTuple):
+    """A query spelled for some rows."""
+
+    text: bytes
+    values: list[Any]
+    keep: bool  # whether the server is to keep it prepared
+    rows: int
 
 
 def _pages(query: str, rows: Sequence[Parameters]) -> Iterator[Statement]:
@@ -64,7 +69,8 @@ def _pages(query: str, rows: Sequence[Parameters]) -> Iterator[Statement]:
         page = rows[start : start + PAGE_ROWS]
         found = numbered_rows(query, len(page))
         # Kept prepared only for few rows: there are as many texts as numbers of rows.
-        yield found.text, [row[name] for row in page for name in found.names], len(page) <= PREPARED_ROWS
+        values = [row[name] for row in page for name in found.names]
+        yield Statement(found.text, values, len(page) <= PREPARED_ROWS, len(page))
 
 
 class WholeNumberLoader(Loader):
@@ -130,16 +136,13 @@ class PostgresConnection:
         self._queries = numbered_queries()
         self._held: set[str] = set()  # locks of this transaction
         self._number = 0  # of the last transaction
-        self._changes = 0
-        self._open()
+        self._open(changes=0)
         if mark is not None:
             self.execute("set_trait", {"name": mark.trait, "value": self._mark_value})
 
-    def _open(self) -> None:
+    def _open(self, changes: int) -> None:
         self._raw = connect(self.address)
-        # Raw: the texts are spelled as the server takes them. Taking apart those of many rows took most of the time.
-        self._cursor = psycopg.RawCursor(self._raw, row_factory=dict_row)
-        self._commands = Commands(self._raw)
+        self._commands = Commands(self._raw, changes)
         limits = (TURN, IDLE) if self._mark is not None else ("0", "0")
         self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})
 
@@ -156,57 +159,72 @@ class PostgresConnection:
     @property
     def changes(self) -> int:
         """Return how many rows were changed since it was opened."""
-        return self._changes
+        return self._commands.changes
 
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a query and return its rows."""
-        self._read(*self._spelled(query, parameters))
-        return self._cursor.fetchall()
+        return self._mappings(*self._spelled(query, parameters), keep=True)
 
     def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
         """Run a query whose columns are the fields of `row`."""
-        with explained(self.address, self._raw), psycopg.RawCursor(self._raw, row_factory=tuple_row) as cursor:
-            cursor.execute(*self._spelled(query, parameters))
-            columns = tuple(column.name for column in cursor.description or ())
-            if columns != row._fields:
-                raise ValueError(f"the query {query} has the columns {columns}, not those of {row.__name__}")
-            return [row._make(values) for values in cursor]
+        columns, rows = self._read(*self._spelled(query, parameters), keep=True)
+        if columns != row._fields:
+            raise ValueError(f"the query {query} has the columns {columns}, not those of {row.__name__}")
+        return [row._make(values) for values in rows]
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
         """Run a query for all sets of parameters, a page at a time, and return its rows."""
-        found: list[Row] = []
-        for statement, values, prepare in _pages(query, parameters):
-            self._read(statement, values, prepare=None if prepare else False)
-            found += self._cursor.fetchall()
-        return found
+        pages = _pages(query, parameters)
+        return [row for page in pages for row in self._mappings(page.text, page.values, keep=page.keep)]
 
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and return how many rows it changed."""
-        return self._run(*self._spelled(query, parameters), prepare=True)
+        return self._run(*self._spelled(query, parameters), keep=True)
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and return how many rows were changed in all."""
         pages = _pages(query, list(parameters))
-        return sum(self._run(statement, values, prepare=prepare) for statement, values, prepare in pages)
+        return sum(self._run(page.text, page.values, keep=page.keep) for page in pages)
 
-    def _run(self, text: bytes, values: Sequence[Any] = (), *, prepare: bool = False) -> int:
+    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: MusterError | None = None) -> None:
+        """Run a query for each set of parameters, at the latest with the next one that is waited for."""
+        for page in _pages(query, list(parameters)):
+            must = None if otherwise is None else (page.rows, otherwise)
+            self._send(page.text, page.values, keep=page.keep, must=must)
+
+    def flush(self) -> None:
+        """Wait for everything that was sent; raises the first error."""
+        with explained(self.address, self._raw):
+            self._commands.flush()
+
+    def _send(
+        self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False, must: tuple[int, Exception] | None = None
+    ) -> None:
+        with explained(self.address, self._raw):
+            self._commands.send(text, values, keep=keep, must=must)
+
+    def _run(self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False) -> int:
         """Run a statement whose rows nobody reads and return how many it changed."""
         with explained(self.address, self._raw):
-            changed = self._commands.run(text, values, prepare=prepare)
-        self._changes += changed
-        return changed
+            self._commands.send(text, values, keep=keep)
+            return changed_by(self._commands.flush()[-1])
 
-    def _read(self, text: bytes, values: Sequence[Any] | None = None, *, prepare: bool | None = None) -> None:
-        """Run a statement; its rows are the cursor's."""
+    def _mappings(self, text: bytes, values: Sequence[Any], *, keep: bool) -> Sequence[Row]:
+        columns, rows = self._read(text, values, keep=keep)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def _read(self, text: bytes, values: Sequence[Any], *, keep: bool) -> tuple[tuple[str, ...], Sequence[Any]]:
+        """Run a statement and return the names of its columns, and its rows."""
         with explained(self.address, self._raw):
-            self._cursor.execute(text, values, prepare=prepare)
-        if (self._cursor.statusmessage or "").startswith(_CHANGING):
-            self._changes += self._cursor.rowcount
+            self._commands.send(text, values, keep=keep)
+            result = self._commands.flush()[-1]
+            columns = tuple((result.fname(number) or b"").decode() for number in range(result.nfields))
+            return columns, self._commands.rows(result)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Read everything as it is at one moment."""
-        self._run(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._send(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             yield
         finally:
@@ -214,6 +232,7 @@ class PostgresConnection:
 
     def statement(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
         """Run a statement of a copy and return its rows."""
+        self.flush()
         with explained(self.address, self._raw), self._raw.cursor(row_factory=tuple_row) as cursor:
             cursor.execute(text.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
@@ -233,15 +252,22 @@ class PostgresConnection:
 
     def script(self, text: str) -> None:
         """Run the statements of a migration inside the transaction that is open."""
-        self._run(text.encode())
+        with explained(self.address, self._raw):
+            self._commands.script(text.encode())
 
     def lock(self, locks: Callable[[], Locks]) -> None:
         """Take locks until the transaction ends: names, runs and budgets, each in the order of their ids."""
         wanted = locks()
         for name in self._missing("name", wanted.names):
-            self.rows("lock_name", {"name": name})
+            self._lock_name(name)
         for query, ids in (("lock_runs", wanted.runs), ("lock_budgets", wanted.levels)):
-            self.execute_many(query, [{"id": one} for one in self._missing(query, ids)])
+            self.send_many(query, [{"id": one} for one in self._missing(query, ids)])
+
+    def _lock_name(self, name: str) -> None:
+        """Take a lock that may be waited for by the main thread: psycopg can be interrupted there, libpq cannot."""
+        self.flush()
+        with explained(self.address, self._raw), psycopg.RawCursor(self._raw) as cursor:
+            cursor.execute(*self._spelled("lock_name", {"name": name}))
 
     def _missing(self, kind: str, ids: Iterable[str]) -> list[str]:
         """Return what is not locked yet, in order, and note that it will be."""
@@ -254,31 +280,34 @@ class PostgresConnection:
         """Begin for writing, commit at the end, roll back on an error."""
         self._reopen()
         self._held.clear()
-        before = self._changes
-        self._run(b"BEGIN")
+        before = self.changes
+        self._send(b"BEGIN")
         try:
             yield
-            self._commit(changed=self._changes != before)
+            self.flush()
+            self._commit(changed=self.changes != before)
         except CommitUnknown:
             raise
         except BaseException as error:
-            self._changes = before
             self._roll_back()
+            self._commands.changes = before
             if isinstance(error, Locked):
                 time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311 - so that two do not meet again
             raise
 
     def _roll_back(self) -> None:
         """Undo the transaction, unless the session is over; psycopg would drop all that is prepared."""
+        with suppress(psycopg.Error, MusterError):
+            self._commands.flush()
         with suppress(psycopg.Error):
-            self._commands.run(b"ROLLBACK")
+            self._commands.script(b"ROLLBACK")
 
     def _reopen(self) -> None:
         """Open the session again if it was lost; raises ServerAway, after a while, when that is not possible."""
         if not self.is_lost:
             return
         try:
-            self._open()
+            self._open(self.changes)
         except StoreFailed as error:
             time.sleep(RECONNECT_SECONDS)
             raise ServerAway(error.message, suggestions=error.suggestions) from None
@@ -288,7 +317,7 @@ class PostgresConnection:
         try:
             if changed and self._mark is not None:
                 mark = {"name": self._mark.trait, "value": self._mark_value, "sender": self._mark.token}
-                self._run(*self._spelled("mark_commit", mark), prepare=True)
+                self._send(*self._spelled("mark_commit", mark), keep=True)
             self._run(b"COMMIT")
         except ServerAway:
             if not changed or self._mark is None:
@@ -313,17 +342,21 @@ class PostgresConnection:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Undo only what happens inside when it fails."""
-        held, changes = set(self._held), self._changes
-        self._run(b"SAVEPOINT item")
+        self.flush()  # what fails of it does not belong to this
+        held, changes = set(self._held), self.changes
+        self._send(b"SAVEPOINT item")
         try:
             yield
+            self.flush()
         except BaseException:
             if not self.is_lost:
-                self._held, self._changes = held, changes  # locks that were taken inside are given back
+                with suppress(psycopg.Error, MusterError):
+                    self._commands.flush()
+                self._held, self._commands.changes = held, changes  # locks that were taken inside are given back
                 self._run(b"ROLLBACK TO SAVEPOINT item")
-                self._run(b"RELEASE SAVEPOINT item")
+                self._send(b"RELEASE SAVEPOINT item")
             raise
-        self._run(b"RELEASE SAVEPOINT item")
+        self._send(b"RELEASE SAVEPOINT item")
 
     def close(self) -> None:
         """End the session, and forget the mark that nobody needs any more."""
