@@ -123,9 +123,9 @@ class Commands:
                     return results
                 if result is not None:
                     results.append(result)
-        except psycopg.Error:
-            self._raw.close()
-            for result in results:
+        except BaseException as error:
+            self._raw.close()  # also when it is interrupted: what is still to come would be taken for another's results
+            for result in results if isinstance(error, psycopg.Error) else ():
                 self._require_done(result)  # the server's last words say more than that it is gone
             raise
 
