@@ -54,15 +54,21 @@ class RawWatcher:
         self._port, self._up = port, up
         self.events: list[ServerSentEvent] = []
         self.connections = 0
+        self.attached = asyncio.Event()  # it has an answer of the server that is up, or the end
 
     @property
     def ids(self) -> list[int]:
         """Return the numbers of all that came, but for the end, which has that of the last event again."""
         return [int(one.id) for one in self.events if one.id is not None and one.name != "end"]
 
+    @property
+    def over(self) -> bool:
+        """Return whether the end of the run came."""
+        return bool(self.events) and self.events[-1].name == "end"
+
     async def follow(self) -> None:
         """Read until the run ends; while the server is down, wait until it is said to be up."""
-        while not (self.events and self.events[-1].name == "end"):
+        while not self.over:
             await self._up.wait()
             with suppress(ConnectionError):
                 await self._read_one()
@@ -77,10 +83,13 @@ class RawWatcher:
         try:
             answer = await reader.readuntil(b"\r\n\r\n")
             assert b" 200 OK" in answer, answer
+            self.attached.set()
             parser = EventParser()
             while part := await reader.read(READ_BYTES):
                 self.events += parser.feed(part)
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError("closed before the head of the answer") from error
         finally:
+            if not self.over:
+                self.attached.clear()
             writer.close()

@@ -82,6 +82,7 @@ async def test_after_a_kill_all_finish_and_a_watcher_sees_everything_once(
     port, up = 0, asyncio.Event()
     client: ServiceClient | None = None
     watchers: list[RawWatcher] = []
+    cut: dict[RawWatcher, int] = {}  # who lost a connection by a kill, and how many they had by then
     async with asyncio.TaskGroup() as following:
         for kill in (*kills, None):
             with project.serve("--port", str(port)) as server:
@@ -93,12 +94,14 @@ async def test_after_a_kill_all_finish_and_a_watcher_sees_everything_once(
                     ends = [following.create_task(watcher.follow()) for watcher in watchers]
                 if kill is not None:
                     await until_one_says(client, kill)
+                    await asyncio.gather(*(watcher.attached.wait() for watcher in watchers))
+                    cut |= {watcher: watcher.connections for watcher in watchers if not watcher.over}
                     up.clear()
                     server.process.kill()
                     await asyncio.to_thread(server.process.wait)
                     continue
                 await asyncio.gather(*ends)
-                # Not all of them: on a busy machine one may be over before the kill, or be followed only after it.
-                assert max(watcher.connections for watcher in watchers) > len(kills)
+                assert cut
+                assert all(watcher.connections > before for watcher, before in cut.items())
                 await asyncio.to_thread(require_all, server, watchers)
                 await client.close()
