@@ -24,7 +24,7 @@ def declare(folder: Path, *commands: Sequence[str]) -> Path:
 
 def verify(folder: Path, agents: Path, report: Path) -> dict[str, Any]:
     """Verify two files, and give the envelope."""
-    files = ["src/muster/domain/money.py", "src/muster/domain/errors.py"]
+    files = ["src/muster/domain/money.py", "src/muster/domain/errors/base.py"]
     options = ["--agents", str(agents), "--home", str(folder / "home"), "--report", f"sarif={report}", "--json"]
     environment = {"PATH": f"{TOOLS}:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(folder)}
     command = [sys.executable, "-m", "muster", "verify", *files, *options]

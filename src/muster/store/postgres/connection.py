@@ -54,7 +54,7 @@ _DEFAULTS = {
 }
 
 
-class Statement(NamedTuple):
+class SpelledQuery(NamedTuple):
     """A query spelled for some rows."""
 
     text: bytes
@@ -63,14 +63,14 @@ class Statement(NamedTuple):
     rows: int
 
 
-def _pages(query: str, rows: Sequence[Parameters]) -> Iterator[Statement]:
+def _pages(query: str, rows: Sequence[Parameters]) -> Iterator[SpelledQuery]:
     """Spell a query for many rows, a page of them at a time."""
     for start in range(0, len(rows), PAGE_ROWS):
         page = rows[start : start + PAGE_ROWS]
         found = numbered_rows(query, len(page))
         # Kept prepared only for few rows: there are as many texts as numbers of rows.
         values = [row[name] for row in page for name in found.names]
-        yield Statement(found.text, values, len(page) <= PREPARED_ROWS, len(page))
+        yield SpelledQuery(found.text, values, len(page) <= PREPARED_ROWS, len(page))
 
 
 class WholeNumberLoader(Loader):

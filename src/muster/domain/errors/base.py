@@ -1,0 +1,155 @@
+"""The root of all errors, and what keeps a request from being done: something must be changed first, or is taken."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class Paid(StrEnum):
+    """How far a failed exchange may have cost money."""
+
+    NO = "no"  # the provider did not charge: it refused, or it never saw the request
+    YES = "yes"  # it failed, and said what that cost
+    UNKNOWN = "unknown"  # it may have charged: the answer did not arrive whole
+
+
+class MusterError(Exception):
+    """Something went wrong; the class says what to do about it, the message says what and where."""
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 4
+
+    def __init__(self, message: str, *, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestions = suggestions
+
+    def record(self) -> dict[str, Any]:
+        """Return the error as JSON, for the journal and the envelope."""
+        return {"code": self.code, "message": self.message, "suggestions": [str(way) for way in self.suggestions]}
+
+
+class FixSpec(MusterError):
+    """The person must change something first."""
+
+    code = "fix"
+    exit_code = 2
+
+
+class BadArgument(FixSpec):
+    """A value given on the command line or to a function does not do.
+
+    With `argument` the message is a predicate, and the sentence begins with the name of that argument: an edge puts the
+    name that its users know in place of it.
+    """
+
+    code = "bad_argument"
+
+    def __init__(self, message: str, *, argument: str = "", suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(f"{argument} {message}" if argument else message, suggestions=suggestions)
+        self.argument, self.predicate = argument, message
+
+    def renamed(self, argument: str) -> "BadArgument":
+        """Return the same error about an argument of another name."""
+        return BadArgument(self.predicate, argument=argument, suggestions=self.suggestions)
+
+
+class BadFile(FixSpec):
+    """A file does not parse or does not fit."""
+
+    code = "bad_file"
+
+    def __init__(
+        self,
+        path: str,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        suggestions: tuple[str, ...] = (),
+    ) -> None:
+        place = ":".join(str(part) for part in (path, line, column) if part is not None)
+        super().__init__(f"{place}: {message}", suggestions=suggestions)
+        self.path, self.line, self.column = path, line, column
+
+
+class BadConfiguration(FixSpec):
+    """Keys, agents, prices or workloads are not set up for this."""
+
+    code = "configuration"
+    exit_code = 3
+
+
+class KeyReused(FixSpec):
+    """One key was used for two different requests in one run."""
+
+    code = "key_reused"
+
+
+class ReplayMiss(FixSpec):
+    """A replay asked for something that was never recorded."""
+
+    code = "replay_miss"
+    exit_code = 1
+
+
+def did_you_mean(near: Sequence[str]) -> tuple[str, ...]:
+    """Return the suggestion of names that are like one that is not known; nothing when none is."""
+    return (f"did you mean {' or '.join(near)}?",) if near else ()
+
+
+class Conflict(MusterError):
+    """Somebody else is at it, or it is not in a state for this."""
+
+    code = "conflict"
+
+
+class MergeConflict(Conflict):
+    """Two branches changed the same lines; nothing was merged."""
+
+    code = "merge_conflict"
+    exit_code = 1
+
+    def __init__(self, message: str, *, files: tuple[str, ...], suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.files = files
+
+    def record(self) -> dict[str, Any]:
+        """Return the error with the files that need a person."""
+        return super().record() | {"files": list(self.files)}
+
+
+class KeyTaken(MusterError):
+    """The journal has an entry under this key already."""
+
+    code = "key_taken"
+
+
+class AccessDenied(MusterError):
+    """The user may not do this."""
+
+    code = "forbidden"
+    exit_code = 3
+
+
+class LimitReached(MusterError):
+    """A limit of the service is reached; the same may be possible after some seconds."""
+
+    code = "limit"
+
+    def __init__(self, message: str, *, retry_after: float, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.retry_after = retry_after
+
+
+class QueueFailed(MusterError):
+    """The server of the queue cannot be reached; the store has everything that it had."""
+
+    code = "queue"
+
+
+class NotFound(MusterError):
+    """There is no such thing."""
+
+    code = "not_found"
+    exit_code = 5
