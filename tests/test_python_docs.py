@@ -21,7 +21,6 @@ from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
 from muster.app.chains import Chains
 from muster.app.councils import Councils
-from muster.app.muster import StoreFile
 from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.pool import Pool
 from muster.app.pool.tasks import Tasks
@@ -33,6 +32,7 @@ from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
 from muster.app.serving.hooks import RunHooks
 from muster.app.serving.library import Library
+from muster.app.store_file import StoreFile
 from muster.app.suites.evidence import Evidence
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites

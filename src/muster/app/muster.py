@@ -1,10 +1,8 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
-import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.directory import Agents
@@ -26,12 +24,11 @@ from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
 from muster.app.spending import Costs, costs_since
-from muster.app.store_copies import StoreCopy, copy_store
+from muster.app.store_file import StoreFile
 from muster.app.views.errors import not_passed
-from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun, StoreFailed
+from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run, User
 from muster.engine.clock import Clock
@@ -61,61 +58,6 @@ TASK = "task"
 COUNCIL = "deliberation"
 BATTLE, SCALE = "battle", "scale"
 REPORTED = (SUITE, VERIFICATION, COUNCIL, BATTLE, SCALE)  # workloads whose runs have reports
-
-
-MOST_BATCHES = 1000
-PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
-
-
-class StoreFile:
-    """The store as a file: its size and condition, its free space, what keeps it from being written. `Muster.store`."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._store, self._engine, self._clock = backend.store, backend.engine, backend.clock
-        self._place = backend.settings.database_url or backend.settings.database
-        self._probe: asyncio.Future[None] | None = None
-        self._probed_at = 0.0
-
-    async def info(self) -> Mapping[str, Json]:
-        """Return where the store is, how large, whether it is sound, and how many batches are under way."""
-        under_way = len(await self._store.batches.select(UNDER_WAY, limit=MOST_BATCHES))
-        return {**await self._store.maintenance.info(), "batches_under_way": under_way}
-
-    async def vacuum(self) -> None:
-        """Return the free space of the store to the disk; refused while runs are in progress."""
-        await self._engine.sweep()
-        await self._store.commands.finish_deletions()
-        await self._store.maintenance.vacuum(self._engine.driver, self._clock.now())
-
-    async def sweep(self) -> None:
-        """Mark the runs of dead drivers as interrupted."""
-        await self._engine.sweep()
-
-    async def shortage(self) -> str | None:
-        """Return why the store cannot be written to; None when it can."""
-        return await self._store.maintenance.shortage()
-
-    async def require_writable(self, seconds: float = PROBE_SECONDS) -> None:
-        """Raise StoreFailed when nothing can be written within some seconds; whoever asks meanwhile asks the same."""
-        if await self.shortage() is not None:
-            raise StoreFailed("the store cannot be written to: it is read-only, or its disk is full")
-        now, probe = self._clock.monotonic(), self._probe
-        if probe is None or (probe.done() and now - self._probed_at >= PROBE_SECONDS):
-            probe = self._probe = asyncio.ensure_future(self._store.maintenance.touch())
-            self._probed_at = now
-        done, _ = await asyncio.wait({probe}, timeout=seconds)
-        if not done:
-            raise StoreFailed("the store cannot be written to: a write waits for another process or a slow disk")
-        if probe.exception() is not None:
-            raise StoreFailed("the store cannot be written to")
-
-    async def copy_to(self, target: str | Path) -> StoreCopy:
-        """Copy the whole store into an empty one: a folder, or the address of a PostgreSQL database."""
-        return await copy_store(self._place, target)
-
-    def stop_waiting(self) -> None:
-        """Wait no longer for a lock that another process holds."""
-        self._store.maintenance.give_up()
 
 
 class Muster:
