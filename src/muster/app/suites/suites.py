@@ -1,6 +1,5 @@
 """Suites: planned, run, judged again, reported, compared, reviewed and proven. `Muster.suites`."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
 from muster.app.file_kinds import require_suite
-from muster.app.runs.files import borrow, runs_of
+from muster.app.runs.files import runs_of
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_limit, require_reference
 from muster.app.runs.runs import Runs
@@ -20,6 +19,7 @@ from muster.app.suites.generation import Generated, Generation, conclude_generat
 from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
+from muster.app.suites.sides import SideFinder, file_of
 from muster.app.suites.trends import SuiteTrends
 from muster.app.views.errors import generation_error
 from muster.domain.advice import ArgumentAdvice
@@ -27,9 +27,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
-from muster.store.base import Store
 from muster.suites.compare.pairs import EVERY_PAIR, PairFilter, PairPage, page_of_pairs
-from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
+from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reviews import ReviewedRun, agreement_of
@@ -360,66 +359,6 @@ def _is_answers(path: Path) -> bool:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
 
-class SideFinder:
-    """Finds sides; files stay open until the stack is closed."""
-
-    def __init__(
-        self, store: Store, runs: Runs, files: AsyncExitStack, note: Callable[[str], None], *, has_files: bool
-    ) -> None:
-        self._store, self._runs, self._files, self._note = store, runs, files, note
-        self._has_files = has_files  # a user of a server names no files
-
-    async def find(self, reference: str, subject: str | None) -> Side:
-        """Return the side that NAME, or NAME:SUBJECT, stands for."""
-        require_reference(reference)
-        found = await self._look_up(reference)
-        if found is not None:
-            return Side(name=reference, suite=found, subject=subject)
-        for place, letter in enumerate(reference):
-            if letter == ":" and (found := await self._look_up(reference[:place])) is not None:
-                named = _one_of(subject, reference[place + 1 :])
-                return Side(name=reference[:place], suite=found, subject=named)
-        raise NotFound(
-            f"{reference!r} is not a baseline, a run or a file",
-            suggestions=("muster baseline list", "muster runs list"),
-        )
-
-    async def _look_up(self, name: str) -> SuiteRun | None:
-        baseline = await self._store.baselines.find(name)
-        run = await self._run(name, required=baseline is None)
-        file = await asyncio.to_thread(file_of, name) if self._has_files else None
-        kinds = {"baseline": baseline, "run": run, "file": file}
-        named = [kind for kind, found in kinds.items() if found is not None]
-        if len(named) > 1:
-            self._note(f"{name!r} is a {' and a '.join(named)}; the {named[0]} is used")
-        if baseline is not None:
-            run = await self._store.runs.get(baseline.run)
-            run = run if run is not None and self._runs.sees(run) else None
-        if run is not None:
-            return await open_suite_run(self._store, run)
-        if file is None:
-            return None
-        return await open_suite_run(*await self._files.enter_async_context(borrow(file)))
-
-    async def _run(self, name: str, *, required: bool) -> Run | None:
-        try:
-            if name == "last":
-                return await self._runs.newest(("suite",))
-            return await self._runs.find(name) if name else None
-        except NotFound:
-            return None
-        except BadArgument:  # it stands for several runs
-            if required:
-                raise
-            return None
-
-
-def _one_of(subject: str | None, named: str) -> str:
-    if subject is not None and subject != named:
-        raise BadArgument(f"the subject is {subject!r}, but the reference names {named!r}; give only one of them")
-    return named
-
-
 def _required_suite(run: Run) -> Run:
     """Return a suite run; raises BadArgument for a run of something else."""
     if run.workload != WORKLOAD:
@@ -427,9 +366,3 @@ def _required_suite(run: Run) -> Run:
             f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
         )
     return run
-
-
-def file_of(reference: str) -> Path | None:
-    """Return the file that a reference names, if there is one."""
-    path = Path(reference)
-    return path if path.is_file() else None
