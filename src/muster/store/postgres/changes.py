@@ -8,8 +8,8 @@ import psycopg
 
 from muster.domain.errors import StoreFailed
 from muster.store.commits import CommitSignal
-from muster.store.postgres.connection import CHANNEL, connect
 from muster.store.postgres.failures import PostgresAddress
+from muster.store.postgres.session import CHANNEL, connect
 from muster.store.queries import DatabaseReader
 
 STEP_SECONDS = 0.1

@@ -13,15 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import tuple_row
-from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from muster.domain.errors import MusterError, StoreFailed
 from muster.store.postgres.commands import Commands, changed_by
-from muster.store.postgres.failures import PostgresAddress, ServerAway, explain_connect, explained
+from muster.store.postgres.failures import PostgresAddress, ServerAway, explained
+from muster.store.postgres.session import connect
 from muster.store.queries import (
     CommitUnknown,
     Locked,
@@ -33,25 +30,12 @@ from muster.store.queries import (
     numbered_rows,
 )
 
-OLDEST_SERVER = 140000
-CHANNEL = "muster"
 PAGE_ROWS = 1000  # of one statement
 PREPARED_ROWS = 4  # of statements that the server keeps prepared
 TURN = "1s"  # for which a writer waits for a lock before it looks whether it still should
 IDLE = "15s"  # after which the server ends a transaction whose process stands still, so that others can go on
 RECONNECT_SECONDS = 0.5
 LONGEST_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
-
-_DEFAULTS = {
-    "connect_timeout": "10",
-    "application_name": "muster",
-    # A connection whose other end is gone without a word is noticed within the time of a lease.
-    "keepalives": "1",
-    "keepalives_idle": "5",
-    "keepalives_interval": "3",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "14000",
-}
 
 
 class SpelledQuery(NamedTuple):
@@ -71,41 +55,6 @@ def _pages(query: str, rows: Sequence[Parameters]) -> Iterator[SpelledQuery]:
         # Kept prepared only for few rows: there are as many texts as numbers of rows.
         values = [row[name] for row in page for name in found.names]
         yield SpelledQuery(found.text, values, len(page) <= PREPARED_ROWS, len(page))
-
-
-class WholeNumberLoader(Loader):
-    """Reads sums of whole numbers, which PostgreSQL returns as `numeric`, as whole numbers."""
-
-    def load(self, data: Buffer) -> int:
-        """Read one value."""
-        return int(bytes(data))
-
-
-def connect(address: PostgresAddress) -> "psycopg.Connection[Any]":
-    """Open a session; raises StoreFailed for a server that is away, refuses it, is too old or not for UTF-8."""
-    given = conninfo_to_dict(address.url)
-    place = make_conninfo(address.url, **{name: value for name, value in _DEFAULTS.items() if name not in given})
-    try:
-        raw = psycopg.connect(place, autocommit=True, client_encoding="UTF8")
-    except psycopg.Error as error:
-        raise explain_connect(address, error) from None  # its chain may hold the address
-    if raw.info.server_version < OLDEST_SERVER:
-        raw.close()
-        raise StoreFailed(
-            f"the server of the store {address} has version {raw.info.server_version // 10000}",
-            suggestions=(f"use PostgreSQL {OLDEST_SERVER // 10000} or newer",),
-        )
-    if raw.info.parameter_status("server_encoding") != "UTF8":
-        raw.close()
-        raise StoreFailed(
-            f"the store {address} cannot hold all texts: its encoding is not UTF8",
-            suggestions=("CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",),
-        )
-    # One type for all whole numbers: else the server would prepare a query for every combination of sizes.
-    raw.adapters.register_dumper(int, Int8Dumper)
-    raw.adapters.register_dumper(int, Int8BinaryDumper)
-    raw.adapters.register_loader("numeric", WholeNumberLoader)
-    return raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
