@@ -1,4 +1,4 @@
-"""A session with a PostgreSQL server: opened so that a server that is gone is noticed, and refused if it does not do."""
+"""A session with a PostgreSQL server: opened so that a server that is gone is noticed, and refused if it is too old."""
 
 from typing import Any
 
