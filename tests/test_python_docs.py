@@ -32,7 +32,7 @@ from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
 from muster.app.serving.hooks import RunHooks
 from muster.app.serving.library import Library
-from muster.app.store_file import StoreFile
+from muster.app.stores import StoreFile
 from muster.app.suites.evidence import Evidence
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites

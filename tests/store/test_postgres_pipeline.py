@@ -34,7 +34,7 @@ def setting(name: str, value: str = "v") -> Sending:
 def missing(connection: PostgresConnection) -> None:
     """Send a statement that changes no row although it must."""
     nobody = {"run_id": "nobody", "key": "k"}
-    connection.send_many("drop_partial", [nobody], otherwise=Conflict("it is gone"))
+    connection.send_many("drop_partial", [nobody], lambda: Conflict("it is gone"))
 
 
 def failing(connection: PostgresConnection) -> None:

@@ -24,7 +24,7 @@ from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
 from muster.app.spending import Costs, costs_since
-from muster.app.store_file import StoreFile
+from muster.app.stores import StoreFile
 from muster.app.views.errors import not_passed
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
@@ -68,7 +68,6 @@ class Muster:
         self.settings = backend.settings
         self.runs = Runs(backend, self._admit)
         self.agents = Agents(backend.directory)
-        self.store = StoreFile(backend)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
 
     # The parts below are made when first used: most commands have nothing to do with them.
@@ -149,6 +148,11 @@ class Muster:
         from muster.app.serving.hooks import RunHooks
 
         return RunHooks(self._backend)
+
+    @cached_property
+    def store(self) -> StoreFile:
+        """The store as a whole."""
+        return StoreFile(self._backend)
 
     @cached_property
     def server_budgets(self) -> ServerBudgets:

@@ -1,15 +1,30 @@
-"""Which store the settings choose: a file, or a database that several machines share."""
+"""Stores: opened where the settings say, looked after, and copied. `Muster.store`."""
 
 import asyncio
 import importlib
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from muster.domain.errors import BadConfiguration
-from muster.settings import Settings
+from muster.domain.batch import UNDER_WAY
+from muster.domain.canonical import Json
+from muster.domain.errors import BadConfiguration, NotFound, StoreFailed
+from muster.settings import DATABASE, Settings, is_database_url, show_database
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.copying import CopyConnection, TableCopy, copy_tables
+from muster.store.sqlite import open_file, open_sqlite
+
+if TYPE_CHECKING:
+    from muster.app.backend import Backend
+
+MOST_BATCHES = 1000
+PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
+
+OnCopied = Callable[[str, int, int], None]  # table, rows copied, rows in all
 
 
 def _nowhere(point: str) -> None:
@@ -54,3 +69,111 @@ def load_postgres() -> Any:
             "the store is a PostgreSQL database, and the package psycopg is not installed",
             suggestions=("pip install 'muster-ai[postgres]'", "or unset MUSTER_DATABASE_URL to use a file"),
         ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreCopy:
+    """What was copied, from where to where; passwords are left out."""
+
+    source: str
+    target: str
+    tables: Sequence[TableCopy]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all."""
+        return sum(table.rows for table in self.tables)
+
+
+async def copy_store(
+    source: str | Path, target: str | Path, *, on_progress: OnCopied = lambda table, done, total: None
+) -> StoreCopy:
+    """Copy a store into an empty one, verified by counts and digests; canceled or failed, nothing of it is kept.
+
+    Each is the folder of a store, its file, or the address of a PostgreSQL database.
+    """
+    stop = threading.Event()
+
+    def work() -> StoreCopy:
+        with _connected(source, create=False) as from_, _connected(target, create=True) as to:
+            tables = copy_tables(from_, to, now=time.time(), on_progress=on_progress, stopped=stop.is_set)
+        return StoreCopy(source=_shown(source), target=_shown(target), tables=tables)
+
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait({working})
+        working.exception()
+        raise
+
+
+def _connected(place: str | Path, *, create: bool) -> "AbstractContextManager[CopyConnection]":
+    if is_database_url(str(place)):
+        return closing(load_postgres().open_database(str(place)))
+    file = _file(place)
+    if not create and not file.exists():
+        raise NotFound(f"no store found at {file}", suggestions=("name the folder of the store, such as .muster",))
+    return closing(open_file(file))
+
+
+def _file(place: str | Path) -> Path:
+    """Return the file of a store whose folder, or file, is named."""
+    path = Path(place)
+    return path if path.suffix == Path(DATABASE).suffix and not path.is_dir() else path / DATABASE
+
+
+def _shown(place: str | Path) -> str:
+    return show_database(str(place)) if is_database_url(str(place)) else str(_file(place))
+
+
+class StoreFile:
+    """The store as a file: its size and condition, its free space, what keeps it from being written. `Muster.store`."""
+
+    def __init__(self, backend: "Backend") -> None:
+        self._store, self._engine, self._clock = backend.store, backend.engine, backend.clock
+        self._place = backend.settings.database_url or backend.settings.database
+        self._probe: asyncio.Future[None] | None = None
+        self._probed_at = 0.0
+
+    async def info(self) -> Mapping[str, Json]:
+        """Return where the store is, how large, whether it is sound, and how many batches are under way."""
+        under_way = len(await self._store.batches.select(UNDER_WAY, limit=MOST_BATCHES))
+        return {**await self._store.maintenance.info(), "batches_under_way": under_way}
+
+    async def vacuum(self) -> None:
+        """Return the free space of the store to the disk; refused while runs are in progress."""
+        await self._engine.sweep()
+        await self._store.commands.finish_deletions()
+        await self._store.maintenance.vacuum(self._engine.driver, self._clock.now())
+
+    async def sweep(self) -> None:
+        """Mark the runs of dead drivers as interrupted."""
+        await self._engine.sweep()
+
+    async def shortage(self) -> str | None:
+        """Return why the store cannot be written to; None when it can."""
+        return await self._store.maintenance.shortage()
+
+    async def require_writable(self, seconds: float = PROBE_SECONDS) -> None:
+        """Raise StoreFailed when nothing can be written within some seconds; whoever asks meanwhile asks the same."""
+        if await self.shortage() is not None:
+            raise StoreFailed("the store cannot be written to: it is read-only, or its disk is full")
+        now, probe = self._clock.monotonic(), self._probe
+        if probe is None or (probe.done() and now - self._probed_at >= PROBE_SECONDS):
+            probe = self._probe = asyncio.ensure_future(self._store.maintenance.touch())
+            self._probed_at = now
+        done, _ = await asyncio.wait({probe}, timeout=seconds)
+        if not done:
+            raise StoreFailed("the store cannot be written to: a write waits for another process or a slow disk")
+        if probe.exception() is not None:
+            raise StoreFailed("the store cannot be written to")
+
+    async def copy_to(self, target: str | Path) -> StoreCopy:
+        """Copy the whole store into an empty one: a folder, or the address of a PostgreSQL database."""
+        return await copy_store(self._place, target)
+
+    def stop_waiting(self) -> None:
+        """Wait no longer for a lock that another process holds."""
+        self._store.maintenance.give_up()

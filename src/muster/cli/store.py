@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from muster.app import Muster
-from muster.app.store_file import copy_store
+from muster.app.stores import copy_store
 from muster.app.views.service import store_copy_view
 from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster

@@ -36,8 +36,10 @@ class Reservations:
         Where it fails another writer was faster: all is decided again, and what does not fit any more waits.
         """
         rows = [{"id": level, "amount": self._amounts[level]} for level in sorted(self._amounts)]
-        raced = Locked(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
-        self._database.send_many("reserve", rows, otherwise=raced)
+        self._database.send_many("reserve", rows, self._raced)
+
+    def _raced(self) -> Locked:
+        return Locked(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
 
 
 def read_balances(database: DatabaseConnection, levels: Iterable[Level]) -> dict[str, Balance]:

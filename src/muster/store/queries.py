@@ -185,6 +185,9 @@ def merge_locks(all_locks: Iterable[Locks]) -> Locks:
     return Locks(tuple(sorted(names)), tuple(sorted(runs)), tuple(sorted(levels)))
 
 
+Otherwise = Callable[[], MusterError]  # the error when a statement has changed too few rows
+
+
 class DatabaseConnection(Protocol):
     """One connection, used by one thread; `query` is always the name of a query in `sql/`."""
 
@@ -207,7 +210,7 @@ class DatabaseConnection(Protocol):
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and return how many rows were changed in all."""
 
-    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: MusterError | None = None) -> None:
+    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: Otherwise | None = None) -> None:
         """Run a query for each set of parameters, at the latest when something else is waited for.
 
         Raises `otherwise`, then, when it has not changed one row for each.

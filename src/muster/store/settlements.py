@@ -1,6 +1,6 @@
 """Attempts settled in the database: outcome, cost and event of a group in one transaction, and what came too late."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from muster.domain.budget import Level
@@ -19,9 +19,8 @@ def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Seq
     """Settle a group of attempts; those that are not open any more are sorted out one by one."""
     rows = [SettlementRow(settlement, codec) for settlement in settlements]
     if len(rows) > 1:
-        closed = NotAllOpen("an attempt of this group was settled before, or its call has a reply")
-        database.send_many("settle_attempt", [row.columns for row in rows], otherwise=closed)
-        end_calls(database, rows, otherwise=closed)
+        database.send_many("settle_attempt", [row.columns for row in rows], NotAllOpen)
+        end_calls(database, rows, NotAllOpen)
     elif not database.execute_many("settle_attempt", [rows[0].columns]):
         return [_settle_closed(database, codec, settlements[0])]
     else:
@@ -37,7 +36,9 @@ def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Seq
     return [row.settled for row in rows]
 
 
-def end_calls(database: DatabaseConnection, rows: "Sequence[SettlementRow]", otherwise: MusterError) -> None:
+def end_calls(
+    database: DatabaseConnection, rows: "Sequence[SettlementRow]", otherwise: Callable[[], MusterError]
+) -> None:
     """Write the replies of calls that are answered and the errors of those that are given up.
 
     Raises `otherwise`, at the latest with the next flush, when one of them has a reply already.
@@ -61,7 +62,10 @@ def end_call(database: DatabaseConnection, row: "SettlementRow") -> bool:
 
 
 class NotAllOpen(MusterError):
-    """One attempt of a group is not open any more; the group must be taken apart."""
+    """One attempt of a group is not open any more, or its call has a reply; the group must be taken apart."""
+
+    def __init__(self) -> None:
+        super().__init__("an attempt of this group was settled before, or its call has a reply")
 
 
 def _settle_closed(database: DatabaseConnection, codec: Codec, settlement: Settlement) -> Settled:

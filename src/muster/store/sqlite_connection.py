@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
-from muster.store.queries import Locked, Locks, NamedRow, Parameters, Row, queries, rows_of
+from muster.store.queries import Locked, Locks, NamedRow, Otherwise, Parameters, Row, queries, rows_of
 
 BUSY_SECONDS = 30.0
 MOST_ROWS = 32
@@ -112,11 +112,11 @@ class SqliteConnection:
         starts += [(start, MOST_ROWS) for start in range(whole, len(rows), MOST_ROWS)]
         return sum(self._execute_rows(query, rows[start : start + size]) for start, size in starts)
 
-    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: MusterError | None = None) -> None:
+    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: Otherwise | None = None) -> None:
         """Run a query for each set of parameters; raises `otherwise` when it has not changed one row for each."""
         rows = list(parameters)
         if self.execute_many(query, rows) != len(rows) and otherwise is not None:
-            raise otherwise
+            raise otherwise()
 
     def flush(self) -> None:
         """Do nothing: whatever was sent is done."""

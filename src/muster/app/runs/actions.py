@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from muster.app.backend import Backend
 from muster.app.outputs import require_output
 from muster.app.runs.files import export_run, import_run
 from muster.app.runs.questions import AnswerOutcome, root_of, send_answer
@@ -30,10 +29,6 @@ CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
 
 class RunActions(RunReader):
     """Acts on runs of an open Muster, whoever drives them."""
-
-    def __init__(self, backend: Backend) -> None:
-        super().__init__(backend)
-        self._clock = backend.clock
 
     async def send(
         self, reference: str, channel: str, payload: Json, *, sender: str = "", client_id: str | None = None

@@ -48,7 +48,7 @@ class RunReader:
 
     def __init__(self, backend: Backend) -> None:
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
-        self._user = backend.user
+        self._user, self._clock = backend.user, backend.clock
 
     async def find(self, reference: str) -> Run:
         """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""

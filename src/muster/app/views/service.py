@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.app.serving.audit import AuditRecord
 from muster.app.serving.library import LibraryItem
-from muster.app.store_file import StoreCopy
+from muster.app.stores import StoreCopy
 from muster.app.views.runs import moment
 from muster.settings import Settings
 

@@ -221,7 +221,7 @@ def _settle_parked(database: DatabaseConnection, rows: Sequence[SettlementRow]) 
     """Settle attempts and return those that were still parked."""
     try:
         with database.savepoint():
-            database.send_many("settle_parked", [row.columns for row in rows], otherwise=NotAllParked())
+            database.send_many("settle_parked", [row.columns for row in rows], NotAllParked)
     except NotAllParked:
         return [row for row in rows if database.execute_many("settle_parked", [row.columns])]
     return rows
@@ -253,7 +253,7 @@ def _end_calls(database: DatabaseConnection, rows: Sequence[SettlementRow]) -> C
     answered = [row for row in rows if row.reply is not None]
     try:
         with database.savepoint():
-            end_calls(database, rows, otherwise=NotAllParked())
+            end_calls(database, rows, NotAllParked)
     except NotAllParked:
         return Counter([row.run for row in rows if end_call(database, row)])
     return Counter([row.run for row in answered])

@@ -20,6 +20,7 @@ _UNKNOWN, _BOOL, _BYTES, _INT8, _FLOAT8 = 0, 16, 17, 20, 701  # numbers of Postg
 
 Encoding = tuple[int, Callable[[Any], bytes | None]]
 Result = pq.abc.PGresult
+Expectation = tuple[int, Callable[[], Exception]]  # how many rows a statement must change, and what if it does not
 
 
 def _encode_text(value: str) -> bytes:
@@ -66,10 +67,10 @@ class Commands:
         self._receiving.register(self._libpq.socket, select.POLLIN)
         self._used: set[tuple[bytes, tuple[int, ...]]] = set()
         self._prepared: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
-        self._awaited: list[tuple[int, Exception] | None] = []  # what is sent: how many rows it must change, or else
+        self._awaited: list[Expectation | None] = []  # of what was sent
 
     def send(
-        self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False, must: tuple[int, Exception] | None = None
+        self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False, must: Expectation | None = None
     ) -> None:
         """Send a statement with the next one that is waited for; with `keep` the server prepares it at its second use.
 
@@ -103,7 +104,7 @@ class Commands:
             changed = changed_by(result)
             self.changes += changed
             if must is not None and changed != must[0]:
-                raise must[1]
+                raise must[1]()
         return results
 
     def _receive(self) -> Sequence[Result]:

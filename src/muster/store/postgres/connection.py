@@ -16,7 +16,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store.postgres.commands import Commands, changed_by
+from muster.store.postgres.commands import Commands, Expectation, changed_by
 from muster.store.postgres.failures import PostgresAddress, ServerAway, explained
 from muster.store.postgres.session import connect
 from muster.store.queries import (
@@ -24,6 +24,7 @@ from muster.store.queries import (
     Locked,
     Locks,
     NamedRow,
+    Otherwise,
     Parameters,
     Row,
     numbered_queries,
@@ -135,7 +136,7 @@ class PostgresConnection:
         pages = _pages(query, list(parameters))
         return sum(self._run(page.text, page.values, keep=page.keep) for page in pages)
 
-    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: MusterError | None = None) -> None:
+    def send_many(self, query: str, parameters: Iterable[Parameters], otherwise: Otherwise | None = None) -> None:
         """Run a query for each set of parameters, at the latest with the next one that is waited for."""
         for page in _pages(query, list(parameters)):
             must = None if otherwise is None else (page.rows, otherwise)
@@ -147,7 +148,7 @@ class PostgresConnection:
             self._commands.flush()
 
     def _send(
-        self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False, must: tuple[int, Exception] | None = None
+        self, text: bytes, values: Sequence[Any] = (), *, keep: bool = False, must: Expectation | None = None
     ) -> None:
         with explained(self.address, self._raw):
             self._commands.send(text, values, keep=keep, must=must)
