@@ -56,7 +56,7 @@ async def test_what_was_written_is_there_when_it_is_opened_again(database_url: s
         assert entry is not None
         assert entry.reply == replied(40).reply
         info = await again.maintenance.info()
-    assert (info["kind"], info["version"], info["check"]) == ("postgresql", 13, "ok")
+    assert (info["kind"], info["version"], info["check"]) == ("postgresql", 14, "ok")
     assert (
         query(database_url, "SELECT name FROM traits WHERE name LIKE 'writer:%'") == []
     )  # marks end with their writers
@@ -85,12 +85,12 @@ def test_many_who_open_an_empty_database_make_its_tables_once(postgres: str) -> 
     )
     started = [subprocess.Popen([sys.executable, "-c", code, url], stderr=subprocess.PIPE) for _ in range(4)]
     assert [(process.communicate()[1], process.returncode) for process in started] == [(b"", 0)] * 4
-    assert query(url, "SELECT COUNT(*), MAX(version) FROM muster_schema") == [(13, 13)]
+    assert query(url, "SELECT COUNT(*), MAX(version) FROM muster_schema") == [(14, 14)]
 
 
 async def test_a_store_of_a_newer_version_is_refused(database_url: str) -> None:
     query(database_url, "INSERT INTO muster_schema (version) VALUES (999)")
-    with pytest.raises(StoreFailed, match="has version 999; this program supports versions up to 13"):
+    with pytest.raises(StoreFailed, match="has version 999; this program supports versions up to 14"):
         open_postgres(database_url)
 
 
@@ -98,7 +98,7 @@ async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: 
     async with opened(database_url) as store:
         run = await store.runs.create(new_run("run1"))
         await store.leases.claim(run.id, DRIVER, 0, NOW, 9e9)
-        query(database_url, "DELETE FROM muster_schema WHERE version = 13")
+        query(database_url, "DELETE FROM muster_schema WHERE version = 14")
         with pytest.raises(StoreFailed, match="must be upgraded, and run run1 is in progress on here"):
             open_postgres(database_url)
 
@@ -184,6 +184,31 @@ async def test_a_listener_whose_connection_is_ended_listens_again(database_url: 
             waiting = asyncio.ensure_future(here.changes.wait(60))
             await there.runs.create(new_run(f"run{number}"))
             assert await waiting
+
+
+async def test_connections_that_are_opened_after_the_listener_lost_its_own_can_be_used() -> None:
+    """libpq closes the socket of a lost session by itself; whoever gets its number next must not be taken for it."""
+    with postgres_server() as server:
+        async with opened(server.url()) as store:
+            while not query(server.url(), "SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN muster'"):
+                await store.changes.wait(0.01)
+            await asyncio.to_thread(server.stop)
+            echo = await asyncio.start_server(_echo, "127.0.0.1", 0)
+            async with echo, asyncio.timeout(60):
+                port = echo.sockets[0].getsockname()[1]
+                for _ in range(2):  # whatever number is free is used by one of them
+                    pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+                    for reader, writer in pairs:
+                        writer.write(b"hello\n")
+                        assert await reader.readline() == b"hello\n"
+                        writer.close()
+            await asyncio.to_thread(server.start)
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(await reader.readline())
+    await writer.drain()
+    writer.close()
 
 
 class CuttingProxy:

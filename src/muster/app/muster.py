@@ -425,8 +425,7 @@ class Muster:
     @cached_property
     def _fallback(self) -> FallbackDelivery | None:
         """What lets a server drive only runs that no worker takes; None without a queue."""
-        queue = self._backend.queue
-        return None if queue is None else FallbackDelivery(queue.get(), others=self._backend.engine.others)
+        return None if self._backend.queue is None else FallbackDelivery(served=self._backend.engine.served)
 
     @property
     def driven_here(self) -> Collection[str] | None:

@@ -34,7 +34,7 @@ from muster.engine.signals import Receiver
 from muster.engine.workload import Workload
 from muster.store.base import RunRelease
 
-LEASE_SECONDS = 15.0
+LEASE_SECONDS = 12.0  # so that another machine goes on with the run of a dead driver within 15 seconds
 BEAT_SECONDS = 1.0
 SHORTEST_LOOK = 0.02
 SHORT_WAIT_SECONDS = 60.0

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Set
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -206,12 +206,16 @@ class Engine:
 
     async def workers(self) -> list[Driver]:
         """Return the workers that are alive, as far as one can tell from here."""
-        present = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
-        return [worker for worker in present if not self._with.is_gone(worker)]
+        return list(await self._present())
 
-    async def others(self) -> int:
-        """Return how many workers are alive besides this process."""
-        return sum(worker != self._driver for worker in await self.workers())
+    async def served(self) -> frozenset[str]:
+        """Return the queues that workers besides this process take runs of."""
+        others = [queues for worker, queues in (await self._present()).items() if worker != self._driver]
+        return frozenset(queue for queues in others for queue in queues)
+
+    async def _present(self) -> Mapping[Driver, Collection[str]]:
+        present = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
+        return {worker: queues for worker, queues in present.items() if not self._with.is_gone(worker)}
 
     def divide_limits(self, workers: int) -> None:
         """Keep to the share of one of so many workers of what providers allow."""
@@ -345,7 +349,7 @@ class Engine:
             store=self._with.store,
             clock=self._with.clock,
             announce=sharing.announce if sharing is not None and offered else None,
-            others=self.others,
+            served=self.served,
             is_abandoned=self.is_abandoned,
             drive_here=drive_here,
         )

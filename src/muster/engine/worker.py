@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection
 
-from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, MusterError, StoreFailed
+from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, MusterError, StoreAway, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.clock import Clock
@@ -15,7 +15,7 @@ from muster.engine.queue.base import QUEUES, OfferedRun, RunDelivery, StoreDeliv
 from muster.engine.queue.turns import DriveCaps, NoCaps, StoredTurns, client_of
 from muster.store.base import Store
 
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 1.0
 REST_SECONDS = 0.05  # between two looks, however much is written
 SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
 REGISTER_SECONDS = 5.0
@@ -39,9 +39,10 @@ class Worker:
         delivery: RunDelivery | None = None,
         on_end: Callable[[Run], Awaitable[None]],
         on_error: Callable[[RunId, MusterError], None],
+        on_note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._store, self._engine, self._clock = store, engine, clock
-        self._most, self._on_end, self._on_error = most, on_end, on_error
+        self._most, self._on_end, self._on_error, self._on_note = most, on_end, on_error, on_note
         self._leaves_out, self._queues = leaves_out, frozenset(queues)  # workloads that others drive, and our queues
         self._caps: DriveCaps = caps or NoCaps()
         self._among_others = delivery is not None  # whose runs count under the caps too
@@ -60,15 +61,16 @@ class Worker:
         try:
             await self._delivery.listen(self.offer)
             while not self._closing:
-                await self._sweep()
-                look = await self._delivery.look(self._driven)
-                await self._register(look.present)
-                await self._take(look.take)
-                if look.offers_later:
-                    await self._take_next_of_clients()
-                if until_idle and await self._is_idle():
-                    break
-                await self._wait()
+                try:
+                    await self._look()
+                    if until_idle and await self._is_idle():
+                        break
+                    await self._wait()
+                except StoreAway as error:
+                    if until_idle:
+                        raise
+                    self._on_note(f"no runs are taken for now: {error.message}")
+                    await self._clock.sleep(LOOK_SECONDS)
             await self._over()
         except asyncio.CancelledError:
             self.close()
@@ -78,6 +80,15 @@ class Worker:
         finally:
             await self._delivery.close()
         await self._store.workers.dismiss(self._engine.driver)
+
+    async def _look(self) -> None:
+        """Take what is due, and do now and then what workers do for each other."""
+        await self._sweep()
+        look = await self._delivery.look(self._driven)
+        await self._register(look.present, self._queues if look.serves else frozenset())
+        await self._take(look.take)
+        if look.offers_later:
+            await self._take_next_of_clients()
 
     def close(self) -> None:
         """Take nothing new."""
@@ -124,7 +135,7 @@ class Worker:
             self._swept_at = now
             await self._engine.sweep()
 
-    async def _register(self, present: bool) -> None:
+    async def _register(self, present: bool, queues: Collection[str]) -> None:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
         now = self._clock.now()
         if not present and self._registered_at:
@@ -132,7 +143,7 @@ class Worker:
             await self._store.workers.dismiss(self._engine.driver)
         elif present and now - self._registered_at >= REGISTER_SECONDS:
             self._registered_at = now
-            await self._store.workers.register(self._engine.driver, now)
+            await self._store.workers.register(self._engine.driver, now, queues)
             self._engine.divide_limits(len(await self._engine.workers()))
 
     async def _over(self) -> None:
@@ -220,9 +231,9 @@ class Worker:
         except Conflict:
             return  # another worker was faster
         except MusterError as error:
-            # Trying it again would fail again, unless it was the store, which may work again soon.
+            # Trying it again would fail again, unless the store was away, which may work again soon.
             later = self._clock.monotonic() + REGISTER_SECONDS
-            self._left_alone[run_id] = later if isinstance(error, StoreFailed) else math.inf
+            self._left_alone[run_id] = later if isinstance(error, (StoreFailed, LeaseLost)) else math.inf
             self._on_error(run_id, error)
         finally:
             self._freed += before is not None and not crowded

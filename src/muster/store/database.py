@@ -6,7 +6,7 @@ may change it in between.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from muster.domain.batch import Batch, BatchMember
@@ -223,18 +223,22 @@ class DatabaseWorkers:
     def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
-    def register(self, driver: Driver, at: float) -> Awaitable[None]:
+    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
         """Register a worker."""
-        return _write(self._writer, "register_worker", {**_driver_parameters(driver), "at": at})
+        taken = " ".join(sorted(queues))
+        return _write(self._writer, "register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Remove a worker."""
         return _write(self._writer, "dismiss", _driver_parameters(driver))
 
-    async def present(self, since: float) -> Sequence[Driver]:
-        """Return the workers that said so since then."""
+    async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
+        """Return the workers that said so since then, and the queues that they take."""
         rows = await self._reader.rows("select_workers", {"since": since})
-        return [Driver(host=row["host"], pid=row["pid"], started=row["started"]) for row in rows]
+        return {
+            Driver(host=row["host"], pid=row["pid"], started=row["started"]): tuple(row["queues"].split())
+            for row in rows
+        }
 
 
 def _driver_parameters(driver: Driver) -> Parameters:

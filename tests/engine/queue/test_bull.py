@@ -131,14 +131,15 @@ async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, red
 async def test_a_heartbeat_says_which_queues_are_served_in_a_region_and_ends(
     server: RedisServer, redis: "Redis"
 ) -> None:
-    names = ("battles", "runs")
-    async with queue_at(server.url, "eu") as eu, queue_at(server.url, "us") as us:
-        await eu.beat(["battles"])
-        assert await eu.served(names) == {"battles"}
-        assert await us.served(names) == frozenset()
-        assert 0 < await redis.ttl("worker:background:heartbeat:eu") <= 60
-        await eu.withdraw(["battles"])
-        assert await eu.served(names) == frozenset()
+    whole = "worker:background:heartbeat:eu"
+    async with queue_at(server.url, "eu") as eu:
+        await eu.beat(["battles", "runs"])
+        assert 0 < await redis.ttl(whole) <= 60
+        assert sorted(await redis.keys("worker:*")) == [whole, f"{whole}:battles", f"{whole}:runs"]
+        await eu.withdraw(["battles"], last=False)
+        assert sorted(await redis.keys("worker:*")) == [whole, f"{whole}:runs"]
+        await eu.withdraw(["runs"], last=True)
+        assert await redis.keys("worker:*") == []
 
 
 async def test_a_cancel_key_names_a_run(server: RedisServer, redis: "Redis") -> None:

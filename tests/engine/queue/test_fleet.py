@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.domain.errors import AwaitsSignal, QueueFailed
+from muster.domain.errors import AwaitsSignal
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
 from muster.engine.queue.base import HandleJob, JobAnswer, OfferedRun, QueuedJob, is_due, queue_of
@@ -98,43 +98,33 @@ class ScriptedQueue:
     async def beat(self, queues: Iterable[str]) -> None:
         return None
 
-    async def withdraw(self, queues: Iterable[str]) -> None:
+    async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         return None
-
-    async def served(self, queues: Iterable[str]) -> frozenset[str]:
-        if self.down:
-            raise QueueFailed("it is down")
-        return self.alive
 
     async def canceled(self, runs: Collection[RunId]) -> Collection[RunId]:
         return ()
 
 
 async def test_a_server_drives_what_no_worker_takes_and_says_so_once() -> None:
-    queue, alive, notes = ScriptedQueue(), 0, list[str]()
+    everything = frozenset({"battles", "scale-tests", "runs"})
+    alive, notes = frozenset[str](), list[str]()
 
-    async def others() -> int:
+    async def served() -> frozenset[str]:
         return alive
 
-    delivery = FallbackDelivery(queue, others=others)
+    delivery = FallbackDelivery(served=served)
     delivery.on_note = notes.append
-    everything = frozenset({"battles", "scale-tests", "runs"})
     for _ in range(2):
         look = await delivery.look(())
-        assert (look.take, look.present) == (everything, True)
-    queue.alive = everything
-    assert (await delivery.look(())).take == everything  # a heartbeat that outlived its worker
-    alive = 1
+        assert (look.take, look.present, look.serves) == (everything, True, False)
+    alive = everything
     look = await delivery.look(())
     assert (look.take, look.present) == (frozenset(), False)
     assert (await delivery.look([RunId("r1")])).present  # while it still drives a run of before
-    queue.alive = frozenset({"battles"})
+    alive = frozenset({"battles"})
     assert (await delivery.look(())).take == {"scale-tests", "runs"}
-    queue.down = True
-    assert (await delivery.look(())).take == everything
     assert notes == [
         "runs are driven in this process, within its limits: no worker is alive",
         "runs are driven by workers",
         "runs of runs, scale-tests are driven in this process: no worker takes them",
-        "runs are driven in this process, within its limits: it is down",
     ]

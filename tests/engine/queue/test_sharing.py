@@ -27,8 +27,8 @@ async def test_a_parent_is_not_left_while_a_child_is_about_to_be_claimed(tmp_pat
     store, parent = open_store(tmp_path), Parent()
     claiming, claimed, driving, over = (asyncio.Event() for _ in range(4))
 
-    async def nobody() -> int:
-        return 0
+    async def nobody() -> frozenset[str]:
+        return frozenset()
 
     async def drive_here(run: Run) -> Run:
         claiming.set()
@@ -44,7 +44,7 @@ async def test_a_parent_is_not_left_while_a_child_is_about_to_be_claimed(tmp_pat
         store=store,
         clock=FakeClock(),
         announce=None,
-        others=nobody,
+        served=nobody,
         is_abandoned=lambda run: False,
         drive_here=drive_here,
     )

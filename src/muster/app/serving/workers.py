@@ -56,6 +56,7 @@ def make_worker(
         delivery=delivery,
         on_end=options.on_end,
         on_error=options.on_error,
+        on_note=options.on_note,
     )
 
 
@@ -74,7 +75,7 @@ def _delivery(
         queues=options.queues,
         most=options.most,
         accept=JobIntake(muster).accept,
-        others=backend.engine.others,
+        served=backend.engine.served,
         on_note=options.on_note,
     )
 

@@ -37,6 +37,7 @@ MusterError
 │   │   └── BatchLost       a batch or its results cannot be read from the provider
 │   ├── LeaseLost           another driver has taken the run
 │   └── StoreFailed         the store cannot be read or written
+│       └── StoreAway       its server does not answer; it may do so later
 ├── FixSpec                 the person must change something first
 │   ├── BadArgument         a value given on the command line or to a function
 │   ├── BadFile             a file that does not parse or does not fit, with its place
@@ -122,6 +123,7 @@ from muster.domain.errors.runs import (
     RunTimedOut,
     StepFailed,
     StopRun,
+    StoreAway,
     StoreFailed,
     after_run,
     exit_code_of,
@@ -182,6 +184,7 @@ __all__ = [
     "Stalled",
     "StepFailed",
     "StopRun",
+    "StoreAway",
     "StoreFailed",
     "TimedOut",
     "TryLater",

@@ -89,6 +89,10 @@ class StoreFailed(StopRun):
     code = "store"
 
 
+class StoreAway(StoreFailed):
+    """The server of the store does not answer; it may do so later."""
+
+
 class ChildFailed(MusterError):
     """A child run did not complete."""
 

@@ -72,6 +72,7 @@ class DeliveryLook:
 
     take: frozenset[str]
     present: bool = True
+    serves: bool = True  # others may leave runs of its queues to it
     offers_later: bool = False  # a run that was passed over while its client had enough is offered again only later
 
 
@@ -149,11 +150,8 @@ class FleetKeys(Protocol):
     async def beat(self, queues: Iterable[str]) -> None:
         """Write that a worker takes runs of these queues, for the next minute."""
 
-    async def withdraw(self, queues: Iterable[str]) -> None:
+    async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         """Write that no worker takes runs of these queues any more."""
-
-    async def served(self, queues: Iterable[str]) -> frozenset[str]:
-        """Return the queues that some worker takes runs of."""
 
     async def canceled(self, runs: Collection[RunId]) -> Collection[RunId]:
         """Return those of some runs that another program wants to be canceled."""

@@ -135,17 +135,12 @@ class BullQueue:
                 pipe.set(key, value, ex=HEARTBEAT_SECONDS)
             await pipe.execute()
 
-    async def withdraw(self, queues: Iterable[str]) -> None:
-        """Write that no worker takes runs of these queues any more."""
+    async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
+        """Write that no worker takes runs of these queues any more; the `last` one takes runs of none."""
+        keys = [*map(self._heartbeat, queues), *([self._heartbeat()] if last else [])]
         async with _reached():
-            await self._redis.delete(self._heartbeat(), *map(self._heartbeat, queues))
-
-    async def served(self, queues: Iterable[str]) -> frozenset[str]:
-        """Return the queues that some worker takes runs of."""
-        names = tuple(queues)
-        async with _reached():
-            found = await self._redis.mget([self._heartbeat(name) for name in names])
-        return frozenset(name for name, value in zip(names, found, strict=True) if value is not None)
+            if keys:
+                await self._redis.delete(*keys)
 
     async def canceled(self, runs: Collection[RunId]) -> Collection[RunId]:
         """Return those of some runs that another program wants to be canceled."""

@@ -73,12 +73,12 @@ class FleetDelivery:
         queues: Iterable[str],
         most: int,
         accept: AcceptJob,
-        others: Callable[[], Awaitable[int]],
+        served: Callable[[], Awaitable[frozenset[str]]],
         on_note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._queue, self._store, self._clock = queue, store, clock
         self._queues, self._most = frozenset(queues), most
-        self._accept, self._others, self._on_note = accept, others, on_note
+        self._accept, self._served, self._on_note = accept, served, on_note
         self._beat_at = self._swept_at = float("-inf")
         self._announced: dict[RunId, _Announced] = {}
         self._reached = True
@@ -110,11 +110,11 @@ class FleetDelivery:
             return True
 
     async def close(self) -> None:
-        """Take no more jobs; the last worker says that it goes."""
+        """Take no more jobs; the last worker of a queue says that it goes."""
         await self._queue.stop()
         try:
-            if not await self._others():
-                await self._queue.withdraw(self._queues)
+            served = await self._served()
+            await self._queue.withdraw(self._queues - served, last=not served)
         except (QueueFailed, StoreFailed):
             return  # the heartbeat ends by itself
 
@@ -170,18 +170,17 @@ class FleetDelivery:
 class FallbackDelivery:
     """Lets a server drive only what no worker takes. Implements `RunDelivery`.
 
-    A queue counts as served while its heartbeat is there and the store knows a living worker: a heartbeat outlives a
-    worker that was killed by up to a minute, and the store notices after some seconds.
+    The store knows which queues living workers take: a heartbeat outlives a worker that was killed by up to a minute,
+    and the store notices after some seconds.
     """
 
     def __init__(
         self,
-        queue: FleetQueue,
         *,
         queues: Iterable[str] = QUEUES,
-        others: Callable[[], Awaitable[int]],
+        served: Callable[[], Awaitable[frozenset[str]]],
     ) -> None:
-        self._queue, self._queues, self._others = queue, frozenset(queues), others
+        self._queues, self._served = frozenset(queues), served
         self.on_note: Callable[[str], None] = lambda text: None
         self._taken: frozenset[str] | None = None
 
@@ -195,26 +194,21 @@ class FallbackDelivery:
 
     async def look(self, driven: Collection[RunId]) -> DeliveryLook:
         """Return the queues that no worker serves."""
-        why = "no worker is alive"
-        try:
-            served = await self._queue.served(sorted(self._queues)) if await self._others() else frozenset()
-        except QueueFailed as error:
-            served, why = frozenset(), error.message
-        take = self._queues - served
+        take = self._queues - await self._served()
         if take != self._taken:
             self._taken = take
-            self._tell(why)
-        return DeliveryLook(take=take, present=bool(take) or bool(driven))
+            self._tell()
+        return DeliveryLook(take=take, present=bool(take) or bool(driven), serves=False)
 
     async def is_idle(self) -> bool:
         """Return True: jobs are for workers."""
         return True
 
-    def _tell(self, why: str) -> None:
+    def _tell(self) -> None:
         if not self.taken:
             self.on_note("runs are driven by workers")
         elif self.taken == self._queues:
-            self.on_note(f"runs are driven in this process, within its limits: {why}")
+            self.on_note("runs are driven in this process, within its limits: no worker is alive")
         else:
             self.on_note(f"runs of {', '.join(sorted(self.taken))} are driven in this process: no worker takes them")
 

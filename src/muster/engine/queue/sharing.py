@@ -5,7 +5,7 @@ To its parent a shared child is a drive like any other; `SharedChild` waits for 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost,
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Mode, Run, RunState
 from muster.engine.clock import Clock
-from muster.engine.queue.base import LazyQueue
+from muster.engine.queue.base import LazyQueue, queue_of
 from muster.store.base import Store
 
 CLAIM_SECONDS = 1.0  # that other workers have to take a child before its parent's process does
@@ -67,12 +67,12 @@ class SharedChild:
         store: Store,
         clock: Clock,
         announce: Callable[[Run], Awaitable[None]] | None,
-        others: Callable[[], Awaitable[int]],
+        served: Callable[[], Awaitable[Collection[str]]],
         is_abandoned: Callable[[Run], bool],
         drive_here: Callable[[Run], Awaitable[Run]],
     ) -> None:
         self._child, self._parent, self._store, self._clock = child, parent, store, clock
-        self._announce, self._others = announce, others  # None: it is not offered to anybody
+        self._announce, self._served = announce, served  # None: it is not offered to anybody
         self._is_abandoned, self._drive_here = is_abandoned, drive_here
         self._stop: StopRun | None = None
         self._stopped = asyncio.Event()
@@ -123,7 +123,7 @@ class SharedChild:
             return False
         if run.state is RunState.WAITING and run.ended_reason == AwaitsSignal.code:
             return True  # here it lets go of its process together with its parent
-        if self._announce is None or not await self._others():
+        if self._announce is None or queue_of(run.workload) not in await self._served():
             return True
         now = self._clock.monotonic()
         if self._announced is None or self._announced[0] != run.lease.epoch:

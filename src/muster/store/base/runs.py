@@ -1,6 +1,6 @@
 """The runs of a store: found, commanded from outside, driven by one driver at a time; their workers and processes."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -232,14 +232,14 @@ class Leases(Protocol):
 class WorkerTable(Protocol):
     """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
 
-    def register(self, driver: Driver, at: float) -> Awaitable[None]:
-        """Write that a worker is there."""
+    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
+        """Write that a worker is there, and whose runs may be left to it: those of some queues."""
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Write that a worker goes."""
 
-    async def present(self, since: float) -> Sequence[Driver]:
-        """Return the workers that registered since then; some may have died."""
+    async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
+        """Return the workers that registered since then, with their queues; some may have died."""
 
 
 class ProcessTable(Protocol):

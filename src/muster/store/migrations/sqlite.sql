@@ -81,7 +81,7 @@ CREATE TABLE workers (
   host TEXT NOT NULL,
   pid INTEGER NOT NULL,
   started TEXT NOT NULL,
-  seen_at REAL NOT NULL,
+  seen_at REAL NOT NULL, queues TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (host, pid, started)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX attempts_by_batch ON attempts (batch_id, place) WHERE batch_id IS NOT NULL;

@@ -1,6 +1,7 @@
 """Commits of other processes: the server notifies, and a slow look finds what no notification told of."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -53,12 +54,16 @@ class PostgresChanges:
         """Listen until the connection is lost."""
         loop, lost = asyncio.get_running_loop(), asyncio.Event()
         raw = await self._subscribed()
-        loop.add_reader(raw.fileno(), self._arrived, raw, lost.set)
+        # A copy, since libpq closes its socket when the server is gone: the loop would go on to watch that number,
+        # which the next connection of this process gets.
+        socket = os.dup(raw.fileno())
+        loop.add_reader(socket, self._arrived, raw, lost.set)
         try:
             self.beat()  # what was committed before it listened
             await self._look_until(lost)
         finally:
-            loop.remove_reader(raw.fileno())
+            loop.remove_reader(socket)
+            os.close(socket)
             raw.close()
 
     async def _subscribed(self) -> "psycopg.Connection[object]":

@@ -34,7 +34,7 @@ from muster.store.queries import (
 PAGE_ROWS = 1000  # of one statement
 PREPARED_ROWS = 4  # of statements that the server keeps prepared
 TURN = "1s"  # for which a writer waits for a lock before it looks whether it still should
-IDLE = "15s"  # after which the server ends a transaction whose process stands still, so that others can go on
+IDLE = "10s"  # after which the server ends a transaction whose process stands still, so that others can go on
 RECONNECT_SECONDS = 0.5
 LONGEST_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
 

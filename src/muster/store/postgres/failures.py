@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from muster.domain.errors import BadArgument, BadConfiguration, KeyTaken, MusterError, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, KeyTaken, MusterError, StoreAway, StoreFailed
 from muster.store.queries import Locked
 
 JOURNAL_KEY = "journal_by_key"
@@ -39,7 +39,7 @@ def parse_address(url: str) -> PostgresAddress:
     return PostgresAddress(url=url, shown=f"postgresql://{place}/{parts.get('dbname') or user or ''}")
 
 
-class ServerAway(Locked):
+class ServerAway(Locked, StoreAway):
     """The server does not answer, or has ended the connection; nothing of the transaction was written."""
 
 

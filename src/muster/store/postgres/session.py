@@ -19,10 +19,10 @@ _DEFAULTS = {
     "application_name": "muster",
     # A connection whose other end is gone without a word is noticed within the time of a lease.
     "keepalives": "1",
-    "keepalives_idle": "5",
-    "keepalives_interval": "3",
+    "keepalives_idle": "4",
+    "keepalives_interval": "2",
     "keepalives_count": "3",
-    "tcp_user_timeout": "14000",
+    "tcp_user_timeout": "10000",
 }
 
 

@@ -182,13 +182,13 @@ async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
 
 async def knows_which_workers_are_there(store: Store) -> None:
     """A worker is there from when it said so until it goes, or has not said so for long."""
-    await store.workers.register(DRIVER, NOW)
+    await store.workers.register(DRIVER, NOW, {"runs"})
     await store.workers.register(OTHER, NOW + 10)
-    await store.workers.register(DRIVER, NOW + 20)
-    assert await store.workers.present(NOW + 15) == [DRIVER]
-    assert await store.workers.present(NOW + 5) == [DRIVER, OTHER]
+    await store.workers.register(DRIVER, NOW + 20, {"runs", "battles"})
+    assert await store.workers.present(NOW + 15) == {DRIVER: ("battles", "runs")}
+    assert await store.workers.present(NOW + 5) == {DRIVER: ("battles", "runs"), OTHER: ()}
     await store.workers.dismiss(DRIVER)
-    assert await store.workers.present(NOW) == [OTHER]
+    assert await store.workers.present(NOW) == {OTHER: ()}
 
 
 async def hands_a_resting_run_to_the_workers(store: Store) -> None:
