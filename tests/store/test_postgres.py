@@ -18,12 +18,13 @@ import pytest
 import muster
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
-from muster.domain.errors import BadArgument, BadConfiguration, MusterError, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, LeaseLost, MusterError, StoreFailed
 from muster.domain.ids import RunId
+from muster.domain.run import RunState
 from muster.engine.drive import LEASE_SECONDS
 from muster.settings import load_settings
 from muster.store.base import Record
-from muster.store.postgres.store import PostgresStore, open_postgres
+from muster.store.postgres.store import PostgresStore, open_postgres, prepare_postgres
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 from tests.postgres import postgres_server
 
@@ -391,3 +392,25 @@ async def test_a_driver_that_is_cut_off_stops_before_its_lease_ends(database_url
             with pytest.raises(ProcessLookupError):
                 os.kill(int((tmp_path / "pid").read_text()), 0)
             proxy.refuses = False
+
+
+async def test_a_beat_that_was_answered_late_leaves_less_time_for_the_next(database_url: str) -> None:
+    now = 100.0
+    store = PostgresStore(prepare_postgres(database_url), monotonic=lambda: now)
+    run, claim = await driven(store)
+    with psycopg.connect(database_url) as other:
+        other.execute("SELECT id FROM runs FOR UPDATE")
+        late = asyncio.ensure_future(store.leases.beat(run, claim.epoch, NOW + 15, 0.0, RunState.RUNNING))
+        waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        while not query(database_url, waits):
+            await store.changes.wait(0.01)
+        now += 9.8
+        other.rollback()
+        assert await late is False
+        other.execute("SELECT id FROM runs FOR UPDATE")
+        since = time.monotonic()
+        with pytest.raises(LeaseLost, match="has not answered for 10 s"):
+            await store.leases.beat(run, claim.epoch, NOW + 25, 0.0, RunState.RUNNING)
+        assert time.monotonic() - since < 5.2  # what is left of the lease
+        other.rollback()
+    await store.maintenance.close()
