@@ -45,6 +45,28 @@ def test_a_store_that_is_not_empty_is_not_copied_into(shell: Shell, database_url
         assert database.execute("SELECT COUNT(*) FROM runs").fetchone() == (1,)
 
 
+@pytest.mark.parametrize(("ahead", "left", "code"), [("1 hour", 1800, 0), ("-1 hour", -1800, 4)])
+def test_whether_runs_are_in_progress_is_seen_by_the_clock_of_the_server(
+    shell: Shell, database_url: str, ahead: str, left: int, code: int
+) -> None:
+    """A lease of a run ends in half an hour, or ended half an hour ago, by a clock here that is an hour off."""
+    shell.variables["MUSTER_DATABASE_URL"] = database_url
+    shell.muster("ask", "sim/echo", "hello")
+    with psycopg.connect(database_url, autocommit=True) as database:
+        database.execute(
+            "UPDATE runs SET state = 'running', driver_host = 'far', driver_pid = 1, "
+            f"lease_until = extract(epoch FROM now()) + {left}".encode()
+        )
+        database.execute("CREATE SCHEMA skewed")
+        database.execute(
+            "CREATE FUNCTION skewed.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+            f"$$ SELECT pg_catalog.clock_timestamp() + interval '{ahead}' $$".encode()
+        )
+        database.execute(f"ALTER DATABASE {database.info.dbname} SET search_path = skewed, pg_catalog, public".encode())
+    told = shell.muster("store", "copy", database_url, "copy")
+    assert told.code == code, told.err
+
+
 def test_a_store_that_is_not_there_is_not_copied(shell: Shell, database_url: str) -> None:
     told = shell.muster("store", "copy", "nowhere", database_url)
     assert (told.code, "no store found at nowhere" in told.err) == (5, True)

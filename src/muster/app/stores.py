@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ async def copy_store(
 
     def work() -> StoreCopy:
         with _connected(source, create=False) as from_, _connected(target, create=True) as to:
-            tables = copy_tables(from_, to, now=time.time(), on_progress=on_progress, stopped=stop.is_set)
+            tables = copy_tables(from_, to, on_progress=on_progress, stopped=stop.is_set)
         return StoreCopy(source=_shown(source), target=_shown(target), tables=tables)
 
     working = asyncio.ensure_future(asyncio.to_thread(work))

@@ -50,7 +50,7 @@ def _version(connection: PostgresConnection) -> int:
 
 def _require_undriven(connection: PostgresConnection) -> None:
     """Refuse to change the tables under an older program that is at work: what it is about to write would be lost."""
-    driven = connection.rows("select_driven", connection.rows("select_time", {})[0])
+    driven = connection.rows("select_driven", {"now": connection.now()})
     if driven:
         run, host = driven[0]["id"], driven[0]["driver_host"]
         raise StoreFailed(
