@@ -1,6 +1,7 @@
 """`muster store copy`: a store moved from a file to PostgreSQL and back, verified; and commands on PostgreSQL."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -70,6 +71,46 @@ def test_whether_runs_are_in_progress_is_seen_by_the_clock_of_the_server(
 def test_a_store_that_is_not_there_is_not_copied(shell: Shell, database_url: str) -> None:
     told = shell.muster("store", "copy", "nowhere", database_url)
     assert (told.code, "no store found at nowhere" in told.err) == (5, True)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql+psycopg://me:hunter2secret@db/shop",
+        "POSTGRESQL://me:hunter2secret@db/shop",
+        "mysql://me:hunter2secret@db/shop",
+        "postgresql:/me:hunter2secret@db/shop",
+        "postgresql://me:hunter2secret@db:54x/shop",
+        "postgresql://me:hunter@2secret@db/shop",
+        "postgresql://me:hunter2secret@db/shop?oops=1",
+    ],
+)
+def test_a_mistyped_address_is_not_taken_for_a_folder(shell: Shell, place: str) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    for told in (shell.muster("store", "copy", ".muster", place), shell.muster("store", "copy", place, "copy")):
+        assert told.code == 2, told
+        assert "the address of" in told.err
+        assert "2secret" not in told.out + told.err
+    assert sorted(path.name for path in shell.folder.iterdir()) == [".muster"]
+
+
+def test_a_copy_that_is_interrupted_leaves_no_file_and_says_that_nothing_was_copied(
+    shell: Shell, database_url: str
+) -> None:
+    shell.variables["MUSTER_DATABASE_URL"] = database_url
+    shell.muster("ask", "sim/echo", "hello")
+    waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(database_url) as holder, psycopg.connect(database_url, autocommit=True) as other:
+        holder.execute("LOCK TABLE runs IN ACCESS EXCLUSIVE MODE")
+        with shell.start("store", "copy", database_url, "copy") as copying:
+            while not other.execute(waits).fetchall():
+                pass
+            assert (shell.folder / "copy/muster.db").exists()
+            copying.send_signal(signal.SIGINT)
+            holder.rollback()
+            _, err = copying.communicate(timeout=100)
+    assert (copying.returncode, "interrupted; nothing was copied" in err) == (4, True), err
+    assert not list((shell.folder / "copy").glob("muster.db*"))
 
 
 def test_the_password_of_a_database_is_shown_nowhere(shell: Shell) -> None:

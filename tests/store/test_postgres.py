@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -127,9 +128,28 @@ async def test_a_server_that_is_down_is_told_without_the_password(tmp_path: Path
     assert PASSWORD not in repr((refused.value, refused.value.suggestions, refused.value.__cause__))
 
 
-async def test_what_is_not_an_address_is_told_without_the_password() -> None:
+async def test_of_several_servers_all_are_told_without_the_password() -> None:
+    with pytest.raises(StoreFailed) as refused:
+        open_postgres(f"postgresql://me:{PASSWORD}@127.0.0.1:1,localhost:2/shop")
+    assert "postgresql://me@127.0.0.1:1,localhost:2/shop cannot be reached" in refused.value.message
+    assert PASSWORD not in refused.value.message
+
+
+async def test_a_second_server_is_used_when_the_first_is_away(database_url: str) -> None:
+    place = psycopg.conninfo.conninfo_to_dict(database_url)
+    second = f"{quote(str(place['host']), safe='')}:5432/{place['dbname']}"
+    url = f"postgresql://muster@127.0.0.1:1,{second}"
+    settings = load_settings(environment={"MUSTER_DATABASE_URL": url})
+    async with muster.open(settings=settings) as m:
+        assert (await m.store.info())[
+            "path"
+        ] == f"postgresql://muster@127.0.0.1:1,{place['host']}:5432/{place['dbname']}"
+
+
+@pytest.mark.parametrize("place", ["[oops/shop", f"{PASSWORD}@127.0.0.1:1/shop"])
+async def test_what_is_not_an_address_is_told_without_the_password(place: str) -> None:
     with pytest.raises(BadConfiguration) as refused:
-        open_postgres(f"postgresql://me:{PASSWORD}@[oops/shop")
+        open_postgres(f"postgresql://me:{PASSWORD}@{place}")
     assert PASSWORD not in repr((refused.value.message, refused.value.suggestions))
 
 
