@@ -105,6 +105,38 @@ async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: 
             open_postgres(database_url)
 
 
+READ_ONLY = "ALTER DATABASE {} SET default_transaction_read_only = on"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [READ_ONLY, "DROP TABLE runs", "DROP TABLE muster_schema", "INSERT INTO muster_schema (version) VALUES (999)"],
+)
+async def test_a_store_that_cannot_be_used_is_noticed_by_a_touch(database_url: str, harm: str) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+    async with opened(database_url) as store:
+        await store.maintenance.touch()
+        query(database_url, harm.format(name))
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+        query(database_url, ended + "AND datname = current_database()")  # a server that is started again
+        with pytest.raises(StoreFailed, match=r"cannot be written|has lost tables|was upgraded to version 999"):
+            await store.maintenance.touch()
+
+
+async def test_a_touch_is_no_change_for_whoever_waits_for_one(database_url: str) -> None:
+    async with opened(database_url) as here, opened(database_url) as there:
+        for store in (here, there):
+            await store.changes.wait(0.01)  # begins to listen
+            while await store.changes.wait(0.3):
+                pass
+        number = "SELECT pg_snapshot_xmax(pg_current_snapshot())"
+        before = query(database_url, number)
+        waiting = [asyncio.ensure_future(store.changes.wait(0.3)) for store in (here, there)]
+        await here.maintenance.touch()
+        assert query(database_url, number) == before  # the slow look sees nothing either
+        assert await asyncio.gather(*waiting) == [False, False]
+
+
 async def read_for_ever(store: PostgresStore) -> None:
     while True:
         await store.runs.get(RunId("run1"))

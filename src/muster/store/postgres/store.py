@@ -19,7 +19,7 @@ from muster.store.postgres.connection import WRITERS, PostgresConnection, Writer
 from muster.store.postgres.failures import PostgresAddress, parse_address
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
-from muster.store.postgres.versions import migrate, require_known_tables
+from muster.store.postgres.versions import migrate, require_known_tables, require_usable
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locked
 from muster.store.tables import TABLES
 from muster.store.writer import Writer
@@ -133,8 +133,8 @@ class PostgresMaintenance:
         return None
 
     def touch(self) -> "asyncio.Future[None]":
-        """Begin a write and end it without one."""
-        return self._writer.run(lambda database: None)
+        """Begin a write that changes nothing."""
+        return self._writer.run(require_usable)
 
     def hide(self, secret: str) -> None:
         """Take a secret out of everything that is written from now on."""

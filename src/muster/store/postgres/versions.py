@@ -3,6 +3,7 @@
 from muster.domain.errors import StoreFailed
 from muster.store.postgres.connection import PostgresConnection
 from muster.store.queries import POSTGRES, DatabaseConnection, Locks, migrations
+from muster.store.tables import TABLES
 
 MIGRATION = "migration"  # the lock under which tables are made and changed
 
@@ -40,6 +41,24 @@ def require_known_tables(database: DatabaseConnection) -> None:
             f"this program supports versions up to {newest}",
             suggestions=("end this process and start it again with the new version of muster",),
         )
+
+
+def require_usable(database: DatabaseConnection) -> None:
+    """Raise StoreFailed when a write would be refused: by other tables, none, a standby, or for want of a right.
+
+    The server checks all of that for a statement that finds no row. A row that is changed would give the transaction a
+    number, which wakes every process that looks for those of others.
+    """
+    require_known_tables(database)
+    missing = [
+        row["name"] for row in database.rows_of_many("select_missing_tables", [{"name": name} for name in TABLES])
+    ]
+    if missing:
+        raise StoreFailed(
+            f"the store has lost tables: {', '.join(missing)}",
+            suggestions=("restore it from a backup, or use an empty database",),
+        )
+    database.execute("touch", {})
 
 
 def _version(connection: PostgresConnection) -> int:
