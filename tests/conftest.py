@@ -95,7 +95,7 @@ def postgres_template(postgres: str) -> str:
     """Make a database with empty tables, which copies are made of: much quicker than to make the tables again."""
     from muster.store.postgres.connection import PostgresConnection
     from muster.store.postgres.failures import parse_address
-    from muster.store.postgres.store import migrate
+    from muster.store.postgres.versions import migrate
 
     with psycopg.connect(postgres, autocommit=True) as server:
         server.execute("CREATE DATABASE template_of_tests")

@@ -1,6 +1,7 @@
 """`muster store copy`: a store moved from a file to PostgreSQL and back, verified; and commands on PostgreSQL."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -45,9 +46,71 @@ def test_a_store_that_is_not_empty_is_not_copied_into(shell: Shell, database_url
         assert database.execute("SELECT COUNT(*) FROM runs").fetchone() == (1,)
 
 
+@pytest.mark.parametrize(("ahead", "left", "code"), [("1 hour", 1800, 0), ("-1 hour", -1800, 4)])
+def test_whether_runs_are_in_progress_is_seen_by_the_clock_of_the_server(
+    shell: Shell, database_url: str, ahead: str, left: int, code: int
+) -> None:
+    """A lease of a run ends in half an hour, or ended half an hour ago, by a clock here that is an hour off."""
+    shell.variables["MUSTER_DATABASE_URL"] = database_url
+    shell.muster("ask", "sim/echo", "hello")
+    with psycopg.connect(database_url, autocommit=True) as database:
+        database.execute(
+            "UPDATE runs SET state = 'running', driver_host = 'far', driver_pid = 1, "
+            f"lease_until = extract(epoch FROM now()) + {left}".encode()
+        )
+        database.execute("CREATE SCHEMA skewed")
+        database.execute(
+            "CREATE FUNCTION skewed.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+            f"$$ SELECT pg_catalog.clock_timestamp() + interval '{ahead}' $$".encode()
+        )
+        database.execute(f"ALTER DATABASE {database.info.dbname} SET search_path = skewed, pg_catalog, public".encode())
+    told = shell.muster("store", "copy", database_url, "copy")
+    assert told.code == code, told.err
+
+
 def test_a_store_that_is_not_there_is_not_copied(shell: Shell, database_url: str) -> None:
     told = shell.muster("store", "copy", "nowhere", database_url)
     assert (told.code, "no store found at nowhere" in told.err) == (5, True)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql+psycopg://me:hunter2secret@db/shop",
+        "POSTGRESQL://me:hunter2secret@db/shop",
+        "mysql://me:hunter2secret@db/shop",
+        "postgresql:/me:hunter2secret@db/shop",
+        "postgresql://me:hunter2secret@db:54x/shop",
+        "postgresql://me:hunter@2secret@db/shop",
+        "postgresql://me:hunter2secret@db/shop?oops=1",
+    ],
+)
+def test_a_mistyped_address_is_not_taken_for_a_folder(shell: Shell, place: str) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    for told in (shell.muster("store", "copy", ".muster", place), shell.muster("store", "copy", place, "copy")):
+        assert told.code == 2, told
+        assert "the address of" in told.err
+        assert "2secret" not in told.out + told.err
+    assert sorted(path.name for path in shell.folder.iterdir()) == [".muster"]
+
+
+def test_a_copy_that_is_interrupted_leaves_no_file_and_says_that_nothing_was_copied(
+    shell: Shell, database_url: str
+) -> None:
+    shell.variables["MUSTER_DATABASE_URL"] = database_url
+    shell.muster("ask", "sim/echo", "hello")
+    waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(database_url) as holder, psycopg.connect(database_url, autocommit=True) as other:
+        holder.execute("LOCK TABLE runs IN ACCESS EXCLUSIVE MODE")
+        with shell.start("store", "copy", database_url, "copy") as copying:
+            while not other.execute(waits).fetchall():
+                pass
+            assert (shell.folder / "copy/muster.db").exists()
+            copying.send_signal(signal.SIGINT)
+            holder.rollback()
+            _, err = copying.communicate(timeout=100)
+    assert (copying.returncode, "interrupted; nothing was copied" in err) == (4, True), err
+    assert not list((shell.folder / "copy").glob("muster.db*"))
 
 
 def test_the_password_of_a_database_is_shown_nowhere(shell: Shell) -> None:

@@ -263,7 +263,37 @@ def test_the_address_of_a_database_comes_from_the_variable_then_the_file_and_hid
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://me:hunter2secret@db/x", "host=db password=hunter2secret", "postgresql://a:1:b"]
+    ("url", "shown"),
+    [
+        ("postgresql://me:hunter2secret@h1:1,h2:2/shop?target_session_attrs=primary", "postgresql://me@h1:1,h2:2/shop"),
+        ("postgres://me:hunter2secret@[::1]:5432,db", "postgresql://me@[::1]:5432,db"),
+        ("postgresql:///shop?host=%2Ftmp&password=hunter2secret", "postgresql://localhost/shop"),
+        ("postgresql://me:hunter2secret?x@db/shop", "postgresql://me@db/shop"),
+    ],
+)
+def test_every_address_that_libpq_takes_is_shown_without_its_password(tmp_path: Path, url: str, shown: str) -> None:
+    settings = load_settings(folder=tmp_path, environment={"MUSTER_DATABASE_URL": url})
+    assert settings.store_place == shown
+    assert any(secret.startswith("hunter2secret") for secret in settings.secrets)
+
+
+def test_the_password_in_the_environment_is_a_secret_where_the_store_is_a_database(tmp_path: Path) -> None:
+    variables = {"PGPASSWORD": "hunter2secret"}
+    with_database = {**variables, "MUSTER_DATABASE_URL": "postgresql://me@db/shop"}
+    assert load_settings(folder=tmp_path, environment=variables).secrets == ()
+    assert load_settings(folder=tmp_path, environment=with_database).secrets == ("hunter2secret",)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://me:hunter2secret@db/x",
+        "host=db password=hunter2secret",
+        "postgresql://a:1:b",
+        "postgresql://me:a@hunter2secret@db/x",
+        "postgresql://me:12/hunter2secret@db/x",
+        "postgresql://h1:1,h2:70000/x",
+    ],
 )
 def test_an_address_that_is_not_one_of_postgres_is_refused_without_being_shown(tmp_path: Path, url: str) -> None:
     with pytest.raises(BadConfiguration, match="MUSTER_DATABASE_URL is not the address") as refused:

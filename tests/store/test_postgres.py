@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -18,12 +19,13 @@ import pytest
 import muster
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
-from muster.domain.errors import BadArgument, BadConfiguration, MusterError, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, LeaseLost, MusterError, StoreFailed
 from muster.domain.ids import RunId
+from muster.domain.run import RunState
 from muster.engine.drive import LEASE_SECONDS
 from muster.settings import load_settings
 from muster.store.base import Record
-from muster.store.postgres.store import PostgresStore, open_postgres
+from muster.store.postgres.store import PostgresStore, open_postgres, prepare_postgres
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 from tests.postgres import postgres_server
 
@@ -103,6 +105,38 @@ async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: 
             open_postgres(database_url)
 
 
+READ_ONLY = "ALTER DATABASE {} SET default_transaction_read_only = on"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [READ_ONLY, "DROP TABLE runs", "DROP TABLE muster_schema", "INSERT INTO muster_schema (version) VALUES (999)"],
+)
+async def test_a_store_that_cannot_be_used_is_noticed_by_a_touch(database_url: str, harm: str) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+    async with opened(database_url) as store:
+        await store.maintenance.touch()
+        query(database_url, harm.format(name))
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+        query(database_url, ended + "AND datname = current_database()")  # a server that is started again
+        with pytest.raises(StoreFailed, match=r"cannot be written|has lost tables|was upgraded to version 999"):
+            await store.maintenance.touch()
+
+
+async def test_a_touch_is_no_change_for_whoever_waits_for_one(database_url: str) -> None:
+    async with opened(database_url) as here, opened(database_url) as there:
+        for store in (here, there):
+            await store.changes.wait(0.01)  # begins to listen
+            while await store.changes.wait(0.3):
+                pass
+        number = "SELECT pg_snapshot_xmax(pg_current_snapshot())"
+        before = query(database_url, number)
+        waiting = [asyncio.ensure_future(store.changes.wait(0.3)) for store in (here, there)]
+        await here.maintenance.touch()
+        assert query(database_url, number) == before  # the slow look sees nothing either
+        assert await asyncio.gather(*waiting) == [False, False]
+
+
 async def read_for_ever(store: PostgresStore) -> None:
     while True:
         await store.runs.get(RunId("run1"))
@@ -126,9 +160,28 @@ async def test_a_server_that_is_down_is_told_without_the_password(tmp_path: Path
     assert PASSWORD not in repr((refused.value, refused.value.suggestions, refused.value.__cause__))
 
 
-async def test_what_is_not_an_address_is_told_without_the_password() -> None:
+async def test_of_several_servers_all_are_told_without_the_password() -> None:
+    with pytest.raises(StoreFailed) as refused:
+        open_postgres(f"postgresql://me:{PASSWORD}@127.0.0.1:1,localhost:2/shop")
+    assert "postgresql://me@127.0.0.1:1,localhost:2/shop cannot be reached" in refused.value.message
+    assert PASSWORD not in refused.value.message
+
+
+async def test_a_second_server_is_used_when_the_first_is_away(database_url: str) -> None:
+    place = psycopg.conninfo.conninfo_to_dict(database_url)
+    second = f"{quote(str(place['host']), safe='')}:5432/{place['dbname']}"
+    url = f"postgresql://muster@127.0.0.1:1,{second}"
+    settings = load_settings(environment={"MUSTER_DATABASE_URL": url})
+    async with muster.open(settings=settings) as m:
+        assert (await m.store.info())[
+            "path"
+        ] == f"postgresql://muster@127.0.0.1:1,{place['host']}:5432/{place['dbname']}"
+
+
+@pytest.mark.parametrize("place", ["[oops/shop", f"{PASSWORD}@127.0.0.1:1/shop"])
+async def test_what_is_not_an_address_is_told_without_the_password(place: str) -> None:
     with pytest.raises(BadConfiguration) as refused:
-        open_postgres(f"postgresql://me:{PASSWORD}@[oops/shop")
+        open_postgres(f"postgresql://me:{PASSWORD}@{place}")
     assert PASSWORD not in repr((refused.value.message, refused.value.suggestions))
 
 
@@ -416,3 +469,25 @@ async def test_a_driver_that_is_cut_off_stops_before_its_lease_ends(database_url
             with pytest.raises(ProcessLookupError):
                 os.kill(int((tmp_path / "pid").read_text()), 0)
             proxy.refuses = False
+
+
+async def test_a_beat_that_was_answered_late_leaves_less_time_for_the_next(database_url: str) -> None:
+    now = 100.0
+    store = PostgresStore(prepare_postgres(database_url), monotonic=lambda: now)
+    run, claim = await driven(store)
+    with psycopg.connect(database_url) as other:
+        other.execute("SELECT id FROM runs FOR UPDATE")
+        late = asyncio.ensure_future(store.leases.beat(run, claim.epoch, NOW + 15, 0.0, RunState.RUNNING))
+        waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        while not query(database_url, waits):
+            await store.changes.wait(0.01)
+        now += 9.8
+        other.rollback()
+        assert await late is False
+        other.execute("SELECT id FROM runs FOR UPDATE")
+        since = time.monotonic()
+        with pytest.raises(LeaseLost, match="has not answered for 10 s"):
+            await store.leases.beat(run, claim.epoch, NOW + 25, 0.0, RunState.RUNNING)
+        assert time.monotonic() - since < 5.2  # what is left of the lease
+        other.rollback()
+    await store.maintenance.close()

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -15,6 +16,7 @@ from muster.domain.run import RunState
 from muster.store.base import RunRelease
 from muster.store.postgres.store import open_postgres
 from muster.testing.stores import NOW, driven
+from muster.testing.stores.batches import planning
 from tests.store.reserver import MOST
 
 PROCESSES = 8
@@ -107,3 +109,24 @@ async def test_a_signal_that_comes_just_when_a_run_begins_to_wait_wakes_it(datab
     finally:
         await driver.maintenance.close()
         await sender.maintenance.close()
+
+
+async def test_a_batch_is_canceled_when_two_processes_cancel_its_runs_at_the_same_moment(database_url: str) -> None:
+    here, there = open_postgres(database_url), open_postgres(database_url)
+    try:
+        for number in range(20):
+            runs = [await driven(here, f"run{number}x{side}") for side in range(2)]
+            plans = [planning(run, claim.epoch, 1, name=f"batch{number}") for run, claim in runs]
+            second = replace(plans[1].members[0], place=1)
+            await here.batch_writer.plan(replace(plans[0], members=[*plans[0].members, second]))
+            for run, claim in runs:
+                stopped = RunRelease(state=RunState.INTERRUPTED, reason="stopped", at=NOW)
+                await here.leases.release(run, claim.epoch, stopped)
+            await asyncio.gather(here.commands.cancel(runs[0][0], NOW), there.commands.cancel(runs[1][0], NOW))
+            batch = await here.batches.get(plans[0].id)
+            assert batch is not None
+            assert batch.cancel_requested, number
+        assert deadlocks(database_url) == 0
+    finally:
+        await here.maintenance.close()
+        await there.maintenance.close()

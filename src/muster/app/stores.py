@@ -3,17 +3,16 @@
 import asyncio
 import importlib
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import UNDER_WAY
 from muster.domain.canonical import Json
-from muster.domain.errors import BadConfiguration, NotFound, StoreFailed
-from muster.settings import DATABASE, Settings, is_database_url, show_database
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreFailed
+from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
 from muster.store.copying import CopyConnection, TableCopy, copy_tables
 from muster.store.sqlite import open_file, open_sqlite
@@ -95,8 +94,10 @@ async def copy_store(
     stop = threading.Event()
 
     def work() -> StoreCopy:
-        with _connected(source, create=False) as from_, _connected(target, create=True) as to:
-            tables = copy_tables(from_, to, now=time.time(), on_progress=on_progress, stopped=stop.is_set)
+        _require_place(source, "the store to copy from")
+        _require_place(target, "the store to copy into")
+        with _opened(source) as from_, _made(target) as to:
+            tables = copy_tables(from_, to, on_progress=on_progress, stopped=stop.is_set)
         return StoreCopy(source=_shown(source), target=_shown(target), tables=tables)
 
     working = asyncio.ensure_future(asyncio.to_thread(work))
@@ -105,17 +106,58 @@ async def copy_store(
     except asyncio.CancelledError:
         stop.set()
         await asyncio.wait({working})
-        working.exception()
+        if working.exception() is None:  # it was done before it could be stopped
+            return working.result()
         raise
 
 
-def _connected(place: str | Path, *, create: bool) -> "AbstractContextManager[CopyConnection]":
+def _require_place(place: str | Path, which: str) -> None:
+    """Refuse an address of another kind: it would become a folder, whose name shows a password."""
+    if is_address(str(place)) and not is_database_url(str(place)):
+        raise BadArgument(
+            f"{which} is neither a folder or file nor the address of a PostgreSQL database",
+            suggestions=(
+                "write an address like postgresql://USER@HOST:5432/DATABASE, and set PGPASSWORD",
+                "write ./ in front of a folder with such a name",
+            ),
+        )
+
+
+def _opened(place: str | Path) -> "AbstractContextManager[CopyConnection]":
+    """Open the store that is copied; a file that is not there is not made."""
     if is_database_url(str(place)):
-        return closing(load_postgres().open_database(str(place)))
+        return _database(str(place))
     file = _file(place)
-    if not create and not file.exists():
+    if not file.exists():
         raise NotFound(f"no store found at {file}", suggestions=("name the folder of the store, such as .muster",))
     return closing(open_file(file))
+
+
+@contextmanager
+def _made(place: str | Path) -> "Iterator[CopyConnection]":
+    """Open the store that is copied into; a file that is made for it goes again when nothing comes of the copy."""
+    if is_database_url(str(place)):
+        with _database(str(place)) as connection:
+            yield connection
+        return
+    file = _file(place)
+    fresh = not file.exists()
+    try:
+        with closing(open_file(file)) as connection:
+            yield connection
+    except BaseException:
+        if fresh:
+            for end in ("", "-wal", "-shm"):
+                Path(f"{file}{end}").unlink(missing_ok=True)
+        raise
+
+
+def _database(url: str) -> "AbstractContextManager[CopyConnection]":
+    postgres = load_postgres()
+    try:
+        return closing(postgres.open_database(url))
+    except BadConfiguration as error:  # it was given as an argument here
+        raise BadArgument(error.message, suggestions=error.suggestions) from None
 
 
 def _file(place: str | Path) -> Path:

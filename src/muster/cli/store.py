@@ -13,7 +13,7 @@ from muster.app.views.service import store_copy_view
 from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
-from muster.domain.errors import StoreFailed
+from muster.domain.errors import Interrupted, StoreFailed
 
 
 def info(common: CommonOptions) -> None:
@@ -74,7 +74,10 @@ def copy(common: CommonOptions, source: SourceArgument, target: TargetArgument) 
         if done >= total or done % 10_000 == 0:
             note(common, f"{table}: {done:,} of {total:,} rows")
 
-    copied = asyncio.run(copy_store(source, target, on_progress=told))
+    try:
+        copied = asyncio.run(copy_store(source, target, on_progress=told))
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; nothing was copied") from None
 
     def tell(console: Console) -> None:
         for table in copied.tables:

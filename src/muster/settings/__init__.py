@@ -16,7 +16,13 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
-from muster.settings.database import database_secrets, is_database_url, read_database_url, show_database
+from muster.settings.database import (
+    database_secrets,
+    is_address,
+    is_database_url,
+    read_database_url,
+    show_database,
+)
 from muster.settings.file import VerifySection, load_configuration
 from muster.settings.sections import (
     AgentSection,
@@ -35,6 +41,7 @@ __all__ = [
     "SECRET_VARIABLES",
     "Settings",
     "find_project",
+    "is_address",
     "is_database_url",
     "load_settings",
     "parse_budget",
@@ -105,7 +112,7 @@ class Settings:
         given = (pair for section in self.agents.values() for pair in self._given(section))
         found = keys.union(
             proxy_secrets(self.variables),
-            database_secrets(self.database_url),
+            database_secrets(self.database_url, self.variables),
             secrets_in("REDIS_URL", self.redis_url or ""),
             *(secrets_in(name, value) for name, value in given),
         )

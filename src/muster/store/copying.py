@@ -33,6 +33,9 @@ class CopyConnection(Protocol):
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a named query and return its rows."""
 
+    def now(self) -> float:
+        """Return the time by which leases end: that of the server, or of this machine for a file."""
+
     def snapshot(self) -> AbstractContextManager[None]:
         """Read everything as it is at one moment."""
 
@@ -61,7 +64,6 @@ def copy_tables(
     source: CopyConnection,
     target: CopyConnection,
     *,
-    now: float,
     on_progress: OnProgress = lambda table, done, total: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[TableCopy, ...]:
@@ -70,7 +72,7 @@ def copy_tables(
     Raises Conflict while runs of the source are driven, or when the target holds anything; then nothing was written.
     """
     with source.snapshot(), target.transaction():
-        _require_idle(source, now)
+        _require_idle(source)
         _require_empty(target)
         copied = tuple(_copy(source, target, table, on_progress, stopped) for table in TABLES)
         target.finish_copy()
@@ -85,8 +87,8 @@ def copy_tables(
     return copied
 
 
-def _require_idle(source: CopyConnection, now: float) -> None:
-    driven = source.rows("select_driven", {"now": now})
+def _require_idle(source: CopyConnection) -> None:
+    driven = source.rows("select_driven", {"now": source.now()})
     if driven:
         run, pid, host = driven[0]["id"], driven[0]["driver_pid"], driven[0]["driver_host"]
         raise Conflict(

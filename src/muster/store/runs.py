@@ -192,7 +192,7 @@ def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, 
     if ending.state in TERMINAL or ending.reason == AwaitsSignal.code:
         database.execute("announce_run", {"id": run})
     if ending.state is RunState.CANCELED:
-        database.execute("cancel_batches_of_run", {"run_id": run})
+        _cancel_batches(database, [run])
     elif ending.state is RunState.WAITING:
         root = _root(database, before)
         begin_awaiting(database, before, root, ending.awaited)
@@ -234,38 +234,49 @@ def expire(
     write_event(database, codec, NewEvent(run=run, kind=f"run.{state}", data=data, at=at))
     if state is RunState.CANCELED:
         database.execute("announce_run", {"id": run})
-        database.execute("cancel_batches_of_run", {"run_id": run})
-        _cancel_children(database, codec, run, at)
+        _cancel_batches(database, [run, *_cancel_children(database, codec, run, at)])
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
 def cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:
     """Ask the driver to stop, or cancel at once what nobody drives; children likewise. A canceled run stays so."""
-    under_way = _cancel(database, codec, run, at)
+    canceled = _cancel(database, codec, run, at)
     found = get(database, run)
-    if not under_way and found.state is not RunState.CANCELED:
+    if canceled is None and found.state is not RunState.CANCELED:
         raise Conflict(f"run {run} {state_verb(found.state)}; there is nothing to cancel")
+    _cancel_batches(database, canceled or ())
     return found
 
 
-def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> bool:
-    """Cancel a run with its children; False when it is over."""
+def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Sequence[RunId] | None:
+    """Cancel a run with its children and return those that nobody drove; None when it is over."""
+    canceled: list[RunId] = []
     if database.execute("cancel_idle_run", {"id": run, "at": at}):
         write_event(database, codec, NewEvent(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
         database.execute("announce_run", {"id": run})
-        database.execute("cancel_batches_of_run", {"run_id": run})
         database.execute("delete_awaits", {"run_id": run})
+        canceled.append(run)
     elif database.execute("ask_cancel", {"id": run}):
         write_event(database, codec, NewEvent(run=run, kind="run.canceling", data={}, at=at))
     else:
-        return False
-    _cancel_children(database, codec, run, at)
-    return True
+        return None
+    return [*canceled, *_cancel_children(database, codec, run, at)]
 
 
-def _cancel_children(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:
-    for row in database.rows("select_children", {"parent_id": run}):
-        _cancel(database, codec, RunId(row["id"]), at)
+def _cancel_children(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Sequence[RunId]:
+    children = [RunId(row["id"]) for row in database.rows("select_children", {"parent_id": run})]
+    return [one for child in children for one in _cancel(database, codec, child, at) or ()]
+
+
+def _cancel_batches(database: DatabaseConnection, canceled: Sequence[RunId]) -> None:
+    """Ask to cancel the batches that no other run needs; after all runs, since their locks come before.
+
+    Of two who cancel the runs of one batch at the same moment, the second waits here, and sees what the first did.
+    """
+    rows = [{"run_id": run} for run in canceled]
+    database.rows_of_many("lock_batches_of_runs", rows)
+    for row in rows:
+        database.execute("cancel_batches_of_run", row)
 
 
 def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:

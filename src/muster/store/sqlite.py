@@ -87,8 +87,8 @@ class SqliteMaintenance:
         return f"the store {self._path} cannot grow: the disk is full" if is_full(self._path) else None
 
     def touch(self) -> "asyncio.Future[None]":
-        """Begin a write and end it without one."""
-        return self._writer.run(lambda database: None)
+        """Begin a write that changes nothing."""
+        return self._writer.run(_touch)
 
     def hide(self, secret: str) -> None:
         """Take a secret out of everything that is written from now on."""
@@ -300,6 +300,10 @@ def _switch_to_wal(connection: SqliteConnection) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)
+
+
+def _touch(database: DatabaseConnection) -> None:
+    database.execute("touch", {})
 
 
 def _size(path: Path) -> int:

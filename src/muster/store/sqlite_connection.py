@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -195,6 +196,10 @@ class SqliteConnection:
             cursor = self._raw.cursor()
             cursor.row_factory = None
             return cursor.execute(text, values).fetchall()
+
+    def now(self) -> float:
+        """Return the time of this machine, by which leases in a file end."""
+        return time.time()
 
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the columns of a table."""

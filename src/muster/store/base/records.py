@@ -85,7 +85,10 @@ class StoreInspection(Protocol):
         """Return what keeps the store from being written to, if anything is known."""
 
     def touch(self) -> Awaitable[None]:
-        """Begin a write and end it without one; waits as long as another process keeps the store locked."""
+        """Begin a write that changes nothing; raises StoreFailed when the store would refuse one.
+
+        It waits as long as another process keeps the store locked, and is no change to whoever waits for one.
+        """
 
 
 class StoreTime(Protocol):

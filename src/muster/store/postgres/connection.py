@@ -187,6 +187,10 @@ class PostgresConnection:
             cursor.execute(text.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
 
+    def now(self) -> float:
+        """Return the time of the server, by which leases end."""
+        return float(self.rows("select_time", {})[0]["now"])
+
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the columns of a table."""
         return tuple(row["name"] for row in self.rows("select_columns", {"name": table}))

@@ -28,15 +28,29 @@ class PostgresAddress:
 def parse_address(url: str) -> PostgresAddress:
     """Read the address of a database; raises BadConfiguration without showing what may be a password."""
     try:
-        parts = conninfo_to_dict(url)
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
     except psycopg.Error:
-        raise BadConfiguration(
-            "the address of the store is not that of a PostgreSQL database",
-            suggestions=("write it like postgresql://USER@HOST:5432/DATABASE, and set PGPASSWORD",),
-        ) from None
-    user, host, port = parts.get("user"), parts.get("host"), parts.get("port")
-    place = f"{f'{user}@' if user else ''}{host or 'localhost'}{f':{port}' if port else ''}"
-    return PostgresAddress(url=url, shown=f"postgresql://{place}/{parts.get('dbname') or user or ''}")
+        raise _no_address() from None
+    hosts, ports = parts.get("host", "").split(","), parts.get("port", "").split(",")
+    if any("@" in name for name in (*hosts, *ports)):
+        raise _no_address()  # libpq takes what follows an @ in a password for the host
+    if len(ports) == 1:  # one for all of them
+        ports *= len(hosts)
+    places = ",".join(f"{host or 'localhost'}{port and f':{port}'}" for host, port in zip(hosts, ports, strict=False))
+    user = parts.get("user", "")
+    return PostgresAddress(
+        url=url, shown=f"postgresql://{user}{'@' if user else ''}{places}/{parts.get('dbname') or user}"
+    )
+
+
+def _no_address() -> BadConfiguration:
+    return BadConfiguration(
+        "the address of the store is not that of a PostgreSQL database",
+        suggestions=(
+            "write it like postgresql://USER@HOST:5432/DATABASE, and set PGPASSWORD",
+            "escape special characters of a password in it: %40 for @",
+        ),
+    )
 
 
 class ServerAway(Locked, StoreAway):

@@ -10,28 +10,24 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from muster.domain.canonical import Json
-from muster.domain.errors import LeaseLost, StoreFailed
-from muster.domain.ids import RunId
-from muster.domain.run import Driver, RunState
+from muster.domain.run import Driver
 from muster.store import deletions, runs
-from muster.store.base import Claim
 from muster.store.codec import Codec
-from muster.store.database import DatabaseLeases
 from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
 from muster.store.postgres.failures import PostgresAddress, parse_address
+from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
-from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, migrations
+from muster.store.postgres.versions import migrate, require_known_tables, require_usable
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locked
 from muster.store.tables import TABLES
 from muster.store.writer import Writer
 
 READERS = 4  # connections of a process that only read
 REST = 0.01  # seconds between two commits, of a writer that is busy: each is a dozen round trips
-BEAT_PATIENCE = 10.0  # seconds for which a driver goes on without an answer; a lease of 15 is renewed every second
 READ_PATIENCE = 30.0  # seconds for which a read waits for a server that is away
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-MIGRATION = "migration"  # the lock under which tables are made and changed
 MARK_SECONDS = 30 * 86_400  # after which the mark of a writer that crashed is forgotten
 
 T = TypeVar("T")
@@ -86,31 +82,6 @@ class PostgresReader(DatabaseReader):
             connection.close()
 
 
-class PostgresLeases(DatabaseLeases):
-    """Who drives which run; a driver whom the server does not answer stops before another may take its run over."""
-
-    def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
-        def work(database: DatabaseConnection) -> Claim:
-            require_known_tables(database)  # once it is claimed, nobody changes them
-            return runs.claim(
-                database, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until
-            )
-
-        return self._writer.run(work, Locks(runs=(run,)))
-
-    async def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
-        """Keep the lease; return whether somebody asked to cancel; raises LeaseLost without an answer in time."""
-        beating = asyncio.ensure_future(super().beat(run, epoch, until, active, state))
-        answered, _ = await asyncio.wait({beating}, timeout=BEAT_PATIENCE)
-        if not answered:
-            beating.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody waits for it
-            raise LeaseLost(
-                f"the store has not answered for {BEAT_PATIENCE:g} s; run {run} is left to another worker",
-                suggestions=(f"muster runs resume {run}",),
-            )
-        return beating.result()
-
-
 class PostgresMaintenance:
     """The store as a database."""
 
@@ -162,8 +133,8 @@ class PostgresMaintenance:
         return None
 
     def touch(self) -> "asyncio.Future[None]":
-        """Begin a write and end it without one."""
-        return self._writer.run(lambda database: None)
+        """Begin a write that changes nothing."""
+        return self._writer.run(require_usable)
 
     def hide(self, secret: str) -> None:
         """Take a secret out of everything that is written from now on."""
@@ -202,6 +173,7 @@ class PostgresStore(DatabaseStore):
         secrets: Sequence[str] = (),
         reach: Callable[[str], None] = pass_point,
         on_wait: Callable[[str], None] = ignore_message,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         codec, address = Codec(secrets), prepared.writing.address
         writes = CallWrites(codec)
@@ -220,7 +192,7 @@ class PostgresStore(DatabaseStore):
         )
         super().__init__(reader, reader, writer, codec, writes, on_wait)
         self.time = prepared.time
-        self.leases = PostgresLeases(writer, codec, on_wait)
+        self.leases = PostgresLeases(writer, codec, on_wait, monotonic)
         self.maintenance = PostgresMaintenance(address, reader, writer, codec, self._shut)
 
     async def _shut(self) -> None:
@@ -258,58 +230,6 @@ def open_database(url: str) -> PostgresConnection:
         connection.close()
         raise
     return connection
-
-
-def migrate(connection: PostgresConnection) -> None:
-    """Bring the tables up to this version, one process at a time; a newer one is refused."""
-    steps = migrations(POSTGRES)
-    if _version(connection) == steps[-1][0]:
-        return
-    with connection.transaction():
-        connection.lock(lambda: Locks(names=(MIGRATION,)))
-        version = _version(connection)  # another process may have been faster
-        if version > steps[-1][0]:
-            raise StoreFailed(
-                f"the store {connection.address} has version {version}; "
-                f"this program supports versions up to {steps[-1][0]}",
-                suggestions=("upgrade muster, or use another database",),
-            )
-        if version == 0:
-            connection.execute("make_schema", {})
-        elif version < steps[-1][0]:
-            _require_undriven(connection)
-        for number, _, text in steps:
-            if number > version:
-                connection.script(text)
-                connection.execute("put_version", {"version": number})
-
-
-def require_known_tables(database: DatabaseConnection) -> None:
-    """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
-    version, newest = database.rows("select_version", {})[0]["version"], migrations(POSTGRES)[-1][0]
-    if version > newest:
-        raise StoreFailed(
-            f"the store was upgraded to version {version} while it was open; "
-            f"this program supports versions up to {newest}",
-            suggestions=("end this process and start it again with the new version of muster",),
-        )
-
-
-def _version(connection: PostgresConnection) -> int:
-    if not connection.rows("find_schema", {})[0]["found"]:
-        return 0
-    return int(connection.rows("select_version", {})[0]["version"] or 0)
-
-
-def _require_undriven(connection: PostgresConnection) -> None:
-    """Refuse to change the tables under an older program that is at work: what it is about to write would be lost."""
-    driven = connection.rows("select_driven", connection.rows("select_time", {})[0])
-    if driven:
-        run, host = driven[0]["id"], driven[0]["driver_host"]
-        raise StoreFailed(
-            f"the store {connection.address} must be upgraded, and run {run} is in progress on {host}",
-            suggestions=("wait until it has ended, or stop it; after a crash wait 15 seconds; then try again",),
-        )
 
 
 def _forget_old_marks(connection: PostgresConnection) -> None:

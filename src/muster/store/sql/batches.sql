@@ -132,6 +132,10 @@ WHERE id = :id AND state = :was AND epoch = :epoch
 -- name: ask_batch_cancel
 UPDATE batches SET cancel_requested = 1 WHERE id = :id AND state NOT IN ('collected', 'refused', 'abandoned')
 
+-- name: lock_batches_of_runs
+SELECT id FROM batches WHERE id IN (SELECT batch_id FROM batch_runs WHERE run_id IN (VALUES (:run_id)))
+ORDER BY id FOR UPDATE
+
 -- name: cancel_batches_of_run
 UPDATE batches SET cancel_requested = 1
 WHERE state NOT IN ('collected', 'refused', 'abandoned')

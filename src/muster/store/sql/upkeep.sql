@@ -4,6 +4,12 @@ SELECT name, value FROM traits WHERE name >= :low AND name < :high ORDER BY name
 -- name: set_trait
 INSERT INTO traits (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value
 
+-- name: touch
+UPDATE traits SET value = value WHERE name = ''
+
+-- name: replace_trait
+UPDATE traits SET value = :value WHERE name = :name AND value = :was
+
 -- name: delete_trait
 DELETE FROM traits WHERE name = :name AND value = :value
 

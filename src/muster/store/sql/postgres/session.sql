@@ -14,6 +14,9 @@ SELECT CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION) AS now
 -- name: lock_name
 SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
 
+-- name: select_missing_tables
+WITH known (name) AS (VALUES (:name)) SELECT name FROM known WHERE to_regclass(name) IS NULL ORDER BY name
+
 -- name: last_transaction
 SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS number
 
