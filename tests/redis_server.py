@@ -1,6 +1,7 @@
 """A real Redis on a free port of loopback, with its data in a folder; it can be killed and started again."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -44,6 +45,11 @@ class RedisServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def freeze(self) -> None:
+        """Let it keep its connections and answer nothing more."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
 
     def restart(self, *, data: bool) -> None:
         """Kill it and start it again, with its data or without."""

@@ -22,6 +22,7 @@ from tests.redis_server import RedisServer, running_redis
 from .server import SETTINGS, Project, Server
 
 PATIENCE = 40.0
+STOP_PATIENCE = 20.0  # for a worker that waits for Redis in vain, at most four times
 BATTLE = {"agentId": "sim/slow", "counterpart": "sim/echo", "userMessage": "hello", "messageLimit": 3}
 
 
@@ -246,6 +247,20 @@ def test_while_redis_is_down_runs_are_driven_all_the_same(fleet: Project, redis:
         workers(server, 1)
         assert server.until(server.ask(), "completed")
         ended(worker)
+
+
+@pytest.mark.parametrize("fails", [RedisServer.kill, RedisServer.freeze])
+def test_a_worker_ends_when_it_is_told_to_though_redis_is_away(
+    fleet: Project, redis: RedisServer, witness: Callable[[], Witness], fails: Callable[[RedisServer], None]
+) -> None:
+    with fleet.serve() as server, working(fleet) as worker:
+        workers(server, 1)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        until(lambda: witness().drivers().get(run) == worker.pid, "the worker does not take the battle")
+        fails(redis)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(STOP_PATIENCE) == 0
+        assert f"run {run} was interrupted" in worker.stdout.read()
 
 
 def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(

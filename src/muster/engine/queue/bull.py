@@ -16,6 +16,7 @@ from bullmq.custom_errors import DelayedError
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from muster.domain.errors import BadConfiguration, QueueFailed
@@ -33,7 +34,8 @@ STALLED_MS = 5_000  # between two looks for such jobs
 MOST_STALLED = 1_000  # a run is durable: that its workers die again and again is no reason to give it up
 RECONNECT_MS = 1_000
 CONNECT_SECONDS = 3.0
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 3.0
+STOP_SECONDS = 3.0  # for the answers of the last jobs: a server that is away never takes them
 BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
 HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
 WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states of a job that nobody has taken
@@ -56,7 +58,8 @@ def _client(url: str, seconds: float) -> "Redis":
     return Redis.from_url(
         url,
         decode_responses=True,
-        retry=Retry(ConstantBackoff(0.1), 1),
+        # Another attempt after a broken connection, none at a server that does not answer.
+        retry=Retry(ConstantBackoff(0.1), 1, supported_errors=(RedisConnectionError,)),
         socket_connect_timeout=CONNECT_SECONDS,
         socket_timeout=seconds,
         socket_keepalive=True,
@@ -112,11 +115,10 @@ class BullQueue:
         return sum(sum(count.values()) for count in counts)
 
     async def stop(self) -> None:
-        """Take no more jobs, and wait until those that were taken are answered."""
+        """Take no more jobs, and wait until those that were taken are answered, while the server answers at all."""
         workers, self._workers = self._workers, []
-        for worker, running in workers:
-            async with _ignored():
-                await worker.close()
+        await asyncio.gather(*(_end(worker) for worker, _ in workers))
+        for _, running in workers:
             running.cancel()
         await asyncio.gather(*(running for _, running in workers), return_exceptions=True)
 
@@ -189,6 +191,15 @@ class BullQueue:
 
     def _tell(self, error: object, *_: object) -> None:
         self._on_error(f"Redis: {error}")
+
+
+async def _end(worker: Worker) -> None:
+    """Close a worker; by force when it does not close by itself: it would try to reach its server without end."""
+    closing = asyncio.ensure_future(worker.close())
+    if not (await asyncio.wait({closing}, timeout=STOP_SECONDS))[0]:
+        await asyncio.gather(closing, worker.close(force=True), return_exceptions=True)
+    elif (error := closing.exception()) is not None and not isinstance(error, _FAILURES):
+        raise error
 
 
 def _job_id(run: RunId, number: int) -> str:
