@@ -26,11 +26,16 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self._port}/0"
 
+    @property
+    def socket(self) -> Path:
+        return self._folder / "socket"
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         found = shutil.which("redis-server")
         assert found is not None, "Redis is missing; `make test` installs it (Debian package redis-server)"
         command = [found, "--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self._folder)]
+        command += ["--unixsocket", self.socket.name]  # in its folder: the path of a socket must be short
         options = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
         self._process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
         end = time.monotonic() + PATIENCE

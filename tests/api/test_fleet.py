@@ -331,6 +331,7 @@ async def test_a_worker_until_idle_takes_jobs_that_no_run_stands_for_yet_and_nam
         ("battles", {"agent": "sim/echo"}, "unknown field `agent`"),
         ("battles", {"agentId": "nobody"}, "nobody"),
         ("runs", {"workload": "ask"}, "must name a run"),
+        ("runs", {"run": "\ud800"}, "bad_argument: the data of the job contains half of a surrogate pair"),
     ],
 )
 async def test_a_job_that_asks_for_nothing_known_fails_with_the_reason(

@@ -6,10 +6,12 @@ Keys and names are those that Node programs with the `bullmq` package see: queue
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from bullmq import Job, Queue, UnrecoverableError, Worker
 from bullmq.custom_errors import DelayedError
@@ -17,7 +19,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from muster.domain.errors import BadConfiguration, QueueFailed
 from muster.domain.ids import RunId
@@ -40,21 +42,34 @@ BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
 HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
 WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states of a job that nobody has taken
 
+_DATABASE = re.compile(r"/?[0-9]*")
+_NUMBER = re.compile(r"[0-9]{1,15}")
+
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 
 
 def open_bull_queue(url: str, region: str, on_error: Callable[[str], None] = lambda text: None) -> "BullQueue":
     """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use."""
     try:
+        address = urlsplit(url)
+        if address.scheme != "unix" and not _DATABASE.fullmatch(address.path):
+            raise ValueError("the database must be a number")
+        pool: Any = _client(url, ANSWER_SECONDS).connection_pool
+        pool.make_connection()  # which looks at all options
         return BullQueue(lambda seconds: _client(url, seconds), region, on_error)
-    except ValueError:
+    except (TypeError, ValueError):
         raise BadConfiguration(
-            "REDIS_URL is not the address of a Redis server",
-            suggestions=("write it like redis://HOST:6379/0, or rediss://NAME:PASSWORD@HOST:6379/0 with TLS",),
+            "REDIS_URL is not the address of a Redis server, or has an option that is not known",
+            suggestions=(
+                "write it like redis://HOST:6379/0, or rediss://NAME:PASSWORD@HOST:6379/0 with TLS",
+                "or unix:///PATH/OF/SOCKET?db=0; the database is a number",
+                "write / @ # ? in a password as %2F %40 %23 %3F",
+            ),
         ) from None
 
 
 def _client(url: str, seconds: float) -> "Redis":
+    options: dict[str, Any] = {} if urlsplit(url).scheme == "unix" else {"socket_keepalive": True}
     return Redis.from_url(
         url,
         decode_responses=True,
@@ -62,7 +77,7 @@ def _client(url: str, seconds: float) -> "Redis":
         retry=Retry(ConstantBackoff(0.1), 1, supported_errors=(RedisConnectionError,)),
         socket_connect_timeout=CONNECT_SECONDS,
         socket_timeout=seconds,
-        socket_keepalive=True,
+        **options,
     )
 
 
@@ -82,8 +97,8 @@ class BullQueue:
         """
         queue, key = self._queue(queue_of(run.workload)), f"muster:rings:{run.id}"
         async with _reached():
-            last = await self._redis.get(key)
-            if last is not None and await queue.getJobState(_job_id(run.id, int(last))) in WAITING:
+            last = await self._number(key)
+            if last is not None and await queue.getJobState(_job_id(run.id, last)) in WAITING:
                 return
             number = int(await self._redis.incr(key))
             await self._redis.expire(key, NUMBER_SECONDS)
@@ -156,6 +171,17 @@ class BullQueue:
         async with _reached():
             found = await self._redis.mget([f"cancel:conversation:{run}" for run in runs])
         return [run for run, value in zip(runs, found, strict=True) if value is not None]
+
+    async def _number(self, key: str) -> int | None:
+        """Return the number under a key; whatever else somebody wrote there is removed."""
+        try:
+            value = str(found) if (found := await self._redis.get(key)) is not None else None
+        except ResponseError:  # a list, say
+            value = ""
+        if value is None or _NUMBER.fullmatch(value):
+            return None if value is None else int(value)
+        await self._redis.delete(key)
+        return None
 
     def _heartbeat(self, queue: str = "") -> str:
         key = f"worker:background:heartbeat:{self._region}"

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from muster.domain.errors import Conflict, MusterError, QueueFailed, StoreFailed
+from muster.domain.errors import BadArgument, Conflict, MusterError, QueueFailed, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.clock import Clock
@@ -127,6 +127,8 @@ class FleetDelivery:
             return answer_of(await offer(found), wanted=run is None)
         except (StoreFailed, QueueFailed):
             return JobAnswer(again_in=LATER_SECONDS)
+        except UnicodeEncodeError:
+            return JobAnswer(failure=f"{BadArgument.code}: the data of the job contains half of a surrogate pair")
         except MusterError as error:
             return JobAnswer(failure=f"{error.code}: {error.message}")
 
