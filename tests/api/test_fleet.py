@@ -350,6 +350,33 @@ def test_a_cancel_key_ends_a_battle(fleet: Project, redis: RedisServer, witness:
         assert server.until(run, "canceled")
 
 
+def test_a_cancel_key_ends_a_battle_that_a_server_drives_itself(
+    fleet: Project, redis: RedisServer, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server:
+        workers(server, 0)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        redis.set(f"cancel:conversation:{run}", "1")
+        assert server.until(run, "canceled")
+
+
+def test_a_cancel_key_ends_a_battle_behind_a_busy_worker_and_one_of_a_scale_test(
+    fleet: Project, redis: RedisServer, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet, "--concurrency", "1"):
+        workers(server, 1)
+        scale = server.post("/api/scale/start", {**SCALE, "messageLimit": 25, "runCount": 2}).json["id"]
+        behind = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        battle = until(
+            lambda: [one for one in witness().drivers() if one in witness().children(scale)], "no battle is played"
+        )[0]
+        for run in (behind, battle):
+            redis.set(f"cancel:conversation:{run}", "1")
+            assert server.until(run, "canceled")
+        assert witness().drivers().get(scale), "the scale test ended with its battle"
+
+
 NODE = Path(__file__).parent.parent.parent / "examples" / "node-enqueue"
 
 

@@ -36,6 +36,7 @@ from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
+from muster.engine.queue.sweeps import CancelKeys
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.worker import Worker
 
@@ -425,8 +426,12 @@ class Muster:
     @cached_property
     def _fallback(self) -> FallbackDelivery | None:
         """What lets a server drive only runs that no worker takes; None without a queue."""
-        queue = self._backend.queue
-        return None if queue is None else FallbackDelivery(queue.get(), others=self._backend.engine.others)
+        backend = self._backend
+        if backend.queue is None:
+            return None
+        queue = backend.queue.get()
+        cancels = CancelKeys(queue, backend.store, backend.clock)
+        return FallbackDelivery(queue, others=backend.engine.others, cancel=cancels.look)
 
     @property
     def driven_here(self) -> Collection[str] | None:
