@@ -70,6 +70,12 @@ class RedisServer:
             connection.sendall(f"SET {key} {value}\r\n".encode())
             assert connection.recv(16).startswith(b"+OK")
 
+    def clear(self) -> None:
+        """Lose all data."""
+        with socket.create_connection(("127.0.0.1", self._port), PATIENCE) as connection:
+            connection.sendall(b"FLUSHALL\r\n")
+            assert connection.recv(16).startswith(b"+OK")
+
     def _answers(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self._port), 1) as connection:

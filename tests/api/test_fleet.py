@@ -280,12 +280,14 @@ def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
             ended(worker)
 
 
-async def enqueued(redis: RedisServer, queue: str, job: str, data: dict[str, Any]) -> Job:
+async def enqueued(redis: RedisServer, queue: str, job: str | None, data: dict[str, Any], delay: int = 0) -> Job:
     """Add a job as another program does, and wait until it is finished."""
     client = Redis.from_url(redis.url, decode_responses=True)
     try:
         added = Queue(queue, {"connection": client})
-        await added.add("battle", data, {"jobId": job, "removeOnComplete": False, "removeOnFail": False})
+        chosen = {} if job is None else {"jobId": job}
+        options = {**chosen, "delay": delay, "removeOnComplete": False, "removeOnFail": False}
+        job = (await added.add("battle", data, options)).id
         end = time.monotonic() + PATIENCE
         while await added.getJobState(job) not in ("completed", "failed"):
             assert time.monotonic() < end, f"job {job} is {await added.getJobState(job)}"
@@ -304,6 +306,46 @@ async def test_another_program_enqueues_a_battle_and_gets_its_result(fleet: Proj
         job = await enqueued(redis, "scale-tests", "scale-1", scale)
         value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
         assert [one["ending"] for one in value["result"]["battles"]] == ["limit", "limit"]
+
+
+async def test_a_job_that_redis_numbers_is_another_one_after_redis_lost_its_data(
+    fleet: Project, redis: RedisServer
+) -> None:
+    answers: list[dict[str, Any]] = []
+    with working(fleet):
+        for words in ("one", "one", "two"):
+            job = await enqueued(redis, "battles", None, {**BATTLE, "messageLimit": 1, "userMessage": words})
+            assert job.id == "1"
+            assert not job.failedReason
+            answers.append(json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue)
+            redis.clear()
+    assert len({answer["run"] for answer in answers}) == 3
+    assert [answer["result"]["closing"][0][1] for answer in answers] == ["one", "one", "two"]
+
+
+async def test_a_worker_that_has_taken_a_job_does_not_announce_its_run(fleet: Project, redis: RedisServer) -> None:
+    with working(fleet):
+        job = await enqueued(redis, "battles", "battle-1", {**BATTLE, "agentId": "sim/echo", "messageLimit": 1})
+        assert not job.failedReason
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        assert [key async for key in client.scan_iter("muster:rings:*")] == []
+    finally:
+        await client.aclose()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("minutes", [-10, 10])
+async def test_jobs_that_are_put_off_come_in_time_to_a_worker_whose_clock_is_wrong(
+    fleet: Project, redis: RedisServer, database_url: str, minutes: int
+) -> None:
+    fleet.variables |= {"MUSTER_DATABASE_URL": database_url, "TEST_CLOCK": str(60 * minutes)}
+    with Forked("tests.elsewhere", ("worker",), folder=fleet.folder, environment=fleet.environment) as worker:
+        try:
+            job = await enqueued(redis, "battles", "battle-1", {**BATTLE, "messageLimit": 1}, delay=200)
+            assert not job.failedReason
+        finally:
+            worker.kill()
 
 
 @pytest.mark.postgres

@@ -120,6 +120,31 @@ async def test_a_job_that_is_put_off_comes_again(server: RedisServer, redis: "Re
         await state_of(redis, "runs", "run-r1-1", "completed")
 
 
+async def test_a_job_that_is_brought_too_early_waits(server: RedisServer, redis: "Redis") -> None:
+    """BullMQ brings it by the clock of a machine, which may be ahead."""
+    handler, loop = Handler(JobAnswer(again_in=0.5)), asyncio.get_running_loop()
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        await queue.announce(run_of("r1"))
+        await handler.next()
+        begun = loop.time()
+        await state_of(redis, "runs", "run-r1-1", "delayed")
+        await Queue("runs", {"connection": redis}).backend.promote("run-r1-1")
+        await handler.next()
+        assert loop.time() - begun > 0.4
+
+
+async def test_jobs_come_again_by_the_clock_of_redis(server: RedisServer, redis: "Redis") -> None:
+    jobs = Queue("runs", {"connection": redis})
+    for name, delay in (("soon", 1), ("late", 60_000)):
+        await jobs.add("run", {"run": name}, {"jobId": name, "delay": delay})
+    async with queue_at(server.url) as queue:
+        while await jobs.getJobState("soon") == "delayed":
+            await queue.promote(["battles", "runs"])
+        assert await jobs.getJobState("soon") == "waiting"
+        assert await jobs.getJobState("late") == "delayed"
+
+
 async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, redis: "Redis") -> None:
     async with queue_at(server.url) as queue:
         await queue.listen(["runs"], 1, Handler(JobAnswer(failure="run r1 failed: no")))

@@ -38,7 +38,11 @@ async def test_a_run_is_announced_however_many_older_ones_of_other_queues_wait(t
     async def refuse(job: QueuedJob) -> Run:
         raise AssertionError
 
-    delivery = FleetDelivery(queue, store, FakeClock(), queues=["battles"], most=1, accept=refuse, others=nobody)
+    clock = FakeClock(NOW + 1_000)
+    delivery = FleetDelivery(queue, store, clock, queues=["battles"], most=1, accept=refuse, others=nobody)
+    await delivery.look(())
+    assert queue.announced == []  # whoever stored it a moment ago announces it
+    clock.advance(1.0)
     await delivery.look(())
     assert queue.announced == ["new"]
     await store.maintenance.close()

@@ -5,6 +5,7 @@ Keys and names are those that Node programs with the `bullmq` package see: queue
 """
 
 import asyncio
+import contextlib
 import json
 import re
 import time
@@ -40,6 +41,8 @@ ANSWER_SECONDS = 3.0
 STOP_SECONDS = 3.0  # for the answers of the last jobs: a server that is away never takes them
 BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
 HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
+DELAY_SCORE = 0x1000  # by which BullMQ multiplies the times of jobs that were put off
+MOST_PROMOTED = 100  # of a queue at a time
 WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states of a job that nobody has taken
 
 _DATABASE = re.compile(r"/?[0-9]*")
@@ -123,6 +126,18 @@ class BullQueue:
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
 
+    async def promote(self, queues: Iterable[str]) -> None:
+        """Let jobs be taken that were put off until now: workers whose clocks are behind would leave them there."""
+        async with _reached():
+            until = (await self._now()) * DELAY_SCORE
+            for name in queues:
+                queue = self._queue(name)
+                for job in await self._redis.zrange(
+                    queue.toKey("delayed"), 0, until, byscore=True, offset=0, num=MOST_PROMOTED
+                ):
+                    with contextlib.suppress(TypeError):  # another worker has promoted it
+                        await queue.backend.promote(job)
+
     async def waiting(self, queues: Iterable[str]) -> int:
         """Return how many jobs of some queues nobody has taken yet."""
         async with _reached():
@@ -172,6 +187,11 @@ class BullQueue:
             found = await self._redis.mget([f"cancel:conversation:{run}" for run in runs])
         return [run for run, value in zip(runs, found, strict=True) if value is not None]
 
+    async def _now(self) -> int:
+        """Return the time of the server in milliseconds: this machine's clock may be wrong."""
+        seconds, micros = await self._redis.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
     async def _number(self, key: str) -> int | None:
         """Return the number under a key; whatever else somebody wrote there is removed."""
         try:
@@ -193,12 +213,19 @@ class BullQueue:
         return self._queues[name]
 
     def _processor(self, queue: str, handle: HandleJob) -> Callable[[Job, str], Any]:
+        loop, put_off = asyncio.get_running_loop(), dict[str, float]()
+
         async def process(job: Job, token: str) -> Any:
-            answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data))
+            # BullMQ brings it too early while the clock of this machine is ahead.
+            await asyncio.sleep(put_off.pop(job.id, 0.0) - loop.time())
+            answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data, added_at=job.timestamp))
             if answer.again_in is not None:
-                # By the clock of Redis: this machine's may be wrong, and others would wait for it.
-                seconds, micros = await self._redis.time()
-                await job.moveToDelayed(seconds * 1000 + micros // 1000 + round(answer.again_in * 1000), token)
+                for other in [one for one, due in put_off.items() if due < loop.time()]:
+                    del put_off[other]  # which another worker took
+                put_off[job.id] = loop.time() + answer.again_in
+                # By the clock of Redis, and not with `Job.moveToDelayed`, which knows only that of this machine.
+                delay = round(answer.again_in * 1000)
+                await job.backend.moveToDelayed(job.id, await self._now(), delay, token, {"skipAttempt": True})
                 raise DelayedError
             if answer.failure:
                 raise UnrecoverableError(answer.failure)

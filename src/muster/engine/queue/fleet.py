@@ -29,6 +29,7 @@ from muster.store.base import Store
 
 BEAT_SECONDS = 30.0
 AGAIN_SECONDS = 5.0  # after which a run that is still due is announced again
+NEW_SECONDS = 1.0  # for which a run is left to whoever stored it: it announces it, or offers it to its own worker
 LATER_SECONDS = 2.0  # after which a job of another program asks again how its run stands
 AT_ONCE = 20  # runs that are announced at the same time
 
@@ -94,6 +95,7 @@ class FleetDelivery:
             await self._beat()
             if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
                 self._swept_at = self._clock.monotonic()
+                await self._queue.promote(self._queues)
                 due = await self._due.look()
                 await self._cancels.heed(due)
                 await self._announce([run for run in due if run.id not in driven])
@@ -152,6 +154,8 @@ class FleetDelivery:
             self._announced |= {run.id: _Announced(at=now, epoch=run.lease.epoch, state=run.state) for run in part}
 
     def _is_news(self, run: Run, now: float) -> bool:
+        if run.lease.epoch == 0 and 0 <= self._clock.now() - run.created_at < NEW_SECONDS:
+            return False
         told = self._announced.get(run.id)
         if told is None or (told.epoch, told.state) != (run.lease.epoch, run.state):
             return True
