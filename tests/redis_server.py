@@ -1,6 +1,7 @@
 """A real Redis on a free port of loopback, with its data in a folder; it can be killed and started again."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -25,11 +26,16 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self._port}/0"
 
+    @property
+    def socket(self) -> Path:
+        return self._folder / "socket"
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         found = shutil.which("redis-server")
         assert found is not None, "Redis is missing; `make test` installs it (Debian package redis-server)"
         command = [found, "--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self._folder)]
+        command += ["--unixsocket", self.socket.name]  # in its folder: the path of a socket must be short
         options = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
         self._process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
         end = time.monotonic() + PATIENCE
@@ -45,6 +51,11 @@ class RedisServer:
             self._process.wait()
             self._process = None
 
+    def freeze(self) -> None:
+        """Let it keep its connections and answer nothing more."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
     def restart(self, *, data: bool) -> None:
         """Kill it and start it again, with its data or without."""
         self.kill()
@@ -57,6 +68,12 @@ class RedisServer:
         """Set a key, as any program may."""
         with socket.create_connection(("127.0.0.1", self._port), PATIENCE) as connection:
             connection.sendall(f"SET {key} {value}\r\n".encode())
+            assert connection.recv(16).startswith(b"+OK")
+
+    def clear(self) -> None:
+        """Lose all data."""
+        with socket.create_connection(("127.0.0.1", self._port), PATIENCE) as connection:
+            connection.sendall(b"FLUSHALL\r\n")
             assert connection.recv(16).startswith(b"+OK")
 
     def _answers(self) -> bool:

@@ -22,6 +22,7 @@ from tests.redis_server import RedisServer, running_redis
 from .server import SETTINGS, Project, Server
 
 PATIENCE = 40.0
+STOP_PATIENCE = 20.0  # for a worker that waits for Redis in vain, at most four times
 BATTLE = {"agentId": "sim/slow", "counterpart": "sim/echo", "userMessage": "hello", "messageLimit": 3}
 
 
@@ -248,6 +249,20 @@ def test_while_redis_is_down_runs_are_driven_all_the_same(fleet: Project, redis:
         ended(worker)
 
 
+@pytest.mark.parametrize("fails", [RedisServer.kill, RedisServer.freeze])
+def test_a_worker_ends_when_it_is_told_to_though_redis_is_away(
+    fleet: Project, redis: RedisServer, witness: Callable[[], Witness], fails: Callable[[RedisServer], None]
+) -> None:
+    with fleet.serve() as server, working(fleet) as worker:
+        workers(server, 1)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        until(lambda: witness().drivers().get(run) == worker.pid, "the worker does not take the battle")
+        fails(redis)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(STOP_PATIENCE) == 0
+        assert f"run {run} was interrupted" in worker.stdout.read()
+
+
 def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
     fleet: Project, witness: Callable[[], Witness]
 ) -> None:
@@ -265,12 +280,14 @@ def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
             ended(worker)
 
 
-async def enqueued(redis: RedisServer, queue: str, job: str, data: dict[str, Any]) -> Job:
+async def enqueued(redis: RedisServer, queue: str, job: str | None, data: dict[str, Any], delay: int = 0) -> Job:
     """Add a job as another program does, and wait until it is finished."""
     client = Redis.from_url(redis.url, decode_responses=True)
     try:
         added = Queue(queue, {"connection": client})
-        await added.add("battle", data, {"jobId": job, "removeOnComplete": False, "removeOnFail": False})
+        chosen = {} if job is None else {"jobId": job}
+        options = {**chosen, "delay": delay, "removeOnComplete": False, "removeOnFail": False}
+        job = (await added.add("battle", data, options)).id
         end = time.monotonic() + PATIENCE
         while await added.getJobState(job) not in ("completed", "failed"):
             assert time.monotonic() < end, f"job {job} is {await added.getJobState(job)}"
@@ -289,6 +306,46 @@ async def test_another_program_enqueues_a_battle_and_gets_its_result(fleet: Proj
         job = await enqueued(redis, "scale-tests", "scale-1", scale)
         value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
         assert [one["ending"] for one in value["result"]["battles"]] == ["limit", "limit"]
+
+
+async def test_a_job_that_redis_numbers_is_another_one_after_redis_lost_its_data(
+    fleet: Project, redis: RedisServer
+) -> None:
+    answers: list[dict[str, Any]] = []
+    with working(fleet):
+        for words in ("one", "one", "two"):
+            job = await enqueued(redis, "battles", None, {**BATTLE, "messageLimit": 1, "userMessage": words})
+            assert job.id == "1"
+            assert not job.failedReason
+            answers.append(json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue)
+            redis.clear()
+    assert len({answer["run"] for answer in answers}) == 3
+    assert [answer["result"]["closing"][0][1] for answer in answers] == ["one", "one", "two"]
+
+
+async def test_a_worker_that_has_taken_a_job_does_not_announce_its_run(fleet: Project, redis: RedisServer) -> None:
+    with working(fleet):
+        job = await enqueued(redis, "battles", "battle-1", {**BATTLE, "agentId": "sim/echo", "messageLimit": 1})
+        assert not job.failedReason
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        assert [key async for key in client.scan_iter("muster:rings:*")] == []
+    finally:
+        await client.aclose()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("minutes", [-10, 10])
+async def test_jobs_that_are_put_off_come_in_time_to_a_worker_whose_clock_is_wrong(
+    fleet: Project, redis: RedisServer, database_url: str, minutes: int
+) -> None:
+    fleet.variables |= {"MUSTER_DATABASE_URL": database_url, "TEST_CLOCK": str(60 * minutes)}
+    with Forked("tests.elsewhere", ("worker",), folder=fleet.folder, environment=fleet.environment) as worker:
+        try:
+            job = await enqueued(redis, "battles", "battle-1", {**BATTLE, "messageLimit": 1}, delay=200)
+            assert not job.failedReason
+        finally:
+            worker.kill()
 
 
 @pytest.mark.postgres
@@ -316,6 +373,7 @@ async def test_a_worker_until_idle_takes_jobs_that_no_run_stands_for_yet_and_nam
         ("battles", {"agent": "sim/echo"}, "unknown field `agent`"),
         ("battles", {"agentId": "nobody"}, "nobody"),
         ("runs", {"workload": "ask"}, "must name a run"),
+        ("runs", {"run": "\ud800"}, "bad_argument: the data of the job contains half of a surrogate pair"),
     ],
 )
 async def test_a_job_that_asks_for_nothing_known_fails_with_the_reason(
@@ -332,6 +390,33 @@ def test_a_cancel_key_ends_a_battle(fleet: Project, redis: RedisServer, witness:
         until(lambda: witness().drivers().get(run), "nobody drives the battle")
         redis.set(f"cancel:conversation:{run}", "1")
         assert server.until(run, "canceled")
+
+
+def test_a_cancel_key_ends_a_battle_that_a_server_drives_itself(
+    fleet: Project, redis: RedisServer, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server:
+        workers(server, 0)
+        run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        until(lambda: witness().drivers().get(run), "nobody drives the battle")
+        redis.set(f"cancel:conversation:{run}", "1")
+        assert server.until(run, "canceled")
+
+
+def test_a_cancel_key_ends_a_battle_behind_a_busy_worker_and_one_of_a_scale_test(
+    fleet: Project, redis: RedisServer, witness: Callable[[], Witness]
+) -> None:
+    with fleet.serve() as server, working(fleet, "--concurrency", "1"):
+        workers(server, 1)
+        scale = server.post("/api/scale/start", {**SCALE, "messageLimit": 25, "runCount": 2}).json["id"]
+        behind = server.post("/api/battles/start", {**BATTLE, "messageLimit": 25}).json["id"]
+        battle = until(
+            lambda: [one for one in witness().drivers() if one in witness().children(scale)], "no battle is played"
+        )[0]
+        for run in (behind, battle):
+            redis.set(f"cancel:conversation:{run}", "1")
+            assert server.until(run, "canceled")
+        assert witness().drivers().get(scale), "the scale test ended with its battle"
 
 
 NODE = Path(__file__).parent.parent.parent / "examples" / "node-enqueue"

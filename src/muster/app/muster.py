@@ -36,6 +36,7 @@ from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
+from muster.engine.queue.sweeps import CancelKeys
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.worker import Worker
 
@@ -425,16 +426,23 @@ class Muster:
     @cached_property
     def _fallback(self) -> FallbackDelivery | None:
         """What lets a server drive only runs that no worker takes; None without a queue."""
-        return None if self._backend.queue is None else FallbackDelivery(served=self._backend.engine.served)
+        backend = self._backend
+        if backend.queue is None:
+            return None
+        cancels = CancelKeys(backend.queue.get(), backend.store, backend.clock)
+        return FallbackDelivery(served=backend.engine.served, cancel=cancels.look)
 
     @property
     def driven_here(self) -> Collection[str] | None:
         """The queues whose runs this server drives itself, since no worker takes them; None without REDIS_URL."""
         return None if self._backend.queue is None or self._fallback is None else sorted(self._fallback.taken)
 
-    def acting_for(self, user: User) -> "Muster":
-        """Return the same Muster as a user of a server may use it: with their runs, under their budget."""
-        return Muster(replace(self._backend, user=user))
+    def acting_for(self, user: User, *, announces: bool = True) -> "Muster":
+        """Return the same Muster as a user of a server may use it: with their runs, under their budget.
+
+        Unless it `announces` them, workers elsewhere are not told of submitted runs, and find them a little later.
+        """
+        return Muster(replace(self._backend, user=user, queue=self._backend.queue if announces else None))
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

@@ -122,9 +122,9 @@ class DatabaseRuns:
         """Return the newest run of a lineage."""
         return await self._reader.read(lambda db: runs.named_by(db, "newest_of_lineage", {"lineage": lineage}))
 
-    async def submitted(self, limit: int) -> Sequence[Run]:
+    async def submitted(self, limit: int, workloads: Iterable[str] = (), after: Run | None = None) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""
-        return [run_of(row) for row in await self._reader.rows("select_submitted", {"limit": limit})]
+        return await self._reader.read(lambda db: runs.submitted(db, limit, workloads, after))
 
     async def match(self, reference: str, owner: str | None = None) -> Sequence[Run]:
         """Return the runs that an id, the beginning of an id, or a name stands for."""

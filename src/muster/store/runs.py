@@ -118,6 +118,17 @@ def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
     return [run_of(row) for row in rows]
 
 
+def submitted(database: DatabaseConnection, limit: int, workloads: Iterable[str], after: Run | None) -> list[Run]:
+    """Read runs that wait for a worker, the oldest first."""
+    parameters = {
+        "limit": limit,
+        "workloads": _listed(workloads),
+        "after_at": None if after is None else after.created_at,
+        "after_id": None if after is None else after.id,
+    }
+    return [run_of(row) for row in database.rows("select_submitted", parameters)]
+
+
 def _pattern(words: str) -> str:
     """Return the pattern of LIKE for texts that contain some words as they are."""
     for sign in "!%_":

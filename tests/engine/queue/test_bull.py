@@ -120,6 +120,31 @@ async def test_a_job_that_is_put_off_comes_again(server: RedisServer, redis: "Re
         await state_of(redis, "runs", "run-r1-1", "completed")
 
 
+async def test_a_job_that_is_brought_too_early_waits(server: RedisServer, redis: "Redis") -> None:
+    """BullMQ brings it by the clock of a machine, which may be ahead."""
+    handler, loop = Handler(JobAnswer(again_in=0.5)), asyncio.get_running_loop()
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        await queue.announce(run_of("r1"))
+        await handler.next()
+        begun = loop.time()
+        await state_of(redis, "runs", "run-r1-1", "delayed")
+        await Queue("runs", {"connection": redis}).backend.promote("run-r1-1")
+        await handler.next()
+        assert loop.time() - begun > 0.4
+
+
+async def test_jobs_come_again_by_the_clock_of_redis(server: RedisServer, redis: "Redis") -> None:
+    jobs = Queue("runs", {"connection": redis})
+    for name, delay in (("soon", 1), ("late", 60_000)):
+        await jobs.add("run", {"run": name}, {"jobId": name, "delay": delay})
+    async with queue_at(server.url) as queue:
+        while await jobs.getJobState("soon") == "delayed":
+            await queue.promote(["battles", "runs"])
+        assert await jobs.getJobState("soon") == "waiting"
+        assert await jobs.getJobState("late") == "delayed"
+
+
 async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, redis: "Redis") -> None:
     async with queue_at(server.url) as queue:
         await queue.listen(["runs"], 1, Handler(JobAnswer(failure="run r1 failed: no")))
@@ -157,7 +182,40 @@ async def test_a_server_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Pa
     assert "REDIS_URL" in raised.value.suggestions[0]
 
 
-def test_an_address_of_something_else_is_refused_without_being_repeated() -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://me:secret@example.org",
+        "redis://:secret@example.org/0?foo=secret",
+        "redis://:secret@example.org/secret",
+        "redis://:se/secret@example.org:6379/0",
+        "redis://:secret@example.org/0?socket_timeout=secret",
+        "unix://:secret@/run/redis.sock?foo=secret",
+    ],
+)
+def test_an_address_of_something_else_is_refused_without_being_repeated(address: str) -> None:
     with pytest.raises(BadConfiguration, match="REDIS_URL is not the address") as raised:
-        open_bull_queue("https://me:secret@example.org", "local")
+        open_bull_queue(address, "local")
     assert "secret" not in str(raised.value)
+
+
+async def test_a_server_may_be_reached_through_its_socket(
+    server: RedisServer, redis: "Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(server.socket.parent)  # the path of a socket must be short
+    handler = Handler()
+    async with queue_at(f"unix:{server.socket.name}?db=0") as queue:
+        await queue.listen(["runs"], 1, handler)
+        await queue.announce(run_of("r1"))
+        assert (await handler.next()).id == "run-r1-1"
+
+
+@pytest.mark.parametrize("value", ["abc", "99999999999999999999", None])
+async def test_a_counter_that_is_no_number_begins_anew(server: RedisServer, redis: "Redis", value: str | None) -> None:
+    if value is None:
+        await redis.hset("muster:rings:r1", "no", "number")
+    else:
+        await redis.set("muster:rings:r1", value)
+    async with queue_at(server.url) as queue:
+        await queue.announce(run_of("r1"))
+    assert await job_ids(redis, "runs") == ["run-r1-1"]

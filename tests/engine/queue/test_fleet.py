@@ -86,6 +86,9 @@ class ScriptedQueue:
     async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
         return None
 
+    async def promote(self, queues: Iterable[str]) -> None:
+        return None
+
     async def waiting(self, queues: Iterable[str]) -> int:
         return 0
 

@@ -20,7 +20,8 @@ from muster.engine.queue.base import BATTLES, SCALE_TESTS, QueuedJob
 if TYPE_CHECKING:
     from muster.app.muster import Muster
 
-_CHOSEN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # BullMQ itself numbers jobs: 1, 2, 3
+_RUN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NUMBERED = re.compile(r"[0-9]+")  # by BullMQ itself, from 1 again when Redis has lost its data
 
 
 class BattleJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -89,11 +90,18 @@ class JobIntake:
                 suggestions=(f"battles go into {BATTLES!r}, scale tests into {SCALE_TESTS!r}",),
             )
         wanted = _read(job.data, kinds[job.queue])
-        request = StartRequest(client=f"queue/{job.id}", key=f"{job.queue}/{job.id}", digest=digest(job.data))
-        chosen = RunId(job.id) if _CHOSEN_ID.fullmatch(job.id) else None
-        acting = self._muster.acting_for(User(request=request, run=chosen))
+        request = StartRequest(client=f"queue/{job.id}", key=_key(job), digest=digest(job.data))
+        chosen = RunId(job.id) if _RUN_ID.fullmatch(job.id) else None
+        # Whoever accepts it offers it to its own worker: another one that was told would only be in its way.
+        acting = self._muster.acting_for(User(request=request, run=chosen), announces=False)
         known = await acting.runs.requested()
         return known if known is not None else await _submit(acting, wanted)
+
+
+def _key(job: QueuedJob) -> str:
+    """Return what is the same only for the same job."""
+    key = f"{job.queue}/{job.id}"
+    return f"{key}/{job.added_at}" if _NUMBERED.fullmatch(job.id) else key
 
 
 async def _submit(muster: "Muster", job: BattleJob) -> Run:

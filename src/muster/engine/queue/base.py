@@ -41,6 +41,7 @@ class QueuedJob:
     id: str
     queue: str
     data: Json
+    added_at: int = 0  # in milliseconds, by the clock of whoever added it
 
     @property
     def run(self) -> RunId | None:
@@ -133,6 +134,9 @@ class JobQueue(Protocol):
 
     async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
         """Begin to take jobs, at most so many of a queue at a time."""
+
+    async def promote(self, queues: Iterable[str]) -> None:
+        """Let jobs of some queues be taken that were put off until now, by the clock of the server."""
 
     async def waiting(self, queues: Iterable[str]) -> int:
         """Return how many jobs of some queues nobody has taken yet."""

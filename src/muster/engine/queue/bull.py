@@ -5,18 +5,22 @@ Keys and names are those that Node programs with the `bullmq` package see: queue
 """
 
 import asyncio
+import contextlib
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from bullmq import Job, Queue, UnrecoverableError, Worker
 from bullmq.custom_errors import DelayedError
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ConstantBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError
 
 from muster.domain.errors import BadConfiguration, QueueFailed
 from muster.domain.ids import RunId
@@ -33,10 +37,16 @@ STALLED_MS = 5_000  # between two looks for such jobs
 MOST_STALLED = 1_000  # a run is durable: that its workers die again and again is no reason to give it up
 RECONNECT_MS = 1_000
 CONNECT_SECONDS = 3.0
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 3.0
+STOP_SECONDS = 3.0  # for the answers of the last jobs: a server that is away never takes them
 BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
 HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
+DELAY_SCORE = 0x1000  # by which BullMQ multiplies the times of jobs that were put off
+MOST_PROMOTED = 100  # of a queue at a time
 WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states of a job that nobody has taken
+
+_DATABASE = re.compile(r"/?[0-9]*")
+_NUMBER = re.compile(r"[0-9]{1,15}")
 
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 
@@ -44,22 +54,33 @@ _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 def open_bull_queue(url: str, region: str, on_error: Callable[[str], None] = lambda text: None) -> "BullQueue":
     """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use."""
     try:
+        address = urlsplit(url)
+        if address.scheme != "unix" and not _DATABASE.fullmatch(address.path):
+            raise ValueError("the database must be a number")
+        pool: Any = _client(url, ANSWER_SECONDS).connection_pool
+        pool.make_connection()  # which looks at all options
         return BullQueue(lambda seconds: _client(url, seconds), region, on_error)
-    except ValueError:
+    except (TypeError, ValueError):
         raise BadConfiguration(
-            "REDIS_URL is not the address of a Redis server",
-            suggestions=("write it like redis://HOST:6379/0, or rediss://NAME:PASSWORD@HOST:6379/0 with TLS",),
+            "REDIS_URL is not the address of a Redis server, or has an option that is not known",
+            suggestions=(
+                "write it like redis://HOST:6379/0, or rediss://NAME:PASSWORD@HOST:6379/0 with TLS",
+                "or unix:///PATH/OF/SOCKET?db=0; the database is a number",
+                "write / @ # ? in a password as %2F %40 %23 %3F",
+            ),
         ) from None
 
 
 def _client(url: str, seconds: float) -> "Redis":
+    options: dict[str, Any] = {} if urlsplit(url).scheme == "unix" else {"socket_keepalive": True}
     return Redis.from_url(
         url,
         decode_responses=True,
-        retry=Retry(ConstantBackoff(0.1), 1),
+        # Another attempt after a broken connection, none at a server that does not answer.
+        retry=Retry(ConstantBackoff(0.1), 1, supported_errors=(RedisConnectionError,)),
         socket_connect_timeout=CONNECT_SECONDS,
         socket_timeout=seconds,
-        socket_keepalive=True,
+        **options,
     )
 
 
@@ -79,8 +100,8 @@ class BullQueue:
         """
         queue, key = self._queue(queue_of(run.workload)), f"muster:rings:{run.id}"
         async with _reached():
-            last = await self._redis.get(key)
-            if last is not None and await queue.getJobState(_job_id(run.id, int(last))) in WAITING:
+            last = await self._number(key)
+            if last is not None and await queue.getJobState(_job_id(run.id, last)) in WAITING:
                 return
             number = int(await self._redis.incr(key))
             await self._redis.expire(key, NUMBER_SECONDS)
@@ -105,6 +126,18 @@ class BullQueue:
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
 
+    async def promote(self, queues: Iterable[str]) -> None:
+        """Let jobs be taken that were put off until now: workers whose clocks are behind would leave them there."""
+        async with _reached():
+            until = (await self._now()) * DELAY_SCORE
+            for name in queues:
+                queue = self._queue(name)
+                for job in await self._redis.zrange(
+                    queue.toKey("delayed"), 0, until, byscore=True, offset=0, num=MOST_PROMOTED
+                ):
+                    with contextlib.suppress(TypeError):  # another worker has promoted it
+                        await queue.backend.promote(job)
+
     async def waiting(self, queues: Iterable[str]) -> int:
         """Return how many jobs of some queues nobody has taken yet."""
         async with _reached():
@@ -112,11 +145,10 @@ class BullQueue:
         return sum(sum(count.values()) for count in counts)
 
     async def stop(self) -> None:
-        """Take no more jobs, and wait until those that were taken are answered."""
+        """Take no more jobs, and wait until those that were taken are answered, while the server answers at all."""
         workers, self._workers = self._workers, []
-        for worker, running in workers:
-            async with _ignored():
-                await worker.close()
+        await asyncio.gather(*(_end(worker) for worker, _ in workers))
+        for _, running in workers:
             running.cancel()
         await asyncio.gather(*(running for _, running in workers), return_exceptions=True)
 
@@ -150,6 +182,22 @@ class BullQueue:
             found = await self._redis.mget([f"cancel:conversation:{run}" for run in runs])
         return [run for run, value in zip(runs, found, strict=True) if value is not None]
 
+    async def _now(self) -> int:
+        """Return the time of the server in milliseconds: this machine's clock may be wrong."""
+        seconds, micros = await self._redis.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def _number(self, key: str) -> int | None:
+        """Return the number under a key; whatever else somebody wrote there is removed."""
+        try:
+            value = str(found) if (found := await self._redis.get(key)) is not None else None
+        except ResponseError:  # a list, say
+            value = ""
+        if value is None or _NUMBER.fullmatch(value):
+            return None if value is None else int(value)
+        await self._redis.delete(key)
+        return None
+
     def _heartbeat(self, queue: str = "") -> str:
         key = f"worker:background:heartbeat:{self._region}"
         return f"{key}:{queue}" if queue else key
@@ -160,12 +208,19 @@ class BullQueue:
         return self._queues[name]
 
     def _processor(self, queue: str, handle: HandleJob) -> Callable[[Job, str], Any]:
+        loop, put_off = asyncio.get_running_loop(), dict[str, float]()
+
         async def process(job: Job, token: str) -> Any:
-            answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data))
+            # BullMQ brings it too early while the clock of this machine is ahead.
+            await asyncio.sleep(put_off.pop(job.id, 0.0) - loop.time())
+            answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data, added_at=job.timestamp))
             if answer.again_in is not None:
-                # By the clock of Redis: this machine's may be wrong, and others would wait for it.
-                seconds, micros = await self._redis.time()
-                await job.moveToDelayed(seconds * 1000 + micros // 1000 + round(answer.again_in * 1000), token)
+                for other in [one for one, due in put_off.items() if due < loop.time()]:
+                    del put_off[other]  # which another worker took
+                put_off[job.id] = loop.time() + answer.again_in
+                # By the clock of Redis, and not with `Job.moveToDelayed`, which knows only that of this machine.
+                delay = round(answer.again_in * 1000)
+                await job.backend.moveToDelayed(job.id, await self._now(), delay, token, {"skipAttempt": True})
                 raise DelayedError
             if answer.failure:
                 raise UnrecoverableError(answer.failure)
@@ -184,6 +239,15 @@ class BullQueue:
 
     def _tell(self, error: object, *_: object) -> None:
         self._on_error(f"Redis: {error}")
+
+
+async def _end(worker: Worker) -> None:
+    """Close a worker; by force when it does not close by itself: it would try to reach its server without end."""
+    closing = asyncio.ensure_future(worker.close())
+    if not (await asyncio.wait({closing}, timeout=STOP_SECONDS))[0]:
+        await asyncio.gather(closing, worker.close(force=True), return_exceptions=True)
+    elif (error := closing.exception()) is not None and not isinstance(error, _FAILURES):
+        raise error
 
 
 def _job_id(run: RunId, number: int) -> str:

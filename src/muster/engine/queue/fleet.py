@@ -5,11 +5,12 @@ be reached workers take runs out of the store, as they do without one.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from muster.domain.errors import Conflict, MusterError, QueueFailed, StoreFailed
+from muster.domain.errors import BadArgument, MusterError, QueueFailed, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.clock import Clock
@@ -23,14 +24,14 @@ from muster.engine.queue.base import (
     OfferRun,
     QueuedJob,
 )
+from muster.engine.queue.sweeps import SWEEP_SECONDS, CancelKeys, DueRuns
 from muster.store.base import Store
 
 BEAT_SECONDS = 30.0
-SWEEP_SECONDS = 1.0  # between two looks for what is due, and for what is to be canceled
 AGAIN_SECONDS = 5.0  # after which a run that is still due is announced again
+NEW_SECONDS = 1.0  # for which a run is left to whoever stored it: it announces it, or offers it to its own worker
 LATER_SECONDS = 2.0  # after which a job of another program asks again how its run stands
-MOST_ANNOUNCED = 200  # in one sweep
-AT_ONCE = 20  # of them at the same time
+AT_ONCE = 20  # runs that are announced at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,7 @@ class FleetDelivery:
         self._queue, self._store, self._clock = queue, store, clock
         self._queues, self._most = frozenset(queues), most
         self._accept, self._served, self._on_note = accept, served, on_note
+        self._due, self._cancels = DueRuns(store, self._queues), CancelKeys(queue, store, clock)
         self._beat_at = self._swept_at = float("-inf")
         self._announced: dict[RunId, _Announced] = {}
         self._reached = True
@@ -93,8 +95,10 @@ class FleetDelivery:
             await self._beat()
             if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
                 self._swept_at = self._clock.monotonic()
-                await self._cancel(driven)
-                await self._announce(driven)
+                await self._queue.promote(self._queues)
+                due = await self._due.look()
+                await self._cancels.heed(due)
+                await self._announce([run for run in due if run.id not in driven])
         except QueueFailed as error:
             self._tell(False, f"{error.message}; runs are taken out of the store until it can")
             self._beat_at = float("-inf")
@@ -123,10 +127,12 @@ class FleetDelivery:
         run = job.run
         try:
             found = run if run is not None else (await self._accept(job)).id
-            await self._cancel([found])
+            await self._cancels.heed_only([found])
             return answer_of(await offer(found), wanted=run is None)
         except (StoreFailed, QueueFailed):
             return JobAnswer(again_in=LATER_SECONDS)
+        except UnicodeEncodeError:
+            return JobAnswer(failure=f"{BadArgument.code}: the data of the job contains half of a surrogate pair")
         except MusterError as error:
             return JobAnswer(failure=f"{error.code}: {error.message}")
 
@@ -135,27 +141,21 @@ class FleetDelivery:
             await self._queue.beat(self._queues)
             self._beat_at = self._clock.monotonic()
 
-    async def _cancel(self, runs: Collection[RunId]) -> None:
-        for run in await self._queue.canceled(list(runs)):
-            try:
-                await self._store.commands.cancel(run, self._clock.now())
-            except MusterError as error:
-                if not isinstance(error, Conflict):  # it is over
-                    raise
-
-    async def _announce(self, driven: Collection[RunId]) -> None:
-        """Announce every run that is due and that nobody was told of for a while."""
-        found = await self._store.runs.submitted(MOST_ANNOUNCED)
-        due = {run.id: run for run in found if run.id not in driven}
-        self._announced = {run: told for run, told in self._announced.items() if run in due}
-        now = self._clock.monotonic()
-        waiting = [run for run in due.values() if self._is_news(run, now)]
+    async def _announce(self, due: Collection[Run]) -> None:
+        """Announce every run that nobody was told of for a while."""
+        now, here = self._clock.monotonic(), {run.id for run in due}
+        self._announced = {
+            run: told for run, told in self._announced.items() if run in here or now - told.at < AGAIN_SECONDS
+        }
+        waiting = [run for run in due if self._is_news(run, now)]
         for start in range(0, len(waiting), AT_ONCE):
             part = waiting[start : start + AT_ONCE]
             await asyncio.gather(*(self._queue.announce(run) for run in part))
             self._announced |= {run.id: _Announced(at=now, epoch=run.lease.epoch, state=run.state) for run in part}
 
     def _is_news(self, run: Run, now: float) -> bool:
+        if run.lease.epoch == 0 and 0 <= self._clock.now() - run.created_at < NEW_SECONDS:
+            return False
         told = self._announced.get(run.id)
         if told is None or (told.epoch, told.state) != (run.lease.epoch, run.state):
             return True
@@ -165,6 +165,10 @@ class FleetDelivery:
         if reached is not self._reached:
             self._reached = reached
             self._on_note(words)
+
+
+async def _nothing() -> None:
+    """Look for nothing."""
 
 
 class FallbackDelivery:
@@ -179,8 +183,10 @@ class FallbackDelivery:
         *,
         queues: Iterable[str] = QUEUES,
         served: Callable[[], Awaitable[frozenset[str]]],
+        cancel: Callable[[], Awaitable[None]] = _nothing,
     ) -> None:
         self._queues, self._served = frozenset(queues), served
+        self._cancel = cancel  # cancels what other programs want to be canceled
         self.on_note: Callable[[str], None] = lambda text: None
         self._taken: frozenset[str] | None = None
 
@@ -198,6 +204,9 @@ class FallbackDelivery:
         if take != self._taken:
             self._taken = take
             self._tell()
+        if take or driven:  # else workers look for it
+            with contextlib.suppress(QueueFailed):
+                await self._cancel()
         return DeliveryLook(take=take, present=bool(take) or bool(driven), serves=False)
 
     async def is_idle(self) -> bool:

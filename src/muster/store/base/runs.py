@@ -133,8 +133,8 @@ class RunLists(Protocol):
     async def newest_of_lineage(self, lineage: str) -> Run | None:
         """Return the newest run of a lineage: the one that its first run was last resumed as."""
 
-    async def submitted(self, limit: int) -> Sequence[Run]:
-        """Return the runs that wait for a worker, the oldest first."""
+    async def submitted(self, limit: int, workloads: Iterable[str] = (), after: Run | None = None) -> Sequence[Run]:
+        """Return the runs that wait for a worker, the oldest first; of some workloads, and behind a run."""
 
 
 class DrivenRuns(Protocol):

@@ -17,7 +17,7 @@ from muster.store.writer import Writer
 
 PATIENT_PART = 2 / 3  # of a lease, for which a driver goes on without an answer; the rest is for stopping
 SHORTEST_ANSWER = 0.5  # seconds that a beat may take in any case: its process may have stood still
-LEASE_SECONDS = 15.0  # of a run that was not claimed here
+LEASE_SECONDS = 12.0  # of a run that was not claimed here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

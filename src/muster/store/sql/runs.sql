@@ -94,6 +94,9 @@ LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.i
 WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL
   AND (runs.state IN ('queued', 'interrupted')
        OR (runs.state = 'waiting' AND COALESCE(runs.ended_reason, '') <> 'awaiting_signal'))
+  AND (:workloads = '' OR :workloads LIKE '%,' || runs.workload || ',%')
+  AND (CAST(:after_id AS TEXT) IS NULL OR runs.created_at > :after_at
+       OR (runs.created_at = :after_at AND runs.id > :after_id))
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: match_runs

@@ -177,6 +177,10 @@ async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
     await store.runs.create(child)
     assert [run.id for run in await store.runs.submitted(limit=2)] == ["run0", "run1"]
     assert [run.id for run in await store.runs.submitted(limit=9)] == ["run0", "run1", "run3", "run4"]
+    first = await store.runs.submitted(limit=2)
+    assert [run.id for run in await store.runs.submitted(2, after=first[-1])] == ["run3", "run4"]
+    assert [run.id for run in await store.runs.submitted(2, [first[0].workload], first[0])] == ["run1", "run3"]
+    assert not await store.runs.submitted(2, ["another"])
     assert [run.id for run in await store.runs.roots(limit=2)] == ["run4", "run3"]
 
 
