@@ -17,6 +17,9 @@ SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
 -- name: select_missing_tables
 WITH known (name) AS (VALUES (:name)) SELECT name FROM known WHERE to_regclass(name) IS NULL ORDER BY name
 
+-- name: share_name
+SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))
+
 -- name: last_transaction
 SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS number
 
