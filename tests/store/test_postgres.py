@@ -65,6 +65,24 @@ async def test_what_was_written_is_there_when_it_is_opened_again(database_url: s
     )  # marks end with their writers
 
 
+async def test_marks_of_writers_are_dated_and_forgotten_by_the_clock_of_the_server(database_url: str) -> None:
+    name, day = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"], 86_400
+    for statement in (
+        "CREATE SCHEMA behind",
+        "CREATE FUNCTION behind.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+        "$$ SELECT pg_catalog.clock_timestamp() - interval '60 days' $$",
+        f"ALTER DATABASE {name} SET search_path = behind, pg_catalog, public",
+        f"INSERT INTO traits VALUES ('writer:a', '1 {time.time() - 61 * day:.0f}')",  # a day old, there
+        f"INSERT INTO traits VALUES ('writer:b', '1 {time.time() - 100 * day:.0f}')",
+    ):
+        query(database_url, statement)
+    async with opened(database_url) as store:
+        await store.runs.create(new_run("run1"))
+        marks = query(database_url, "SELECT value FROM traits WHERE name LIKE 'writer:%'")
+    ages = sorted(round((time.time() - float(str(value).split()[1])) / day) for (value,) in marks)
+    assert ages == [60, 61]
+
+
 async def test_the_order_of_texts_is_that_of_their_bytes_whatever_the_language_of_the_server(database_url: str) -> None:
     async with opened(database_url):
         other = query(

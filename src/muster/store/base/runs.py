@@ -233,7 +233,7 @@ class WorkerTable(Protocol):
     """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
 
     def register(self, driver: Driver, at: float) -> Awaitable[None]:
-        """Write that a worker is there."""
+        """Write that a worker is there; those that have not said so for a day are forgotten."""
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Write that a worker goes."""

@@ -243,6 +243,4 @@ def open_database(url: str) -> PostgresConnection:
 
 def _forget_old_marks(connection: PostgresConnection) -> None:
     """Forget the marks of writers that crashed long ago."""
-    for row in connection.rows("select_traits", {"low": WRITERS, "high": WRITERS[:-1] + ";"}):
-        if float(row["value"].split()[1]) < time.time() - MARK_SECONDS:
-            connection.execute("delete_trait", {"name": row["name"], "value": row["value"]})
+    connection.execute("forget_marks", {"low": WRITERS, "high": WRITERS[:-1] + ";", "seconds": MARK_SECONDS})

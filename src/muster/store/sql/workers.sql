@@ -2,6 +2,9 @@
 INSERT INTO workers (host, pid, started, seen_at) VALUES (:host, :pid, :started, :at)
 ON CONFLICT (host, pid, started) DO UPDATE SET seen_at = EXCLUDED.seen_at
 
+-- name: forget_workers
+DELETE FROM workers WHERE seen_at < :before
+
 -- name: dismiss
 DELETE FROM workers WHERE host = :host AND pid = :pid AND started = :started
 
