@@ -19,7 +19,7 @@ import pytest
 import muster
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
-from muster.domain.errors import BadArgument, BadConfiguration, LeaseLost, MusterError, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, Conflict, LeaseLost, MusterError, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.engine.drive import LEASE_SECONDS
@@ -27,6 +27,7 @@ from muster.settings import load_settings
 from muster.store.base import Record
 from muster.store.postgres.store import PostgresStore, open_postgres, prepare_postgres
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
+from muster.testing.stores.values import OTHER
 from tests.postgres import postgres_server
 
 PASSWORD = "hunter2-and-more"
@@ -62,6 +63,24 @@ async def test_what_was_written_is_there_when_it_is_opened_again(database_url: s
     assert (
         query(database_url, "SELECT name FROM traits WHERE name LIKE 'writer:%'") == []
     )  # marks end with their writers
+
+
+async def test_marks_of_writers_are_dated_and_forgotten_by_the_clock_of_the_server(database_url: str) -> None:
+    name, day = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"], 86_400
+    for statement in (
+        "CREATE SCHEMA behind",
+        "CREATE FUNCTION behind.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+        "$$ SELECT pg_catalog.clock_timestamp() - interval '60 days' $$",
+        f"ALTER DATABASE {name} SET search_path = behind, pg_catalog, public",
+        f"INSERT INTO traits VALUES ('writer:a', '1 {time.time() - 61 * day:.0f}')",  # a day old, there
+        f"INSERT INTO traits VALUES ('writer:b', '1 {time.time() - 100 * day:.0f}')",
+    ):
+        query(database_url, statement)
+    async with opened(database_url) as store:
+        await store.runs.create(new_run("run1"))
+        marks = query(database_url, "SELECT value FROM traits WHERE name LIKE 'writer:%'")
+    ages = sorted(round((time.time() - float(str(value).split()[1])) / day) for (value,) in marks)
+    assert ages == [60, 61]
 
 
 async def test_the_order_of_texts_is_that_of_their_bytes_whatever_the_language_of_the_server(database_url: str) -> None:
@@ -450,6 +469,57 @@ async def test_space_is_given_back_while_nobody_works(database_url: str) -> None
         await store.maintenance.touch()
 
 
+WAITS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+CLAIM_ENDS = "SELECT CAST(value AS json) ->> 'until' FROM traits WHERE name = 'claim'"
+
+
+async def test_a_vacuum_that_takes_long_keeps_its_claim(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run = await store.runs.create(new_run("run1"))
+        with psycopg.connect(database_url) as other:
+            other.execute("LOCK TABLE workers IN ACCESS SHARE MODE")
+            vacuuming = asyncio.ensure_future(store.maintenance.vacuum(OTHER, NOW))
+            while not (first := query(database_url, CLAIM_ENDS)):
+                await store.changes.wait(0.01)
+            while query(database_url, CLAIM_ENDS) == first:
+                await store.changes.wait(0.01)
+            claiming = asyncio.ensure_future(store.leases.claim(run.id, DRIVER, 0, NOW + 15, NOW + 30))
+            with pytest.raises(Conflict, match=f"process {OTHER.pid} on {OTHER.host} is vacuuming the store"):
+                await store.maintenance.vacuum(DRIVER, NOW + 15)
+            other.rollback()
+        await vacuuming
+        assert (await claiming).epoch == 1
+        assert query(database_url, CLAIM_ENDS) == []
+
+
+async def test_a_vacuum_sees_a_run_that_is_just_being_claimed(database_url: str) -> None:
+    async with opened(database_url) as store:
+        await store.runs.create(new_run("run1"))
+        with psycopg.connect(database_url) as claiming:
+            claiming.execute("SELECT pg_advisory_xact_lock_shared(hashtextextended('claims', 0))")
+            claiming.execute(
+                "UPDATE runs SET state = 'running', driver_pid = 1, driver_host = 'far', lease_until = 9e9"
+            )
+            vacuuming = asyncio.ensure_future(store.maintenance.vacuum(OTHER, NOW))
+            while not query(database_url, WAITS):
+                await store.changes.wait(0.01)
+            claiming.commit()
+        with pytest.raises(Conflict, match="run1 by process 1 on far"):
+            await vacuuming
+
+
+async def test_a_run_is_claimed_only_when_a_vacuum_has_looked_whether_runs_are_driven(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run = await store.runs.create(new_run("run1"))
+        with psycopg.connect(database_url) as looking:
+            looking.execute("SELECT pg_advisory_xact_lock(hashtextextended('claims', 0))")
+            claiming = asyncio.ensure_future(store.leases.claim(run.id, DRIVER, 0, NOW, NOW + 15))
+            while not query(database_url, WAITS):
+                await store.changes.wait(0.01)
+            assert not claiming.done()
+        assert (await claiming).epoch == 1
+
+
 async def test_a_driver_that_is_cut_off_stops_before_its_lease_ends(database_url: str, tmp_path: Path) -> None:
     place = psycopg.conninfo.conninfo_to_dict(database_url)
     proxy = CuttingProxy(Path(str(place["host"])) / ".s.PGSQL.5432")
@@ -478,8 +548,7 @@ async def test_a_beat_that_was_answered_late_leaves_less_time_for_the_next(datab
     with psycopg.connect(database_url) as other:
         other.execute("SELECT id FROM runs FOR UPDATE")
         late = asyncio.ensure_future(store.leases.beat(run, claim.epoch, NOW + 15, 0.0, RunState.RUNNING))
-        waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        while not query(database_url, waits):
+        while not query(database_url, WAITS):
             await store.changes.wait(0.01)
         now += 9.8
         other.rollback()

@@ -28,6 +28,7 @@ from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
 CLAIM_LOOK_SECONDS = 0.1
+WORKER_SECONDS = 86_400  # after which a worker that has not registered again is forgotten
 
 
 class DatabaseJournal:
@@ -224,9 +225,14 @@ class DatabaseWorkers:
         self._reader, self._writer = reader, writer
 
     def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
-        """Register a worker."""
+        """Register a worker, and forget those that were killed long ago."""
         taken = " ".join(sorted(queues))
-        return _write(self._writer, "register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
+            database.execute("forget_workers", {"before": at - WORKER_SECONDS})
+
+        return self._writer.run(work)
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Remove a worker."""

@@ -23,7 +23,8 @@ from muster.store.settlements import settle_open_attempts
 from muster.store.signals import begin_awaiting, queue_answered
 
 CLAIM = "claim"  # the trait that says who has the store for itself
-CLAIM_SECONDS = 15.0  # a claim is written once; nobody else can write while the vacuum has the lock
+CLAIM_SECONDS = 15.0  # for SQLite it is written once: nobody else can write while the vacuum has the lock
+CLAIMS = "claims"  # the lock that whoever claims a run shares, and whoever claims the store has alone
 
 
 def get(database: DatabaseConnection, run: RunId) -> Run:
@@ -376,7 +377,10 @@ class StoreClaim:
 
 
 def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> StoreClaim:
-    """Claim the store; refused while runs are driven or another process has it."""
+    """Claim the store; refused while runs are driven or another process has it.
+
+    Nobody may claim a run between the look and the write: SQLite has one writer, others need the lock `CLAIMS`.
+    """
     require_unclaimed(database, at)
     driven = database.rows("select_driven", {"now": at})
     if driven:
@@ -389,6 +393,13 @@ def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> Stor
     claim = StoreClaim(host=driver.host, pid=driver.pid, until=at + CLAIM_SECONDS)
     database.execute("set_trait", {"name": CLAIM, "value": claim.text})
     return claim
+
+
+def renew_claim(database: DatabaseConnection, claim: StoreClaim, at: float) -> StoreClaim:
+    """Extend a claim, unless somebody else has the store by now."""
+    renewed = replace(claim, until=at + CLAIM_SECONDS)
+    given = database.execute("replace_trait", {"name": CLAIM, "was": claim.text, "value": renewed.text})
+    return renewed if given else claim
 
 
 def unclaim_store(database: DatabaseConnection, claim: StoreClaim) -> None:

@@ -233,7 +233,10 @@ class WorkerTable(Protocol):
     """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
 
     def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
-        """Write that a worker is there, and whose runs may be left to it: those of some queues."""
+        """Write that a worker is there, and whose runs may be left to it: those of some queues.
+
+        Those that have not said so for a day are forgotten.
+        """
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Write that a worker goes."""

@@ -1,7 +1,8 @@
 """One connection to a PostgreSQL database: named queries, locks, and transactions whose commit is never in doubt.
 
 A transaction that wrote something leaves its number in a row of the writer's own. When the connection is lost while it
-is committed, that row tells whether it is there: asking waits until the server is through with the old session.
+is committed, that row tells whether it is there: asking waits until the server is through with the old session. The
+row is dated by the clock of the server, so that those of writers that crashed can be forgotten.
 """
 
 import random
@@ -88,7 +89,7 @@ class PostgresConnection:
         self._number = 0  # of the last transaction
         self._open(changes=0)
         if mark is not None:
-            self.execute("set_trait", {"name": mark.trait, "value": self._mark_value})
+            self.execute("begin_mark", {"name": mark.trait})
 
     def _open(self, changes: int) -> None:
         self._raw = connect(self.address)
@@ -270,7 +271,7 @@ class PostgresConnection:
         self._number += 1
         try:
             if changed and self._mark is not None:
-                mark = {"name": self._mark.trait, "value": self._mark_value, "sender": self._mark.token}
+                mark = {"name": self._mark.trait, "number": str(self._number), "sender": self._mark.token}
                 self._send(*self._spelled("mark_commit", mark), keep=True)
             self._run(b"COMMIT")
         except ServerAway:
@@ -281,10 +282,6 @@ class PostgresConnection:
     def _spelled(self, query: str, parameters: Parameters) -> tuple[bytes, list[Any]]:
         found = self._queries[query]
         return found.text, found.values(parameters)
-
-    @property
-    def _mark_value(self) -> str:
-        return f"{self._number} {time.time():.0f}"
 
     def _confirm(self, number: int) -> bool:
         """Return whether a transaction is there; waits until the server is through with the session it was in."""

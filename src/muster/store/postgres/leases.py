@@ -48,6 +48,7 @@ class PostgresLeases(DatabaseLeases):
 
     async def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Claim:
         def work(database: DatabaseConnection) -> Claim:
+            database.rows("share_name", {"name": runs.CLAIMS})
             require_known_tables(database)  # once it is claimed, nobody changes them
             return runs.claim(
                 database, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from muster.domain.canonical import Json
@@ -20,13 +21,14 @@ from muster.store.postgres.failures import PostgresAddress, parse_address
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable
-from muster.store.queries import DatabaseConnection, DatabaseReader, Locked
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, Locks
 from muster.store.tables import TABLES
 from muster.store.writer import Writer
 
 READERS = 4  # connections of a process that only read
 REST = 0.01  # seconds between two commits, of a writer that is busy: each is a dozen round trips
 READ_PATIENCE = 30.0  # seconds for which a read waits for a server that is away
+RENEW_SECONDS = 1.0  # between two renewals of the claim of a vacuum
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 MARK_SECONDS = 30 * 86_400  # after which the mark of a writer that crashed is forgotten
 
@@ -115,9 +117,16 @@ class PostgresMaintenance:
 
     async def vacuum(self, driver: Driver, at: float) -> None:
         """Return free space to the disk; no run may be driven meanwhile."""
-        claim = await self._writer.run(lambda database: runs.claim_store(database, driver, at))
+        alone = Locks(names=(runs.CLAIMS,))
+        claim = await self._writer.run(partial(runs.claim_store, driver=driver, at=at), alone)
+        began, working = time.monotonic(), asyncio.ensure_future(asyncio.to_thread(self._vacuum))
+        working.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
         try:
-            await asyncio.to_thread(self._vacuum)
+            while not (await asyncio.wait({working}, timeout=RENEW_SECONDS))[0]:
+                # One table after the other is locked, so that a run could be claimed in between.
+                renewing = partial(runs.renew_claim, claim=claim, at=at + time.monotonic() - began)
+                claim = await self._writer.run(renewing)
+            working.result()
         finally:
             await self._writer.run(lambda database: runs.unclaim_store(database, claim))
 
@@ -234,6 +243,4 @@ def open_database(url: str) -> PostgresConnection:
 
 def _forget_old_marks(connection: PostgresConnection) -> None:
     """Forget the marks of writers that crashed long ago."""
-    for row in connection.rows("select_traits", {"low": WRITERS, "high": WRITERS[:-1] + ";"}):
-        if float(row["value"].split()[1]) < time.time() - MARK_SECONDS:
-            connection.execute("delete_trait", {"name": row["name"], "value": row["value"]})
+    connection.execute("forget_marks", {"low": WRITERS, "high": WRITERS[:-1] + ";", "seconds": MARK_SECONDS})

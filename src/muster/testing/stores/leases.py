@@ -185,7 +185,7 @@ async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
 
 
 async def knows_which_workers_are_there(store: Store) -> None:
-    """A worker is there from when it said so until it goes, or has not said so for long."""
+    """A worker is there until it goes, or has not said so for long; after a day it is forgotten."""
     await store.workers.register(DRIVER, NOW, {"runs"})
     await store.workers.register(OTHER, NOW + 10)
     await store.workers.register(DRIVER, NOW + 20, {"runs", "battles"})
@@ -193,6 +193,8 @@ async def knows_which_workers_are_there(store: Store) -> None:
     assert await store.workers.present(NOW + 5) == {DRIVER: ("battles", "runs"), OTHER: ()}
     await store.workers.dismiss(DRIVER)
     assert await store.workers.present(NOW) == {OTHER: ()}
+    await store.workers.register(DRIVER, NOW + 2 * 86_400)
+    assert await store.workers.present(0.0) == {DRIVER: ()}
 
 
 async def hands_a_resting_run_to_the_workers(store: Store) -> None:

@@ -17,11 +17,27 @@ SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))
 -- name: select_missing_tables
 WITH known (name) AS (VALUES (:name)) SELECT name FROM known WHERE to_regclass(name) IS NULL ORDER BY name
 
+-- name: share_name
+SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))
+
 -- name: last_transaction
 SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS number
 
+-- name: begin_mark
+INSERT INTO traits (name, value) VALUES (:name, '0 ' || CAST(CAST(extract(epoch FROM clock_timestamp()) AS BIGINT) AS TEXT))
+
 -- name: mark_commit
-WITH marked AS (UPDATE traits SET value = :value WHERE name = :name) SELECT pg_notify('muster', :sender)
+WITH marked AS (
+  UPDATE traits SET value = CAST(:number AS TEXT) || ' ' || CAST(CAST(extract(epoch FROM clock_timestamp()) AS BIGINT) AS TEXT)
+  WHERE name = :name
+)
+SELECT pg_notify('muster', :sender)
+
+-- name: forget_marks
+DELETE FROM traits
+WHERE name >= :low AND name < :high
+  AND CAST(split_part(value, ' ', 2) AS DOUBLE PRECISION)
+      < CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION) - CAST(:seconds AS DOUBLE PRECISION)
 
 -- name: select_mark
 SELECT value FROM traits WHERE name = :name FOR UPDATE
