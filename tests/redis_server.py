@@ -66,14 +66,16 @@ class RedisServer:
 
     def set(self, key: str, value: str) -> None:
         """Set a key, as any program may."""
-        with socket.create_connection(("127.0.0.1", self._port), PATIENCE) as connection:
-            connection.sendall(f"SET {key} {value}\r\n".encode())
-            assert connection.recv(16).startswith(b"+OK")
+        self.tell(f"SET {key} {value}")
 
     def clear(self) -> None:
         """Lose all data."""
+        self.tell("FLUSHALL")
+
+    def tell(self, command: str) -> None:
+        """Give a command that is answered with OK."""
         with socket.create_connection(("127.0.0.1", self._port), PATIENCE) as connection:
-            connection.sendall(b"FLUSHALL\r\n")
+            connection.sendall(f"{command}\r\n".encode())
             assert connection.recv(16).startswith(b"+OK")
 
     def _answers(self) -> bool:

@@ -52,6 +52,13 @@ def test_the_compose_file_has_a_store_a_queue_a_server_and_workers() -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
+def test_what_is_beside_the_compose_file_is_where_commands_begin(name: str, tmp_path: Path) -> None:
+    service = COMPOSE["services"][name]
+    folders = dict(volume.split(":")[:2][::-1] for volume in service["volumes"])
+    assert (tmp_path / folders[service["working_dir"]]).resolve() == tmp_path.resolve()
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_the_commands_of_the_compose_file_exist(name: str) -> None:
     _, command, *words = COMPOSE["services"][name]["command"]
     done = subprocess.run(

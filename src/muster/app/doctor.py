@@ -1,4 +1,4 @@
-"""Everything that a run needs, checked: Python, settings, keys, workloads, store, clock, agents and network."""
+"""Everything that a run needs, checked: Python, settings, keys, workloads, store, clock, agents, queue and network."""
 
 import asyncio
 import errno
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.providers import PROVIDERS
-from muster.app.opening import open_muster
+from muster.app.opening import open_muster, open_queue
 from muster.app.project_workloads import project_workloads
+from muster.app.stores import load_postgres
 from muster.domain.batch import BatchState
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy
@@ -89,7 +90,27 @@ async def _findings(settings: Settings) -> list[Diagnosis]:
     found += [writable, *_keys(settings), *_workloads(settings)]
     if writable.state == "ok" or settings.has_store:
         found += await _with_store(settings)
+    if settings.redis_url is not None:
+        found.append(await _queue(settings))
     return found
+
+
+async def _queue(settings: Settings) -> Diagnosis:
+    """Ask the server of REDIS_URL who it is."""
+    try:
+        queue = open_queue(settings)
+        try:
+            server = await queue.server()
+        finally:
+            await queue.close()
+    except MusterError as error:
+        return _broken("queue", error)
+    words = f"the Redis server of REDIS_URL answers: version {server.version or 'unknown'}"
+    if server.may_lose_jobs:
+        suggestions = ("set maxmemory-policy of Redis to noeviction",)
+        words += f", maxmemory-policy {server.eviction}: it may throw jobs away when its memory is full"
+        return Diagnosis(subject="queue", state="note", words=words, suggestions=suggestions)
+    return _ok("queue", words)
 
 
 def _python() -> Diagnosis:
@@ -210,16 +231,37 @@ async def _with_store(settings: Settings) -> list[Diagnosis]:
     missing = {name for section in settings.agents.values() if (name := _key_of(section))}
     unset = {name for name in missing if not settings.variable(name)}
     variables = {**settings.variables, **dict.fromkeys(unset, STAND_IN)}
+    opened = replace(settings, imports=(), variables=variables)
     try:
-        async with open_muster(settings=replace(settings, imports=(), variables=variables), create=False) as muster:
-            found = [await _store(muster), await _batches(muster), await _clock(muster)]
+        unmade = await _unmade(settings)
+        if unmade is not None:
+            opened = replace(opened, database_url=None)  # to look is no reason to make tables
+        async with open_muster(settings=opened, create=False) as muster:
+            found = [unmade or await _store(muster)]
+            if unmade is None:
+                found += [await _batches(muster), await _clock(muster)]
             return [*found, *(_agent(muster, settings, name) for name in sorted(settings.agents))]
     except MusterError as error:
         return [_broken("store", error)]
 
 
+async def _unmade(settings: Settings) -> Diagnosis | None:
+    """Return what is to be said of a database whose tables the next run makes, or changes; None for another store."""
+    if settings.database_url is None:
+        return None
+    found = await asyncio.to_thread(load_postgres().look_at_database, settings.database_url)
+    if found.version >= found.newest:
+        return None
+    tables = f"has tables of version {found.version}" if found.version else "has no tables yet"
+    words = f"{found.place} {tables} (PostgreSQL {found.server}); the first run makes those of version {found.newest}"
+    return _ok("store", words)
+
+
 async def _store(muster: "Muster") -> Diagnosis:
     info = await muster.store.info()
+    if "postgresql" in info:
+        size = f"{info['bytes']:,} bytes, version {info['version']}"
+        return _ok("store", f"{info['path']} can be used: {size}, PostgreSQL {info['postgresql']}")
     if not _is_there(info["path"]):
         return _ok("store", f"none yet at {info['path']}; the first run creates it")
     if info["check"] != "ok":

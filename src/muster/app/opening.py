@@ -114,7 +114,7 @@ async def open_muster(
         schemas=JsonSchemas(),
         observe=observe,
     )
-    queue = None if settings.redis_url is None else LazyQueue(partial(_open_queue, settings, telemetry))
+    queue = None if settings.redis_url is None else LazyQueue(partial(open_queue, settings, telemetry))
     engine, muster = _assemble(services, settings, directory, processes, shared.driver, telemetry, queue)
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
     queues = () if queue is None else (queue,)
@@ -234,7 +234,7 @@ def _assemble(
     return engine, Muster(backend)
 
 
-def _open_queue(settings: Settings, telemetry: "Telemetry | None") -> FleetQueue:
+def open_queue(settings: Settings, telemetry: "Telemetry | None" = None) -> FleetQueue:
     """Open the queue of REDIS_URL; raises BadConfiguration when its packages are not installed."""
     try:
         from muster.engine.queue.bull import open_bull_queue

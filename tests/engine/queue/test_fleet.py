@@ -9,7 +9,7 @@ import pytest
 from muster.domain.errors import AwaitsSignal
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
-from muster.engine.queue.base import HandleJob, JobAnswer, OfferedRun, QueuedJob, is_due, queue_of
+from muster.engine.queue.base import HandleJob, JobAnswer, OfferedRun, QueuedJob, QueueServer, is_due, queue_of
 from muster.engine.queue.fleet import LATER_SECONDS, FallbackDelivery, answer_of
 
 RUN = Run(
@@ -91,6 +91,9 @@ class ScriptedQueue:
 
     async def waiting(self, queues: Iterable[str]) -> int:
         return 0
+
+    async def server(self) -> QueueServer:
+        return QueueServer()
 
     async def stop(self) -> None:
         return None

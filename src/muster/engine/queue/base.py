@@ -123,6 +123,19 @@ class StoreDelivery:
         """Hold nothing that would have to be closed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueServer:
+    """What the server of a queue says of itself; empty what it does not tell."""
+
+    version: str = ""
+    eviction: str = ""  # what it removes when its memory is full
+
+    @property
+    def may_lose_jobs(self) -> bool:
+        """Whether jobs may be removed before anybody took them."""
+        return self.eviction not in ("", "noeviction")
+
+
 class JobQueue(Protocol):
     """A queue of jobs on a server that processes share. Raises QueueFailed while the server cannot be reached.
 
@@ -140,6 +153,9 @@ class JobQueue(Protocol):
 
     async def waiting(self, queues: Iterable[str]) -> int:
         """Return how many jobs of some queues nobody has taken yet."""
+
+    async def server(self) -> QueueServer:
+        """Return what the server says of itself."""
 
     async def stop(self) -> None:
         """Take no more jobs, and wait until those that were taken are answered."""

@@ -25,7 +25,7 @@ from redis.exceptions import RedisError, ResponseError
 from muster.domain.errors import BadConfiguration, QueueFailed
 from muster.domain.ids import RunId
 from muster.domain.run import Run
-from muster.engine.queue.base import HandleJob, QueuedJob, queue_of
+from muster.engine.queue.base import HandleJob, QueuedJob, QueueServer, queue_of
 
 RETENTION: Mapping[str, Any] = {
     "removeOnComplete": {"age": 86_400, "count": 1_000},
@@ -143,6 +143,16 @@ class BullQueue:
         async with _reached():
             counts = [await self._queue(name).getJobCounts("waiting", "prioritized") for name in queues]
         return sum(sum(count.values()) for count in counts)
+
+    async def server(self) -> QueueServer:
+        """Return what the server says of itself; a hosted one may allow no such question."""
+        async with _reached():
+            await self._redis.ping()
+            try:
+                told = {**await self._redis.info("server"), **await self._redis.info("memory")}
+            except ResponseError:
+                told = {}
+        return QueueServer(version=str(told.get("redis_version", "")), eviction=str(told.get("maxmemory_policy", "")))
 
     async def stop(self) -> None:
         """Take no more jobs, and wait until those that were taken are answered, while the server answers at all."""

@@ -83,7 +83,7 @@ class FleetDelivery:
         self._due, self._cancels = DueRuns(store, self._queues), CancelKeys(queue, store, clock)
         self._beat_at = self._swept_at = float("-inf")
         self._announced: dict[RunId, _Announced] = {}
-        self._reached = True
+        self._reached, self._knows_server = True, False
 
     async def listen(self, offer: OfferRun) -> None:
         """Begin to take jobs of the queues."""
@@ -93,6 +93,7 @@ class FleetDelivery:
         """Announce what is due, and cancel what other programs want to be canceled."""
         try:
             await self._beat()
+            await self._look_at_server()
             if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
                 self._swept_at = self._clock.monotonic()
                 await self._queue.promote(self._queues)
@@ -140,6 +141,18 @@ class FleetDelivery:
         if self._clock.monotonic() - self._beat_at >= BEAT_SECONDS:
             await self._queue.beat(self._queues)
             self._beat_at = self._clock.monotonic()
+
+    async def _look_at_server(self) -> None:
+        """Warn once of a server that may throw jobs away."""
+        if self._knows_server:
+            return
+        server = await self._queue.server()
+        self._knows_server = True
+        if server.may_lose_jobs:
+            self._on_note(
+                f"maxmemory-policy of the Redis server of REDIS_URL is {server.eviction}, and must be noeviction: "
+                "jobs of other programs may be lost when its memory is full"
+            )
 
     async def _announce(self, due: Collection[Run]) -> None:
         """Announce every run that nobody was told of for a while."""

@@ -230,6 +230,25 @@ def prepare_postgres(url: str) -> PreparedDatabase:
     return PreparedDatabase(writing=PostgresConnection(connection.address, mark), mark=mark, time=server_time)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseFacts:
+    """What a server says of a database, and the version of its tables: 0 when there are none."""
+
+    place: str
+    server: str
+    version: int
+    newest: int
+
+
+def look_at_database(url: str) -> DatabaseFacts:
+    """Connect to a database and change nothing there."""
+    with closing(PostgresConnection(parse_address(url))) as connection:
+        server = str(connection.rows("describe_server", {})[0]["server"])
+        newest = migrations(POSTGRES)[-1][0]
+        place, version = connection.address.shown, _version(connection)
+        return DatabaseFacts(place=place, server=server, version=version, newest=newest)
+
+
 def open_database(url: str) -> PostgresConnection:
     """Open a connection to a database whose tables are made, or brought up to date, first."""
     connection = PostgresConnection(parse_address(url))
