@@ -533,7 +533,7 @@ async def test_a_driver_that_is_cut_off_stops_before_its_lease_ends(database_url
             while not (await run.run()).calls.total or not (tmp_path / "pid").exists():
                 pass
             proxy.cut, proxy.refuses, since = "before", True, time.monotonic()
-            with pytest.raises(MusterError, match="has not answered for 10 s"):
+            with pytest.raises(MusterError, match=r"has not answered for \d+ s"):
                 await run.wait()
             assert time.monotonic() - since < LEASE_SECONDS
             with pytest.raises(ProcessLookupError):
@@ -555,7 +555,7 @@ async def test_a_beat_that_was_answered_late_leaves_less_time_for_the_next(datab
         assert await late is False
         other.execute("SELECT id FROM runs FOR UPDATE")
         since = time.monotonic()
-        with pytest.raises(LeaseLost, match="has not answered for 10 s"):
+        with pytest.raises(LeaseLost, match=r"has not answered for \d+ s"):
             await store.leases.beat(run, claim.epoch, NOW + 25, 0.0, RunState.RUNNING)
         assert time.monotonic() - since < 5.2  # what is left of the lease
         other.rollback()

@@ -20,8 +20,8 @@ from muster.store.postgres.connection import WRITERS, PostgresConnection, Writer
 from muster.store.postgres.failures import PostgresAddress, parse_address
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
-from muster.store.postgres.versions import migrate, require_known_tables, require_usable
-from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, Locks
+from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
+from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, migrations
 from muster.store.tables import TABLES
 from muster.store.writer import Writer
 
@@ -245,7 +245,7 @@ def look_at_database(url: str) -> DatabaseFacts:
     with closing(PostgresConnection(parse_address(url))) as connection:
         server = str(connection.rows("describe_server", {})[0]["server"])
         newest = migrations(POSTGRES)[-1][0]
-        place, version = connection.address.shown, _version(connection)
+        place, version = connection.address.shown, stored_version(connection)
         return DatabaseFacts(place=place, server=server, version=version, newest=newest)
 
 

@@ -11,11 +11,11 @@ MIGRATION = "migration"  # the lock under which tables are made and changed
 def migrate(connection: PostgresConnection) -> None:
     """Bring the tables up to this version, one process at a time; a newer one is refused."""
     steps = migrations(POSTGRES)
-    if _version(connection) == steps[-1][0]:
+    if stored_version(connection) == steps[-1][0]:
         return
     with connection.transaction():
         connection.lock(lambda: Locks(names=(MIGRATION,)))
-        version = _version(connection)  # another process may have been faster
+        version = stored_version(connection)  # another process may have been faster
         if version > steps[-1][0]:
             raise StoreFailed(
                 f"the store {connection.address} has version {version}; "
@@ -61,7 +61,8 @@ def require_usable(database: DatabaseConnection) -> None:
     database.execute("touch", {})
 
 
-def _version(connection: PostgresConnection) -> int:
+def stored_version(connection: PostgresConnection) -> int:
+    """Return the version of the tables; 0 when there are none."""
     if not connection.rows("find_schema", {})[0]["found"]:
         return 0
     return int(connection.rows("select_version", {})[0]["version"] or 0)
