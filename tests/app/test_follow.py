@@ -278,12 +278,12 @@ async def test_half_written_text_is_told_as_it_grows_and_whole_to_whoever_joins(
         opened = opening(RUN, run.claim.epoch, "ask")
         await run.store.journal.open(opened)
         watcher = await run.follow()
-        await run.store.events.put_partial(RUN, "ask", "once", NOW)
+        await run.store.events.put_partial(opened.attempt, "once", NOW)
         first = await deltas(watcher)
-        await run.store.events.put_partial(RUN, "ask", "once upon a time", NOW)
+        await run.store.events.put_partial(opened.attempt, "once upon a time", NOW)
         more = await deltas(watcher)
         late = await deltas(await run.follow(await run.last()))
-        await run.store.events.put_partial(RUN, "ask", "another attempt", NOW)
+        await run.store.events.put_partial(opened.attempt, "another attempt", NOW)
         anew = await deltas(watcher)
         assert (first, more, late, anew) == (
             [(0, "once")],

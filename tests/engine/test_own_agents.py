@@ -10,7 +10,7 @@ import pytest
 from muster.domain.agent import PHASE_SECONDS, Pace, Profile, Timeouts
 from muster.domain.call import Reply, Request, ask
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, EntryState
+from muster.domain.entry import AttemptId, AttemptState, EntryState
 from muster.domain.errors import AgentFailed, BadExit, BudgetExhausted, CallFailed, Paid, Stalled
 from muster.domain.money import Lane
 from muster.domain.run import RunState
@@ -108,7 +108,9 @@ async def test_no_attempt_is_opened_before_there_is_a_place_for_its_process(
         driving = asyncio.create_task(h.engine.drive(run.id))
         for _ in range(opened):
             await hanging.arrived.get()
-        await h.store.events.put_partial(run.id, "x", "", 0.0)  # written after everything that was asked for by now
+        await h.store.events.put_partial(
+            AttemptId(run.id, "x", 1, 1), "", 0.0
+        )  # written after everything that was asked for by now
         assert len(await h.store.archive.attempts(run.id, (AttemptState.STARTED,))) == opened
         hanging.let_go.set()
         assert (await driving).result == [str(number) for number in range(12)]

@@ -98,6 +98,22 @@ async def test_a_driver_that_was_replaced_writes_nothing(
         assert await contents(store, run) == before
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+async def test_a_driver_that_was_replaced_shows_no_half_written_text(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / "muster.db"
+    made = open_sqlite(path) if database == "sqlite" else open_postgres(request.getfixturevalue("database_url"))
+    async with opened(made) as store:
+        run, claim = await driven(store)
+        old = opening(run, claim.epoch, "k")
+        await store.journal.open(old)
+        await store.events.put_partial(old.attempt, "of before", NOW)
+        await store.leases.claim(run, OTHER, claim.epoch, NOW + 20, NOW + 35)
+        await store.events.put_partial(old.attempt, "too late", NOW + 21)
+        assert "too late" not in (await store.events.partials(run)).values()
+
+
 @pytest.mark.parametrize("name", [*WRITES, *TAKINGS])
 async def test_a_write_waits_for_whoever_is_taking_the_run_just_then_and_is_refused(
     name: str, database_url: str

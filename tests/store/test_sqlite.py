@@ -202,7 +202,7 @@ async def test_configured_secrets_never_reach_the_file(tmp_path: Path) -> None:
     error = {"message": f"bad key {secret}"}
     await store.journal.settle(settling(failing, Failed(error=error, uncertain=False, gives_up=True)))
     await store.events.append(run, claim.epoch, "note", {"k": secret}, 0.0)
-    await store.events.put_partial(run, "p", secret, 0.0)
+    await store.events.put_partial(opening(run, claim.epoch, "p").attempt, secret, 0.0)
     entry = await store.journal.find(run, "k")
     assert entry is not None
     assert entry.reply is not None

@@ -12,7 +12,7 @@ from functools import partial
 from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Entry, Event, Opening, Settled, Settlement
+from muster.domain.entry import AttemptId, AttemptState, Entry, Event, Opening, Settled, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, StartRequest
@@ -332,10 +332,10 @@ class DatabaseEvents:
         row = first(await self._reader.rows("select_first_event", {"run_id": run, "kind": kind}))
         return event_of(row) if row else None
 
-    def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
+    def put_partial(self, attempt: AttemptId, text: str, at: float) -> Awaitable[None]:
         """Overwrite what an open call has written so far."""
-        text = self._codec.text(text)
-        return _write(self._writer, "put_partial", {"run_id": run, "key": key, "text": text, "at": at})
+        name = {"run_id": attempt.run, "key": attempt.key, "epoch": attempt.epoch}
+        return _write(self._writer, "put_partial", {**name, "text": self._codec.text(text), "at": at})
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
         """Return the half-written text of every open call."""

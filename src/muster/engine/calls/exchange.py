@@ -8,9 +8,8 @@ from typing import Any, cast
 from muster.agents.base import InteractiveAgent, OnDelta
 from muster.domain.agent import LATE, Timeouts
 from muster.domain.call import Reply
-from muster.domain.entry import Replied, Unsent
+from muster.domain.entry import AttemptId, Replied, Unsent
 from muster.domain.errors import CallFailed, Interrupted, OutcomeUnknown, OutOfTime, Paid, WireError
-from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.engine.calls.admission import Admission
 from muster.engine.calls.state import AttemptBooking, CallServices, CallState, Started, WireCount, failed_of
@@ -140,9 +139,9 @@ class Partial:
     """Collects the text of one attempt and stores it at most once a second, also when nothing follows for a while."""
 
     def __init__(
-        self, events: Events, run: RunId, key: str, clock: Clock, on_delta: OnDelta | None, shown: Shown | None = None
+        self, events: Events, attempt: AttemptId, clock: Clock, on_delta: OnDelta | None, shown: Shown | None = None
     ) -> None:
-        self._events, self._run, self._key = events, run, key
+        self._events, self._attempt = events, attempt
         self._clock, self._on_delta, self._shown = clock, on_delta, shown
         self._parts: list[str] = []
         self._told = ""  # to the listener, where not everything is shown
@@ -165,7 +164,7 @@ class Partial:
         await self._clock.sleep(SECONDS_BETWEEN)
         self._timer = None
         # Not awaited: a lost partial is no loss, and the writer keeps the order.
-        self._events.put_partial(self._run, self._key, self._text(), self._clock.now())
+        self._events.put_partial(self._attempt, self._text(), self._clock.now())
 
     def _text(self) -> str:
         text = "".join(self._parts)
@@ -180,8 +179,8 @@ class Partial:
 class Exchange:
     """Sends the calls of a run, each once."""
 
-    def __init__(self, services: CallServices, run: RunId, wires: RunExchanges, guard: CallGuard) -> None:
-        self._with, self._run, self._wires, self._guard = services, run, wires, guard
+    def __init__(self, services: CallServices, wires: RunExchanges, guard: CallGuard) -> None:
+        self._with, self._wires, self._guard = services, wires, guard
         self._book = AttemptBooking(services).book
 
     async def send(self, asking: CallState, started: Started, admission: Admission) -> Reply | WireError:
@@ -190,7 +189,7 @@ class Exchange:
         if asking.wire:
             timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
         ended: EndSignal = asyncio.get_running_loop().create_future()
-        wire = self._wires.launch(self._perform(asking, started.most, admission, timeouts, ended), ended)
+        wire = self._wires.launch(self._perform(asking, started, admission, timeouts, ended), ended)
         try:
             await ended
             if not wire.done():
@@ -208,14 +207,14 @@ class Exchange:
         return answer
 
     async def _perform(
-        self, asking: CallState, most: Microdollars, admission: Admission, timeouts: Timeouts, ended: EndSignal
+        self, asking: CallState, started: Started, admission: Admission, timeouts: Timeouts, ended: EndSignal
     ) -> Reply:
         """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
 
         Nothing stands between one answer and the next request: whatever else there is to do is done after it.
         """
         outcome: object = None
-        partial = self._partial(asking)
+        partial = self._partial(asking, started.id)
         try:
             await admission.acquire_wire()
             self._guard.check()
@@ -224,7 +223,7 @@ class Exchange:
             self._wires.send(cast(Wire, asyncio.current_task()), ended, timeouts.call, timeouts.grace)
             reply = await self._ask(asking, timeouts, partial)
             outcome = reply
-            self._check_cost(asking.key, reply, most)  # before the place is given to the next call
+            self._check_cost(asking.key, reply, started.most)  # before the place is given to the next call
             return reply
         except WireError as error:
             outcome = error
@@ -252,10 +251,10 @@ class Exchange:
         if cost > most:
             self._guard.add_excess(key, cost, most)
 
-    def _partial(self, asking: CallState) -> Partial | None:
+    def _partial(self, asking: CallState, attempt: AttemptId) -> Partial | None:
         if not asking.streams:
             return None
-        return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta, asking.shown)
+        return Partial(self._with.store.events, attempt, self._with.clock, asking.on_delta, asking.shown)
 
     def _read(self, asking: CallState, started: Started, wire: Wire) -> Reply | WireError | None:
         """Read what an exchange came to; one that never left gets its money back."""

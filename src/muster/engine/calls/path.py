@@ -68,7 +68,7 @@ class CallPath:
         self._guard = CallGuard(driven.levels)
         self._journal = CallJournal(driven, services.store, services.clock)
         self.wires = RunExchanges(services.wire_count)
-        self._exchange = Exchange(services, self._run, self.wires, self._guard)
+        self._exchange = Exchange(services, self.wires, self._guard)
         self._open_calls = OpenCalls(self._run, driven.activity, services.observe)
         self._book = AttemptBooking(services).book
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.

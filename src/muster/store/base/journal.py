@@ -7,7 +7,7 @@ from typing import Protocol
 from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Decision
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Entry, EntryKind, Event, Opening, Settled, Settlement
+from muster.domain.entry import AttemptId, AttemptState, Entry, EntryKind, Event, Opening, Settled, Settlement
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.run import Run
@@ -108,8 +108,8 @@ class PartialTexts(Protocol):
     before; settling the call removes it.
     """
 
-    def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
-        """Overwrite what an open call has written so far; nothing happens for a call that is not open."""
+    def put_partial(self, attempt: AttemptId, text: str, at: float) -> Awaitable[None]:
+        """Overwrite what an open call has written so far; nothing happens for one that is not open, or not ours."""
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
         """Return the half-written text of every open call."""

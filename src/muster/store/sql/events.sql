@@ -11,6 +11,7 @@ SELECT run_id, seq, kind, at, data FROM events WHERE run_id = :run_id AND kind =
 INSERT INTO partials (run_id, key, text, at)
 SELECT run_id, key, CAST(:text AS TEXT), CAST(:at AS DOUBLE PRECISION) FROM journal
 WHERE run_id = :run_id AND key = :key AND state = 'open'
+  AND EXISTS (SELECT 1 FROM runs WHERE id = :run_id AND epoch = :epoch)
 ON CONFLICT (run_id, key) DO UPDATE SET text = EXCLUDED.text, at = EXCLUDED.at
 
 -- name: select_partials

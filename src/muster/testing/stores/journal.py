@@ -142,10 +142,10 @@ async def overwrites_partials(store: Store) -> None:
     run, claim = await driven(store)
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
-    await store.events.put_partial(run, "k", "hel", NOW)
-    await store.events.put_partial(run, "k", "hello", NOW)
+    await store.events.put_partial(opened.attempt, "hel", NOW)
+    await store.events.put_partial(opened.attempt, "hello", NOW)
     assert await store.events.partials(run) == {"k": "hello"}
-    last = store.events.put_partial(run, "k", "hello you", NOW)  # in one commit with the settlement
+    last = store.events.put_partial(opened.attempt, "hello you", NOW)  # in one commit with the settlement
     await asyncio.gather(last, store.journal.settle(settling(opened, replied())._replace(streamed=True)))
     assert await store.events.partials(run) == {}
 
