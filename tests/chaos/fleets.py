@@ -5,7 +5,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from muster.app import open_muster
 from muster.domain.run import TERMINAL
 from muster.settings import load_settings
+from tests.chaos import law
 from tests.chaos.stage import declare_prices
 from tests.forkserver import Forked
 from tests.postgres import PostgresServer
@@ -130,6 +131,19 @@ async def until_over(fleet: Fleet, runs: list[str]) -> None:
                 async for _ in updates:
                     pass
             assert (await muster.runs.find(run)).state in TERMINAL
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 40.0) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.05)
+
+
+def in_flight(sim: ForkedRehearsal) -> int:
+    """Return how many calls are on the wire at a provider."""
+    return int(law.read_audit(sim.audit_url)["in_flight"])
 
 
 async def store_copy(fleet: Fleet) -> sqlite3.Connection:

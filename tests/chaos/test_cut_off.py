@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ import pytest
 
 from muster.engine.drive import LEASE_SECONDS
 from tests.chaos import law
-from tests.chaos.fleets import HERE, Command, open_fleet, store_copy, submit, until_over
+from tests.chaos.fleets import HERE, Command, in_flight, open_fleet, store_copy, submit, until_over, wait_until
 from tests.gated_proxy import GatedProxy
 from tests.rehearsal import ForkedRehearsal
 
 CALLS = 10  # two of them are answered at once
 PLACES = 4  # at a provider, of each of two workers: so many of the others, or more, are on the wire
-PATIENCE = 30.0
 ENDLESS_MS = 120_000
 
 
@@ -44,14 +42,14 @@ async def test_workers_that_are_cut_off_stop_before_their_leases_end_and_others_
             slow.append(sim)
             cut_off.append(fleet.processes[-1][1])
         runs = await submit(fleet, 2, CALLS)
-        await asyncio.to_thread(_until, lambda: min(_in_flight(slow)) >= PLACES)
-        await asyncio.to_thread(_until, lambda: _settled(database_url) == 4)
+        await asyncio.to_thread(wait_until, lambda: min([in_flight(sim) for sim in slow]) >= PLACES)
+        await asyncio.to_thread(wait_until, lambda: _settled(database_url) == 4)
         fleet.start(Command(("worker", "--quiet"), HERE))
         proxies[0].freeze()
         proxies[1].cut()
         since = time.monotonic()
         fleet.deaths.update({process.pid: time.time() for process in cut_off})
-        await asyncio.to_thread(_until, lambda: _in_flight(slow) == [0, 0])
+        await asyncio.to_thread(wait_until, lambda: [in_flight(sim) for sim in slow] == [0, 0])
         assert time.monotonic() - since < LEASE_SECONDS
         asked = [_audit(sim)["requests"] for sim in slow]
         assert _calls(quick) == 4, "a run was taken from a worker whose lease had not ended"
@@ -81,11 +79,6 @@ def _settled(database_url: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _in_flight(sims: Sequence[ForkedRehearsal]) -> list[int]:
-    """Return how many calls are on the wire at each provider."""
-    return [_audit(sim)["in_flight"] for sim in sims]
-
-
 def _audit(sim: ForkedRehearsal) -> dict[str, Any]:
     return law.read_audit(sim.audit_url)
 
@@ -100,11 +93,3 @@ def _sum(audits: Any) -> dict[str, Any]:
         charged.update(audit["cost_usd_by_digest"])
         cost += audit["cost_usd"]
     return {"by_digest": by_digest, "cost_usd_by_digest": charged, "cost_usd": cost, "batches": []}
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.05)

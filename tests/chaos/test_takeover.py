@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.chaos import law
-from tests.chaos.fleets import ELSEWHERE, HERE, Command, open_fleet, submit, until_over, worker
+from tests.chaos.fleets import ELSEWHERE, HERE, Command, in_flight, open_fleet, submit, until_over, wait_until, worker
 from tests.gated_proxy import GatedProxy
 from tests.rehearsal import ForkedRehearsal
 
 CALLS = 10
 PLACES = 4  # so many calls of a run, or more, are on the wire
-PATIENCE = 40.0
 ENDLESS_MS = 120_000
 WORKERS = "SELECT COUNT(*) FROM workers"
 RESUMED = "SELECT MAX(at) FROM events WHERE kind = 'run.resumed'"
@@ -33,9 +30,9 @@ async def test_the_run_of_a_killed_worker_goes_on_at_another_machine_within_15_s
         variables = {"ANTHROPIC_BASE_URL": endless.anthropic}
         fleet.start(Command(("worker", "--quiet"), ELSEWHERE, variables=variables))
         runs = await submit(fleet, 1, CALLS)
-        await asyncio.to_thread(_until, lambda: _in_flight(endless) >= PLACES)
+        await asyncio.to_thread(wait_until, lambda: in_flight(endless) >= PLACES)
         fleet.start(worker(HERE))
-        await asyncio.to_thread(_until, lambda: _first(database_url, WORKERS) == 2)
+        await asyncio.to_thread(wait_until, lambda: _first(database_url, WORKERS) == 2)
         killed_at = time.time()
         fleet.processes[0][1].kill()
         await until_over(fleet, runs)
@@ -56,27 +53,14 @@ async def test_a_run_goes_on_where_it_was_when_the_store_was_away_for_longer_tha
         fleet.start(Command(("worker", "--quiet"), HERE, variables={"MUSTER_DATABASE_URL": url}))
         await submit(fleet, 1, CALLS)
         for _ in range(2):  # the second time nothing is left of the first
-            await asyncio.to_thread(_until, lambda: _in_flight(endless) >= PLACES)
+            await asyncio.to_thread(wait_until, lambda: in_flight(endless) >= PLACES)
             proxy.freeze()
-            await asyncio.to_thread(_until, lambda: _in_flight(endless) == 0)
+            await asyncio.to_thread(wait_until, lambda: in_flight(endless) == 0)
             proxy.open()
-        await asyncio.to_thread(_until, lambda: _in_flight(endless) >= PLACES)
+        await asyncio.to_thread(wait_until, lambda: in_flight(endless) >= PLACES)
 
 
 def _first(database_url: str, query: str) -> Any:
     with psycopg.connect(database_url) as session:
         found = session.execute(query.encode()).fetchone()
     return found[0] if found else None
-
-
-def _in_flight(sim: ForkedRehearsal) -> int:
-    """Return how many calls are on the wire."""
-    return int(law.read_audit(sim.audit_url)["in_flight"])
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.05)
