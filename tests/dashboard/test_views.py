@@ -407,6 +407,33 @@ def tab_to(page: Page, wanted: Locator) -> None:
     raise AssertionError(f"Tab does not reach {wanted}")
 
 
+ENTRY_WHEN_CLOSED = """() => { window.entryWhenClosed = new Promise((tell) => new MutationObserver(
+  () => document.querySelector("dialog") || tell(history.state),
+).observe(document.body, { childList: true, subtree: true })); }"""
+
+
+@pytest.mark.parametrize("close", ["Escape", "Close", "backdrop"])
+def test_a_panel_that_closed_has_left_the_history_so_the_next_step_is_not_undone(look: Any, filled: Filled, close: str) -> None:
+    page = look(filled.server, f"runs/{filled.both}/calls").page
+    page.get_by_role("table", name="Calls").get_by_role("button").first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert "panel" in page.evaluate("history.state")
+    page.evaluate(ENTRY_WHEN_CLOSED)
+    match close:
+        case "Escape":
+            page.keyboard.press("Escape")
+        case "Close":
+            page.get_by_role("dialog").get_by_role("button", name="Close").click()
+        case _:
+            page.mouse.click(5, 5)
+    assert "panel" not in page.evaluate("window.entryWhenClosed")
+    page.goto(f"{filled.server.url}/#/tasks")
+    expect(page.get_by_role("link", name="Add the opening hours.")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("table", name="Calls")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_everything_is_reached_with_the_keyboard(look: Any, filled: Filled) -> None:
     page = look(filled.server).page
     expect(page.get_by_role("link", name="both")).to_be_visible()

@@ -103,23 +103,31 @@ let panels = 0;
 /** A panel over the page; Escape, the backdrop and Back close it. */
 export function Panel({ title, onClose, children, head }) {
   const place = useRef(null);
+  const panel = useRef(null); // the name of its entry in the history, also after a reload
+  const isShown = () => history.state?.panel === panel.current;
+  // Whoever closes it goes back, and it ends when that has happened: going back takes a while, and would undo a step that was made meanwhile.
+  const leave = (event) => {
+    event?.preventDefault();
+    if (isShown()) history.back();
+    else onClose();
+  };
   useEffect(() => {
     const before = document.activeElement;
-    const panel = (panels += 1) + Math.random(); // of this panel, also after a reload
-    const back = () => history.state?.panel !== panel && onClose();
+    const back = () => !isShown() && onClose();
+    panel.current = (panels += 1) + Math.random();
     place.current.showModal();
-    history.pushState({ ...history.state, panel }, "");
+    history.pushState({ ...history.state, panel: panel.current }, "");
     addEventListener("popstate", back);
     return () => {
       removeEventListener("popstate", back);
-      if (history.state?.panel === panel) history.back();
+      if (isShown()) history.back();
       if (before?.isConnected) before.focus();
     };
   }, []);
-  return html`<dialog ref=${place} class="panel" aria-label=${title} onClose=${onClose}
-      onClick=${(event) => event.target === place.current && onClose()}>
+  return html`<dialog ref=${place} class="panel" aria-label=${title} onCancel=${leave} onClose=${leave}
+      onClick=${(event) => event.target === place.current && leave()}>
     <header class="panel-head">
-      <div class="between"><h2>${title}</h2><button type="button" class="plain" onClick=${onClose}>Close</button></div>
+      <div class="between"><h2>${title}</h2><button type="button" class="plain" onClick=${leave}>Close</button></div>
       ${head}
     </header>
     <div class="panel-body">${children}</div>
