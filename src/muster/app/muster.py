@@ -437,12 +437,9 @@ class Muster:
         """The queues whose runs this server drives itself, since no worker takes them; None without REDIS_URL."""
         return None if self._backend.queue is None or self._fallback is None else sorted(self._fallback.taken)
 
-    def acting_for(self, user: User, *, announces: bool = True) -> "Muster":
-        """Return the same Muster as a user of a server may use it: with their runs, under their budget.
-
-        Unless it `announces` them, workers elsewhere are not told of submitted runs, and find them a little later.
-        """
-        return Muster(replace(self._backend, user=user, queue=self._backend.queue if announces else None))
+    def acting_for(self, user: User) -> "Muster":
+        """Return the same Muster as a user of a server may use it: with their runs, under their budget."""
+        return Muster(replace(self._backend, user=user))
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

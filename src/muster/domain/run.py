@@ -303,6 +303,7 @@ class User:
     day_cap: Microdollars | None = None
     request: StartRequest | None = None  # that starts a run
     run: RunId | None = None  # the id that they chose for it
+    queued: bool = False  # a program that puts jobs into the queue: the worker that takes the job also drives the run
     level: str | None = None  # a budget that all runs which they start count under, such as that of an MCP server
 
     @property

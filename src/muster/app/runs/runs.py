@@ -191,8 +191,11 @@ class Runs(RunActions):
         return queued
 
     async def _announce(self, run: Run) -> None:
-        """Tell workers on other machines of a run; without the queue they find it in the store a little later."""
-        if self._queue is not None:
+        """Tell workers on other machines of a run; without the queue they find it in the store a little later.
+
+        A run of a job is offered to the worker that took the job: another that was told would only be in its way.
+        """
+        if self._queue is not None and not self._user.queued:
             with contextlib.suppress(QueueFailed):
                 await self._queue.get().announce(run)
 

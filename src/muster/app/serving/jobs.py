@@ -92,8 +92,7 @@ class JobIntake:
         wanted = _read(job.data, kinds[job.queue])
         request = StartRequest(client=f"queue/{job.id}", key=_key(job), digest=digest(job.data))
         chosen = RunId(job.id) if _RUN_ID.fullmatch(job.id) else None
-        # Whoever accepts it offers it to its own worker: another one that was told would only be in its way.
-        acting = self._muster.acting_for(User(request=request, run=chosen), announces=False)
+        acting = self._muster.acting_for(User(request=request, run=chosen, queued=True))
         known = await acting.runs.requested()
         return known if known is not None else await _submit(acting, wanted)
 
