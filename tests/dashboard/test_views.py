@@ -413,7 +413,9 @@ ENTRY_WHEN_CLOSED = """() => { window.entryWhenClosed = new Promise((tell) => ne
 
 
 @pytest.mark.parametrize("close", ["Escape", "Close", "backdrop"])
-def test_a_panel_that_closed_has_left_the_history_so_the_next_step_is_not_undone(look: Any, filled: Filled, close: str) -> None:
+def test_a_panel_that_closed_has_left_the_history_so_the_next_step_is_not_undone(
+    look: Any, filled: Filled, close: str
+) -> None:
     page = look(filled.server, f"runs/{filled.both}/calls").page
     page.get_by_role("table", name="Calls").get_by_role("button").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
