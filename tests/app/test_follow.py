@@ -32,7 +32,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.settings import load_settings
 from muster.store.base import Claim, RunRelease
-from muster.store.sqlite import SqliteStore, open_sqlite
+from muster.store.sqlite.store import SqliteStore, open_sqlite
 from muster.testing.stores.values import DRIVER, NOW, new_run, opening, replied, settling
 
 RUN = RunId("run1")
@@ -41,7 +41,7 @@ RUN = RunId("run1")
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 
 async def main(path, run, epoch, count):
     store = open_sqlite(Path(path))

@@ -11,7 +11,7 @@ import pytest
 from muster.app.runs.files import export_run
 from muster.cli.main import run
 from muster.domain.run import Run
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.verdict import CaseResult, Status
 from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 

@@ -116,7 +116,7 @@ def test_an_exported_run_is_reported_where_no_store_is(shell: Shell) -> None:
 
 
 async def _export(path: Path) -> None:
-    from muster.store.sqlite import open_sqlite
+    from muster.store.sqlite.store import open_sqlite
 
     store = open_sqlite(path.with_name("elsewhere.db"))
     try:

@@ -35,7 +35,7 @@ def loaded(shell: Shell, *words: str) -> set[str]:
 
 def test_a_command_that_asks_nobody_loads_no_agent_and_no_reader_of_suites(shell: Shell) -> None:
     found = loaded(shell, "runs", "list", "--json")
-    assert "muster.store.sqlite" in found
+    assert "muster.store.sqlite.store" in found
     assert not found & (HEAVY | KINDS | {"rich", "tomllib", "muster.suites", "muster.verify"})
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.table import Column, fitting
 from muster.domain.run import RunState
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.reports.run import open_suite_run
 from muster.suites.reports.summary import summarize
 from muster.suites.verdict import Status

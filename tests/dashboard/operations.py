@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.verdict import CaseResult, Status
 from tests.api.server import Server
 from tests.rehearsal import ForkedRehearsal

@@ -24,7 +24,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Run
 from muster.engine.context import Context
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.clock import FakeClock
 from tests.engine.house import PUPPET, House, house, reply
 

@@ -8,7 +8,7 @@ from psycopg.conninfo import make_conninfo
 
 from muster.store.base import Store
 from muster.store.postgres.store import open_postgres
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 
 
 class TestDatabases:

@@ -15,7 +15,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.store.base import AnswerTaking, QuestionOpening, Record, RunRelease, SignalTaking, Store
 from muster.store.postgres.store import open_postgres
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import NOW, OTHER, driven, opening, replied, settling
 from muster.testing.stores.batches import planning
 

@@ -20,8 +20,8 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.store.base import RunRelease
 from muster.store.queries import migrations, queries
-from muster.store.sqlite import migrate, open_file, open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.sqlite.connection import SqliteConnection
+from muster.store.sqlite.store import migrate, open_file, open_sqlite
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 
 
@@ -218,8 +218,8 @@ async def test_a_full_disk_stops_the_writer_and_leaves_nothing_half_written(tmp_
 import asyncio, resource, signal, sys
 from pathlib import Path
 from muster.domain.errors import StoreFailed
-from muster.store.sqlite import migrate, open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.sqlite.store import migrate, open_sqlite
+from muster.store.sqlite.connection import SqliteConnection
 from muster.testing.stores import new_run
 async def main():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -254,8 +254,8 @@ from dataclasses import replace
 from pathlib import Path
 from muster.domain.budget import Granted, Level
 from muster.domain.money import Microdollars
-from muster.store.sqlite import migrate, open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.sqlite.store import migrate, open_sqlite
+from muster.store.sqlite.connection import SqliteConnection
 from muster.testing.stores import DRIVER, NOW, driven, opening
 async def main():
     store = open_sqlite(Path(sys.argv[1]))
@@ -290,8 +290,8 @@ async def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
     script = f"""
 import asyncio
 from pathlib import Path
-from muster.store.sqlite import migrate, open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.sqlite.store import migrate, open_sqlite
+from muster.store.sqlite.connection import SqliteConnection
 from muster.testing.stores import new_run
 async def main():
     store = open_sqlite(Path({str(path)!r}))
@@ -318,8 +318,8 @@ async def test_the_folder_of_a_new_store_keeps_itself_out_of_git_and_another_is_
 async def test_many_processes_may_make_one_store_at_the_same_instant(tmp_path: Path) -> None:
     script = """
 import asyncio, pathlib, sys
-from muster.store.sqlite import migrate, open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.sqlite.store import migrate, open_sqlite
+from muster.store.sqlite.connection import SqliteConnection
 async def main():
     for i in range(8):
         print("ready", flush=True)

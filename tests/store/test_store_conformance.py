@@ -5,7 +5,7 @@ import pytest
 
 from muster.store.base import Store
 from muster.store.postgres.store import open_postgres
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import CHECKS, SECRET, Check
 
 

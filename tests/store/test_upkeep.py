@@ -13,10 +13,10 @@ from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.store.base import RunRelease
-from muster.store.deletions import MOST_ROWS
-from muster.store.runs import CLAIM_SECONDS, claim_store, unclaim_store
-from muster.store.sqlite import SqliteStore, open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.claims import CLAIM_SECONDS, claim_store, unclaim_store
+from muster.store.database.deletions import MOST_ROWS
+from muster.store.sqlite.connection import SqliteConnection
+from muster.store.sqlite.store import SqliteStore, open_sqlite
 from muster.testing.stores import NOW, driven, new_run, opening, replied, settling
 from muster.testing.stores.values import DRIVER, OTHER
 

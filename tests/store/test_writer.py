@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store import sqlite, writer
 from muster.store.queries import DatabaseConnection
-from muster.store.sqlite import open_sqlite
-from muster.store.sqlite_connection import SqliteConnection
+from muster.store.sqlite.connection import SqliteConnection
+from muster.store.sqlite.store import open_sqlite
 from muster.store.writer import WriteGroup, Writer
 from muster.testing.stores import NOW, OTHER, driven, new_run, opening, replied, settling
 
@@ -168,14 +167,6 @@ def locked(path: Path) -> "Iterator[subprocess.Popen[str]]":
             holder.kill()
 
 
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what takes seconds take a moment."""
-    monkeypatch.setattr(writer, "NOTICE", 0.05)
-    monkeypatch.setattr(sqlite, "TURN_SECONDS", 0.02)
-
-
-@pytest.mark.usefixtures("hasty")
 async def test_a_settlement_waits_for_a_lock_and_it_is_said_who_holds_it(path: Path) -> None:
     told: asyncio.Queue[str] = asyncio.Queue()
     store = open_sqlite(path, on_wait=told.put_nowait)
@@ -193,7 +184,6 @@ async def test_a_settlement_waits_for_a_lock_and_it_is_said_who_holds_it(path: P
     await store.maintenance.close()
 
 
-@pytest.mark.usefixtures("hasty")
 async def test_a_settlement_that_waited_while_its_run_was_taken_over_is_a_late_reply(path: Path) -> None:
     told: asyncio.Queue[str] = asyncio.Queue()
     store, other = open_sqlite(path, on_wait=told.put_nowait), open_sqlite(path, on_wait=told.put_nowait)
@@ -215,7 +205,6 @@ async def test_a_settlement_that_waited_while_its_run_was_taken_over_is_a_late_r
         await one.maintenance.close()
 
 
-@pytest.mark.usefixtures("hasty")
 async def test_whoever_gives_up_waits_no_longer_for_a_lock(path: Path) -> None:
     store = open_sqlite(path)
     with locked(path):

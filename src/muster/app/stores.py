@@ -15,7 +15,7 @@ from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreF
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
 from muster.store.copying import CopyConnection, TableCopy, copy_tables
-from muster.store.sqlite import open_file, open_sqlite
+from muster.store.sqlite.store import open_file, open_sqlite
 
 if TYPE_CHECKING:
     from muster.app.backend import Backend

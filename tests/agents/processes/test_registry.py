@@ -20,7 +20,7 @@ from muster.agents.processes import system
 from muster.agents.processes.registry import Reaper
 from muster.agents.processes.system import is_gone, start_of, this_process
 from muster.domain.run import Driver, OwnedProcess
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.agents import RememberedProcesses
 
 # A driver that starts two processes, one of which leaves its group, says so, and waits to be killed.
@@ -30,7 +30,7 @@ from pathlib import Path
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.agents.processes.process import ProcessCommand
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 
 async def main():
     store = open_sqlite(Path(sys.argv[1]))

@@ -45,7 +45,7 @@ from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import Batcher, make_batcher
 from muster.engine.killpoints import KillPoints
 from muster.store.base import RunRelease, Store
-from muster.store.sqlite import SqliteStore, open_sqlite
+from muster.store.sqlite.store import SqliteStore, open_sqlite
 from muster.testing.batches import TARIFF, MemoryBatchFormat
 from muster.testing.stores import NOW, driven, opening
 

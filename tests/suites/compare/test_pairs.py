@@ -9,7 +9,7 @@ import pytest
 
 from muster.domain.errors import BadArgument
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.compare.pairs import EVERY_PAIR, ComparedPair, PairFilter, PairPage, page_of_pairs
 from muster.suites.compare.report import comparison_json, pairs_json
 from muster.suites.compare.runs import ComparisonTerms, Side, compare_runs

@@ -11,7 +11,7 @@ import pytest
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.compare.report import comparison_json, comparison_markdown
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
 from muster.suites.journal import Prompt, SuiteInfo

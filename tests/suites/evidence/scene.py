@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from muster.domain.call import Message, Request, Role, Stop, ToolCall
 from muster.domain.money import Microdollars
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.case import Case, CheckKind, Evaluator, OutputCheck, RubricItem, ScriptedTool, ToolExpectation
 from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.export import Exported, export_evidence

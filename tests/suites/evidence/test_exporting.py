@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from muster.domain.errors import BadArgument, Conflict
 from muster.domain.run import RunState
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.case import CheckKind, OutputCheck
 from muster.suites.evidence.export import Exported, export_evidence
 from muster.suites.evidence.verification import verify

@@ -15,7 +15,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Lease, Run, RunState, Spent
 from muster.reporting.files import write_file
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.suites.case import Case, Evaluator, RubricItem
 from muster.suites.journal import (
     PAGE,

@@ -18,7 +18,7 @@ from muster.domain.run import NewRun, Run, RunState
 from muster.reporting.files import write_file
 from muster.store import base
 from muster.store.base import Record, ResultPage, Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import DRIVER, replied
 from muster.text.thresholds import ThresholdResult
 from muster.verify.findings.finding import Counts, Finding, Merged, Rejected, Severity

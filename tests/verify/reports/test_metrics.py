@@ -9,7 +9,7 @@ import pytest
 
 from muster.domain.run import RunState
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import new_run
 from muster.verify.findings.finding import Severity
 from muster.verify.journal import Ending

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, NotFound
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import new_run
 from muster.verify.reports.run import open_waves_run
 from tests.verify.reports.house import CODE, Story, agent, bad, fill, good, model, opened, wave

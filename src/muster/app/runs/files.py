@@ -18,7 +18,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import DRIVEN, Run, RunState
 from muster.reporting.files import require_folder
 from muster.store.base import Store
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite.store import open_sqlite
 from muster.text.json_documents import json_fault
 
 FORMAT = 1

@@ -8,10 +8,10 @@ from contextlib import suppress
 import psycopg
 
 from muster.domain.errors import StoreFailed
-from muster.store.commits import CommitSignal
 from muster.store.postgres.failures import PostgresAddress
 from muster.store.postgres.session import CHANNEL, connect
 from muster.store.queries import DatabaseReader
+from muster.store.writer import CommitSignal
 
 STEP_SECONDS = 0.1
 LOOK_SECONDS = 5.0

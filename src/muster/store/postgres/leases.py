@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from muster.domain.errors import LeaseLost
 from muster.domain.ids import RunId
 from muster.domain.run import Driver, Run, RunState
-from muster.store import runs
+from muster.store import claims
 from muster.store.base import Claim, RunRelease
 from muster.store.codec import Codec
-from muster.store.database import DatabaseLeases
+from muster.store.database import runs
+from muster.store.database.parts import DatabaseLeases
 from muster.store.postgres.versions import require_known_tables
 from muster.store.queries import DatabaseConnection, Locks
 from muster.store.writer import Writer
@@ -48,7 +49,7 @@ class PostgresLeases(DatabaseLeases):
 
     async def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Claim:
         def work(database: DatabaseConnection) -> Claim:
-            database.rows("share_name", {"name": runs.CLAIMS})
+            database.rows("share_name", {"name": claims.CLAIMS})
             require_known_tables(database)  # once it is claimed, nobody changes them
             return runs.claim(
                 database, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until

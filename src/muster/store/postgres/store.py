@@ -12,9 +12,10 @@ from typing import TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.run import Driver
-from muster.store import deletions, runs
+from muster.store import claims
 from muster.store.codec import Codec
-from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
+from muster.store.database import deletions
+from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
 from muster.store.postgres.failures import PostgresAddress, parse_address
@@ -117,18 +118,18 @@ class PostgresMaintenance:
 
     async def vacuum(self, driver: Driver, at: float) -> None:
         """Return free space to the disk; no run may be driven meanwhile."""
-        alone = Locks(names=(runs.CLAIMS,))
-        claim = await self._writer.run(partial(runs.claim_store, driver=driver, at=at), alone)
+        alone = Locks(names=(claims.CLAIMS,))
+        claim = await self._writer.run(partial(claims.claim_store, driver=driver, at=at), alone)
         began, working = time.monotonic(), asyncio.ensure_future(asyncio.to_thread(self._vacuum))
         working.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
         try:
             while not (await asyncio.wait({working}, timeout=RENEW_SECONDS))[0]:
                 # One table after the other is locked, so that a run could be claimed in between.
-                renewing = partial(runs.renew_claim, claim=claim, at=at + time.monotonic() - began)
+                renewing = partial(claims.renew_claim, claim=claim, at=at + time.monotonic() - began)
                 claim = await self._writer.run(renewing)
             working.result()
         finally:
-            await self._writer.run(lambda database: runs.unclaim_store(database, claim))
+            await self._writer.run(lambda database: claims.unclaim_store(database, claim))
 
     def _vacuum(self) -> None:
         connection = PostgresConnection(self._address)

@@ -16,14 +16,15 @@ from muster.domain.entry import AttemptId, AttemptState, Entry, Event, Opening, 
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, StartRequest
-from muster.store import deletions, journal, runs
+from muster.store import claims
 from muster.store.base import Attempt, Claim, Record, RunPage, RunRelease
-from muster.store.batches.changes import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
-from muster.store.events import NewEvent, write_event
-from muster.store.ledger import balance_of
+from muster.store.database import deletions, journal, runs
+from muster.store.database.batches.changes import restore_batch
+from muster.store.database.events import NewEvent, write_event
+from muster.store.database.ledger import balance_of
+from muster.store.database.signals import address_lock
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
-from muster.store.signals import address_lock
 from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
@@ -192,7 +193,7 @@ class DatabaseLeases:
         while True:
             try:
                 return await self._claim(run, driver, expected_epoch, at + waited, until + waited)
-            except runs.StoreClaimed as error:
+            except claims.StoreClaimed as error:
                 if not told and waited >= NOTICE:
                     told = True
                     self._on_wait(f"run {run} waits: {error.message}")

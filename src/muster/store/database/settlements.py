@@ -10,8 +10,8 @@ from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.store.codec import Codec
-from muster.store.events import EventBuffer, NewEvent
-from muster.store.ledger import Booking, book
+from muster.store.database.events import EventBuffer, NewEvent
+from muster.store.database.ledger import Booking, book
 from muster.store.queries import DatabaseConnection, first
 
 

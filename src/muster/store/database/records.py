@@ -6,9 +6,9 @@ from dataclasses import replace
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.review import Opinion, Review
-from muster.store import runs
 from muster.store.base import AuditRecord, Baseline
 from muster.store.codec import Codec
+from muster.store.database import runs
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import Writer
 

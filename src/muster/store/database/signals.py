@@ -8,8 +8,8 @@ from muster.domain.ids import RunId
 from muster.domain.run import Run
 from muster.store.base.signals import SignalTaking
 from muster.store.codec import Codec, entry_parameters, read
-from muster.store.events import NewEvent, write_event
-from muster.store.journal import check_fence, find, write_entry
+from muster.store.database.events import NewEvent, write_event
+from muster.store.database.journal import check_fence, find, write_entry
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
 from muster.store.writer import Writer
 

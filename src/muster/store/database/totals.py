@@ -18,7 +18,7 @@ from muster.store.base.totals import (
     StoreTotals,
 )
 from muster.store.codec import run_of, spent_of
-from muster.store.ledger import total
+from muster.store.database.ledger import total
 from muster.store.queries import DatabaseConnection, DatabaseReader, Row
 
 LANES = ("reserved", "billed", "imputed", "uncertain")

@@ -16,7 +16,8 @@ from muster.domain.errors import KeyTaken, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Lane
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
-from muster.store.batches.codec import (
+from muster.store.codec import Codec
+from muster.store.database.batches.codec import (
     PACKING,
     MemberRow,
     batch_of,
@@ -25,12 +26,11 @@ from muster.store.batches.codec import (
     plan_parameters,
     restored_parameters,
 )
-from muster.store.codec import Codec
-from muster.store.events import EventBuffer, NewEvent
-from muster.store.journal import Fences, call_parameters, check_fence, write_calls
-from muster.store.ledger import Reservations, book, total
+from muster.store.database.events import EventBuffer, NewEvent
+from muster.store.database.journal import Fences, call_parameters, check_fence, write_calls
+from muster.store.database.ledger import Reservations, book, total
+from muster.store.database.settlements import SettlementRow, bookings, end_call, end_calls
 from muster.store.queries import DatabaseConnection, Locks, first
-from muster.store.settlements import SettlementRow, bookings, end_call, end_calls
 
 
 def plan_locks(plan: Plan) -> Locks:

@@ -13,14 +13,14 @@ from typing import TypeVar
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
 from muster.domain.run import Driver
-from muster.store import deletions, runs
+from muster.store import claims
 from muster.store.codec import Codec
-from muster.store.commits import CommitSignal
-from muster.store.parts import CallWrites, DatabaseStore, ignore_message, pass_point
+from muster.store.database import deletions
+from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema
-from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
-from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
-from muster.store.writer import Writer
+from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
+from muster.store.sqlite.read_only import find_access, is_current, make_empty, no_store, read_only
+from muster.store.writer import CommitSignal, Writer
 
 T = TypeVar("T")
 LOOK_SECONDS = 0.1
@@ -64,7 +64,7 @@ class SqliteMaintenance:
 
     async def vacuum(self, driver: Driver, at: float) -> None:
         """Return free space to the disk; no run may be driven meanwhile."""
-        claim = await self._writer.run(lambda database: runs.claim_store(database, driver, at))
+        claim = await self._writer.run(lambda database: claims.claim_store(database, driver, at))
         try:
             connection = SqliteConnection(self._path, patience=VACUUM_PATIENCE)
             working = asyncio.ensure_future(asyncio.to_thread(connection.vacuum))
@@ -78,7 +78,7 @@ class SqliteMaintenance:
             finally:
                 connection.close()
         finally:
-            await self._writer.run(lambda database: runs.unclaim_store(database, claim))
+            await self._writer.run(lambda database: claims.unclaim_store(database, claim))
 
     async def shortage(self) -> str | None:
         """Return what keeps the store from being written to, if anything is known."""

@@ -6,11 +6,11 @@ from functools import cached_property, partial
 from typing import Any
 
 from muster.domain.entry import Opening, Settlement
-from muster.store import journal, settlements
 from muster.store.base import StoreTime
-from muster.store.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
 from muster.store.codec import Codec
-from muster.store.database import (
+from muster.store.database import journal, settlements
+from muster.store.database.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
+from muster.store.database.parts import (
     DatabaseArchive,
     DatabaseEvents,
     DatabaseJournal,
@@ -19,13 +19,13 @@ from muster.store.database import (
     DatabaseRuns,
     DatabaseWorkers,
 )
-from muster.store.pool import DatabasePool
+from muster.store.database.pool import DatabasePool
+from muster.store.database.questions import DatabaseQuestions
+from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue
+from muster.store.database.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
+from muster.store.database.signals import DatabaseSignals
+from muster.store.database.totals import DatabaseSpending, DatabaseTotals
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks
-from muster.store.questions import DatabaseQuestions
-from muster.store.queue import DatabaseAnnouncements, DatabaseQueue
-from muster.store.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
-from muster.store.signals import DatabaseSignals
-from muster.store.totals import DatabaseSpending, DatabaseTotals
 from muster.store.writer import WriteGroup, Writer
 
 

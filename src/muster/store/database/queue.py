@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Iterator, Sequence
 
 from muster.domain.ids import RunId
 from muster.domain.run import Run
-from muster.store import runs
 from muster.store.base import Announcement, QueueTurn
+from muster.store.database import runs
 from muster.store.queries import DatabaseConnection, DatabaseReader, first
 from muster.store.writer import Writer
 

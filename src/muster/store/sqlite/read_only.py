@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.domain.errors import MusterError, NotFound, StoreFailed
 from muster.store.queries import migrations
-from muster.store.sqlite_connection import Access, SqliteConnection
+from muster.store.sqlite.connection import Access, SqliteConnection
 
 LOG = "-wal"
 MEMORY = "-shm"

@@ -12,7 +12,8 @@ from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
-from muster.store.batches.changes import (
+from muster.store.codec import Codec
+from muster.store.database.batches.changes import (
     advance,
     claim,
     dismiss,
@@ -23,8 +24,7 @@ from muster.store.batches.changes import (
     settle_page,
     settlement_rows,
 )
-from muster.store.batches.codec import PACKING, MemberRow, batch_of, member_of, saving_of, share_of
-from muster.store.codec import Codec
+from muster.store.database.batches.codec import PACKING, MemberRow, batch_of, member_of, saving_of, share_of
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, first
 from muster.store.writer import Writer
 

@@ -14,8 +14,8 @@ from muster.domain.errors import LeaseLost, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.store.base import Record
 from muster.store.codec import Codec, entry_of, entry_parameters, read
-from muster.store.events import EventBuffer, NewEvent
-from muster.store.ledger import Reservations
+from muster.store.database.events import EventBuffer, NewEvent
+from muster.store.database.ledger import Reservations
 from muster.store.queries import DatabaseConnection, Parameters, first
 
 Opened = Sequence[Decision | MusterError]

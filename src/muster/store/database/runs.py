@@ -1,11 +1,7 @@
-"""Runs in the database: made, claimed, released and canceled, inside somebody's transaction.
+"""Runs in the database: made, claimed, released and canceled, inside somebody's transaction."""
 
-A vacuum claims the whole store for itself; no run is claimed meanwhile.
-"""
-
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
@@ -15,16 +11,13 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartLimit, StartRequest, move
 from muster.store.base import Claim, RunPage, RunRelease
+from muster.store.claims import require_unclaimed
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
-from muster.store.deletions import require_deleted
-from muster.store.events import NewEvent, write_event
+from muster.store.database.deletions import require_deleted
+from muster.store.database.events import NewEvent, write_event
+from muster.store.database.settlements import settle_open_attempts
+from muster.store.database.signals import begin_awaiting, queue_answered
 from muster.store.queries import DatabaseConnection, Parameters, first
-from muster.store.settlements import settle_open_attempts
-from muster.store.signals import begin_awaiting, queue_answered
-
-CLAIM = "claim"  # the trait that says who has the store for itself
-CLAIM_SECONDS = 15.0  # for SQLite it is written once: nobody else can write while the vacuum has the lock
-CLAIMS = "claims"  # the lock that whoever claims a run shares, and whoever claims the store has alone
 
 
 def get(database: DatabaseConnection, run: RunId) -> Run:
@@ -356,65 +349,3 @@ def select(database: DatabaseConnection, states: Sequence[RunState], limit: int)
     ]
     found = sorted((run_of(row) for row in rows), key=lambda run: (run.created_at, run.id), reverse=True)
     return found[:limit]
-
-
-class StoreClaimed(Conflict):
-    """Another process has the store for itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreClaim:
-    """Who has the store for itself, and until when at the latest."""
-
-    host: str
-    pid: int
-    until: float
-
-    @property
-    def text(self) -> str:
-        """Spell it for the store."""
-        return json.dumps(asdict(self))
-
-
-def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> StoreClaim:
-    """Claim the store; refused while runs are driven or another process has it.
-
-    Nobody may claim a run between the look and the write: SQLite has one writer, others need the lock `CLAIMS`.
-    """
-    require_unclaimed(database, at)
-    driven = database.rows("select_driven", {"now": at})
-    if driven:
-        which = ", ".join(f"{row['id']} by process {row['driver_pid']} on {row['driver_host']}" for row in driven[:5])
-        more = f" and {len(driven) - 5} more" if len(driven) > 5 else ""
-        raise Conflict(
-            f"runs in progress would have to wait for minutes: {which}{more}",
-            suggestions=("wait until they are over, or stop them with Ctrl-C and resume them later",),
-        )
-    claim = StoreClaim(host=driver.host, pid=driver.pid, until=at + CLAIM_SECONDS)
-    database.execute("set_trait", {"name": CLAIM, "value": claim.text})
-    return claim
-
-
-def renew_claim(database: DatabaseConnection, claim: StoreClaim, at: float) -> StoreClaim:
-    """Extend a claim, unless somebody else has the store by now."""
-    renewed = replace(claim, until=at + CLAIM_SECONDS)
-    given = database.execute("replace_trait", {"name": CLAIM, "was": claim.text, "value": renewed.text})
-    return renewed if given else claim
-
-
-def unclaim_store(database: DatabaseConnection, claim: StoreClaim) -> None:
-    """End a claim, unless somebody else has the store by now."""
-    database.execute("delete_trait", {"name": CLAIM, "value": claim.text})
-
-
-def require_unclaimed(database: DatabaseConnection, at: float) -> None:
-    """Raise while another process has the store for itself; a claim that was never ended ends by itself."""
-    row = first(database.rows("select_trait", {"name": CLAIM}))
-    if row is None:
-        return
-    claim = StoreClaim(**json.loads(row["value"]))
-    if at < claim.until <= at + CLAIM_SECONDS:  # one from a clock that was ahead counts for nothing
-        raise StoreClaimed(
-            f"process {claim.pid} on {claim.host} is vacuuming the store",
-            suggestions=("wait until it is done, and try again",),
-        )
