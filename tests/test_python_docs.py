@@ -19,13 +19,13 @@ from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
 from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
-from muster.app.chains import Chains
+from muster.app.chains.chains import Chains
 from muster.app.councils import Councils
 from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.pool import Pool
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
-from muster.app.project import Project
+from muster.app.project.files import Project
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions

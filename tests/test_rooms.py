@@ -160,7 +160,7 @@ def _leads_past(name: str) -> bool:
 # muster.toml names, and public names.
 BY_COMPUTED_NAME = {
     "__init__", "app.agent_kinds.directory", "app.agent_kinds.providers", "app.agent_kinds.services",
-    "app.telemetry", "app.project_workloads", "cli.line.commands", "engine.workload", "observability.exporters",
+    "app.telemetry", "app.project.workloads", "cli.line.commands", "engine.workload", "observability.exporters",
 }  # fmt: skip
 
 

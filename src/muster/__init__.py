@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
     from muster.app.doctor import examine as doctor
     from muster.app.pool.values import TaskSpec, TaskState
-    from muster.app.project import Project
+    from muster.app.project.files import Project
     from muster.app.runs.follow import Resync, RunEnd, RunWatcher, TextDelta
     from muster.app.runs.handle import RunHandle
     from muster.app.runs.options import RunOptions
@@ -115,7 +115,7 @@ _HOMES = {
     "Muster": ("muster.app", "Muster"),
     "MusterError": ("muster.domain.errors", "MusterError"),
     "Overdraft": ("muster.domain.errors", "Overdraft"),
-    "Project": ("muster.app.project", "Project"),
+    "Project": ("muster.app.project.files", "Project"),
     "Reply": ("muster.domain.call", "Reply"),
     "Request": ("muster.domain.call", "Request"),
     "Resync": ("muster.app.runs.follow", "Resync"),

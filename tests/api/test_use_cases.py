@@ -27,7 +27,7 @@ from muster.api.bodies import (
 from muster.app.batches import Batches
 from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
-from muster.app.chains import Chains
+from muster.app.chains.chains import Chains
 from muster.app.councils import Councils
 from muster.app.muster import Muster
 from muster.app.pool.monitor import PoolMonitor

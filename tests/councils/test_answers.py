@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muster.agents.program.exec_protocol import decode
 from muster.councils.anonymity import CandidateLabels
-from muster.councils.answers import (
+from muster.councils.members.answers import (
     EVALUATION_SCHEMA,
     MOST_CLAIMS,
     PROPOSAL_SCHEMA,
@@ -31,7 +31,7 @@ from muster.councils.values import (
 )
 from muster.domain.call import Reply, Stop, Usage
 from muster.domain.canonical import Json, canonical
-from muster.text.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw
 from tests.councils.cases import reply
 
 LABELS = CandidateLabels(viewer="ada", shown=(("k7q", "bob"), ("z3f", "cyd")))

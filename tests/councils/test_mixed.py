@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.councils.anonymity import labels_for
-from muster.councils.answers import UnreadableAnswer, read_evaluation, read_proposal
+from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal
 from muster.councils.values import (
     AbstentionCause,
     CouncilAbstention,

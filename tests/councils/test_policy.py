@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.editor_schemas import council_schema
+from muster.app.project.editor_schemas import council_schema
 from muster.councils.policy import inspect_policy, read_policy, starter
 from muster.councils.values import CouncilMember, ScoreScale
 from muster.domain.errors import BadFile, NotFound
-from muster.text.json_schema import flaw
+from muster.text.schemas.json_schema import flaw
 
 WHOLE = """\
 agents:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from muster.councils.prompts import INSTRUCTIONS, context_of, repair_of, request_of, system_of
-from muster.councils.turns import Council, CouncilTurn, evaluate_turn, propose_turn
+from muster.councils.members.prompts import INSTRUCTIONS, context_of, repair_of, request_of, system_of
+from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.values import (
     AbstentionCause,
     ClaimAssessment,

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from muster.agents.program.answer import context_of
 from muster.agents.program.exec_protocol import decode
-from muster.councils.answers import read_evaluation, read_proposal
+from muster.councils.members.answers import read_evaluation, read_proposal
+from muster.councils.members.prompts import request_of
+from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.outcome import CouncilResult, CouncilRound
-from muster.councils.prompts import request_of
 from muster.councils.scoring import score_round
 from muster.councils.stopping import Conditions, StopDecision, StopReason, StopRule, conviction_of, decide
-from muster.councils.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.values import CouncilMember, CouncilPhase, Evaluation, Proposal
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json, canonical

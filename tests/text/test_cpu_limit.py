@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from muster.text.cpu_limit import CpuAllowance
-from muster.text.json_schema import evaluate, schema_flaw
 from muster.text.patterns import TooSlow
+from muster.text.schemas.json_schema import evaluate, schema_flaw
 
 
 def work(rounds: int) -> int:

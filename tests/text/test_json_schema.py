@@ -11,9 +11,9 @@ from muster.domain.call import ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, InvalidRequest
 from muster.text.cpu_limit import CpuAllowance
-from muster.text.json_schema import evaluate, flaw, is_quick, require_schema, schema_flaw
 from muster.text.patterns import TooSlow
-from muster.text.schema_guard import is_plain
+from muster.text.schemas.guard import is_plain
+from muster.text.schemas.json_schema import evaluate, flaw, is_quick, require_schema, schema_flaw
 
 SCHEMA = {
     "type": "object",

@@ -8,7 +8,7 @@ from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
 
 OnDelta = Callable[[str], None]
 Arguments = TypeVarTuple("Arguments")

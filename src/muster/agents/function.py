@@ -22,7 +22,7 @@ from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage, req
 from muster.domain.canonical import Json, canonical, plain_json
 from muster.domain.errors import AgentFailed, BadArgument, BadConfiguration, BadOutput, MusterError, TimedOut, WireError
 from muster.domain.money import NOTHING, Lane, is_cost
-from muster.text.json_schema import require_schema, shaped
+from muster.text.schemas.json_schema import require_schema, shaped
 
 Function = Callable[[Request], Awaitable[Any]]
 

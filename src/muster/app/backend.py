@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.app.project_workloads import ProjectWorkloads
+from muster.app.project.workloads import ProjectWorkloads
 from muster.app.runs.handle import RunFeeds
 from muster.domain.run import AT_THIS_MACHINE, User
 from muster.engine.clock import Clock

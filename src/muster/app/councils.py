@@ -11,13 +11,13 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.councils.baseline import MOST_SAMPLES
+from muster.councils.members.prompts import request_of
+from muster.councils.members.turns import Council, propose_turn
 from muster.councils.outcome import CouncilOutcome, CouncilRound
 from muster.councils.phase import STOP
 from muster.councils.policy import NAME, CouncilInspection, read_policy
-from muster.councils.prompts import request_of
 from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec, stored
 from muster.councils.summary import AgentCost, CouncilReport, Injection, summarize_council
-from muster.councils.turns import Council, propose_turn
 from muster.councils.values import CouncilAbstention, CouncilMember, Evaluation
 from muster.councils.workload import INJECT
 from muster.domain.advice import ArgumentAdvice

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.providers import PROVIDERS
 from muster.app.opening import open_muster, open_queue
-from muster.app.project_workloads import project_workloads
+from muster.app.project.workloads import project_workloads
 from muster.app.stores import load_postgres
 from muster.domain.batch import BatchState
 from muster.domain.errors import BadConfiguration, MusterError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
-from muster.app.project_workloads import OWN
+from muster.app.project.workloads import OWN
 from muster.app.runs.ask import WORKLOAD as QUESTION
 from muster.app.runs.ask import (
     AskOutcome,
@@ -43,10 +43,10 @@ from muster.engine.worker import Worker
 if TYPE_CHECKING:
     from muster.app.batches import Batches
     from muster.app.battles.battles import Battles
-    from muster.app.chains import Chains
+    from muster.app.chains.chains import Chains
     from muster.app.councils import Councils
     from muster.app.pool.pool import Pool
-    from muster.app.project import Project
+    from muster.app.project.files import Project
     from muster.app.reports import AnyReport
     from muster.app.serving.hooks import RunHooks
     from muster.app.serving.library import Library
@@ -90,7 +90,7 @@ class Muster:
     @cached_property
     def project(self) -> "Project":
         """Return what can be done with the files of the project."""
-        from muster.app.project import Project
+        from muster.app.project.files import Project
 
         return Project(self.settings.home)
 
@@ -132,7 +132,7 @@ class Muster:
     @cached_property
     def chains(self) -> "Chains":
         """Return what can be done with chains."""
-        from muster.app.chains import Chains
+        from muster.app.chains.chains import Chains
 
         return Chains(self._backend, self.runs)
 

@@ -13,7 +13,7 @@ from muster.agents.processes.system import is_gone, sees, this_process
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.backend import Backend
 from muster.app.muster import Muster
-from muster.app.project_workloads import project_workloads
+from muster.app.project.workloads import project_workloads
 from muster.app.runs.handle import RunFeeds
 from muster.app.schemas import JsonSchemas
 from muster.app.stores import open_store

@@ -7,8 +7,8 @@ from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, InvalidRequest
 from muster.text.json_documents import find_value, flaw_of
-from muster.text.json_schema import NO_ANSWER, flaw, is_quick, misfit, schema_flaw
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
+from muster.text.schemas.json_schema import NO_ANSWER, flaw, is_quick, misfit, schema_flaw
 
 
 class JsonSchemas:

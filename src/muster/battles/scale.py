@@ -23,7 +23,7 @@ from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.structured import ask_structured
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
 
 PLAYED_EVENT = "scale.played"  # a battle is over
 PLAYED = "/played"  # after the key of a battle: the step that remembers what became of it

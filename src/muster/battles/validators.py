@@ -10,9 +10,9 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
 from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of, read_object
-from muster.text.json_schema import bounded_schema_flaw, evaluate
 from muster.text.patterns import SECONDS as SEARCH_SECONDS
 from muster.text.patterns import compile_pattern, search
+from muster.text.schemas.json_schema import bounded_schema_flaw, evaluate
 from muster.text.words import one_line
 
 MOST_VALIDATORS = 20

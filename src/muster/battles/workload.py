@@ -42,7 +42,7 @@ from muster.engine.workload import workload
 from muster.judging.base import FAILED_CALL, words_of
 from muster.judging.structured import ask_structured
 from muster.text.cpu_limit import CpuAllowance
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
 from muster.text.words import shorten
 
 _VALIDATOR_SECONDS = 2.0  # of CPU, for all validators of a reply together

@@ -306,24 +306,27 @@ COMMANDS = {
     ),
     "worker": CommandEntry(
         "Execute runs submitted with --detach, and runs whose process died; exit 1 if one exceeded a budget.",
-        "worker:worker",
+        "service.worker:worker",
     ),
     "serve": CommandEntry(
         "Serve the web page and the HTTP API, and execute submitted runs, until stopped; runs can be resumed.",
-        "serve:serve",
+        "service.serve:serve",
     ),
     "view": CommandEntry(
         "Open the web page in a browser; starts a server on a free port if none is running for this store.",
-        "serve:view",
+        "service.serve:view",
     ),
     "mcp": CommandEntry(
-        "Serve MCP tools to a coordinating agent, and execute what it starts, until the client disconnects.", "mcp:mcp"
+        "Serve MCP tools to a coordinating agent, and execute what it starts, until the client disconnects.",
+        "service.mcp:mcp",
     ),
-    "audit": CommandEntry("List what users of the server started, reviewed and canceled, newest first.", "audit:audit"),
+    "audit": CommandEntry(
+        "List what users of the server started, reviewed and canceled, newest first.", "service.audit:audit"
+    ),
     "costs": CommandEntry(
         "Show the cost by day, agent and run, and what is left of each budget; days are in UTC.", "costs:costs"
     ),
-    "metrics": CommandEntry("Print metrics of the store in Prometheus text format.", "metrics:metrics"),
+    "metrics": CommandEntry("Print metrics of the store in Prometheus text format.", "service.metrics:metrics"),
     "sim": CommandEntry("Start a fake provider and print its URLs as JSON.", "sim:sim"),
     "schema": CommandEntry("Print a JSON Schema for editors.", "project:schema"),
     "store": CommandEntry("Inspect, compact and copy the store.", commands=STORE),

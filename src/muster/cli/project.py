@@ -3,8 +3,8 @@
 import json
 from typing import Annotated
 
-from muster.app.project import SCHEMAS, CreatedFolder, Project
-from muster.app.validation import STARTERS
+from muster.app.project.files import SCHEMAS, CreatedFolder, Project
+from muster.app.project.validation import STARTERS
 from muster.app.views.project import created_view
 from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import CommonOptions, answer

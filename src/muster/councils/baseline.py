@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from muster.councils.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
+from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
+from muster.councils.members.prompts import repair_of, request_of
+from muster.councils.members.turns import Council, evaluate_turn, propose_turn
 from muster.councils.outcome import BaselineComparison, CouncilResult
 from muster.councils.phase import PhaseRecord, Said, is_late, read_record
-from muster.councils.prompts import repair_of, request_of
 from muster.councils.scoring import score_round
 from muster.councils.spec import REPAIR, CouncilSpec
-from muster.councils.turns import Council, evaluate_turn, propose_turn
 from muster.councils.values import (
     AbstentionCause,
     CouncilAbstention,

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from muster.councils.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.deadlines import LEAST_QUORUM, call_seconds, quorum_of
+from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
+from muster.councils.members.prompts import repair_of, request_of
+from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.outcome import CouncilRound
-from muster.councils.prompts import repair_of, request_of
 from muster.councils.spec import REPAIR, CouncilSpec
 from muster.councils.stopping import StopReason
-from muster.councils.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.values import (
     AbstentionCause,
     CouncilAbstention,

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from muster.councils.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
+from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
+from muster.councils.members.turns import Council, evaluate_turn
 from muster.councils.outcome import CouncilOutcome, CouncilRound
 from muster.councils.phase import Said, phase_key
 from muster.councils.scoring import score_round
 from muster.councils.spec import REPAIR, CouncilSpec, read_spec
-from muster.councils.turns import Council, evaluate_turn
 from muster.councils.values import CouncilMember, CouncilPhase, Evaluation, Proposal
 from muster.domain.call import Reply
 from muster.domain.canonical import Json

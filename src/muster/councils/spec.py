@@ -16,7 +16,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.money import MOST_DOLLARS
 from muster.text.documents.tree import Place
-from muster.text.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw
 
 WORKLOAD = "deliberation"
 REPAIR = "/repair"  # after the key of a call: the call that asks for a better answer

@@ -5,12 +5,12 @@ Each dissent is kept only if the text holds, word for word, the passage that the
 
 from collections.abc import Sequence
 
-from muster.councils.answers import UnreadableAnswer
+from muster.councils.members.answers import UnreadableAnswer
+from muster.councils.members.person import PERSON_MODERATES, person_synthesis
+from muster.councils.members.prompts import quoted, repair_of
+from muster.councils.members.turns import Council
 from muster.councils.outcome import CouncilResult, Dissent, Synthesis
-from muster.councils.person import PERSON_MODERATES, person_synthesis
-from muster.councils.prompts import quoted, repair_of
 from muster.councils.spec import REPAIR, CouncilSpec
-from muster.councils.turns import Council
 from muster.councils.values import CouncilMember
 from muster.domain.call import Message, Quality, Reply, Request, Role, says_something
 from muster.domain.canonical import Json
@@ -18,7 +18,7 @@ from muster.domain.errors import BadOutput, BudgetExhausted, StopRun, WireError
 from muster.engine.context import Context
 from muster.judging.base import fence_for
 from muster.text.json_documents import read_object
-from muster.text.json_schema import flaw as schema_flaw
+from muster.text.schemas.json_schema import flaw as schema_flaw
 
 KEY = "synthesis"
 INSTRUCTIONS = """\

@@ -8,13 +8,13 @@ import msgspec
 
 from muster.councils.baseline import compare_with_baseline
 from muster.councils.deadlines import PhaseTime, phase_seconds
+from muster.councils.members.turns import Council
 from muster.councils.outcome import CouncilOutcome, CouncilResult, CouncilRound
 from muster.councils.phase import STOP, CouncilPhaseRun, PhaseRecord, below_quorum, counts, round_key, steps_key
 from muster.councils.scoring import score_round
 from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec
 from muster.councils.stopping import Conditions, StopDecision, StopReason, conviction_of, decide
 from muster.councils.synthesis import synthesize
-from muster.councils.turns import Council
 from muster.councils.values import CouncilPhase, Proposal
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Funds

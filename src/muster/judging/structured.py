@@ -12,7 +12,7 @@ from muster.domain.canonical import Json
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, words_of
 from muster.text.json_documents import flaw_of, read_object
-from muster.text.json_schema import flaw as schema_flaw
+from muster.text.schemas.json_schema import flaw as schema_flaw
 
 T = TypeVar("T")
 REPAIR = "/repair"  # after the key of a call: the call that asks for a better answer

@@ -12,7 +12,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of
-from muster.text.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw
 from muster.text.words import choice_error
 from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
 from muster.verify.declaration.resolve import THRESHOLDS

@@ -13,7 +13,7 @@ from muster.domain.money import Microdollars
 from muster.suites.case import Anchor, RubricItem
 from muster.suites.judge.question import SCHEMA, VERSION, pose, pose_again
 from muster.suites.verdict import Observation
-from muster.text.json_schema import require_schema
+from muster.text.schemas.json_schema import require_schema
 from tests.suites.judge.stage import RUBRIC, SEEN, case
 
 

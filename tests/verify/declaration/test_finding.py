@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.file_kinds import is_declaration
-from muster.app.validation import sorted_out
+from muster.app.project.file_kinds import is_declaration
+from muster.app.project.validation import sorted_out
 from muster.domain.errors import BadFile, NotFound
 from tests.verify.declaration.agents import write
 

@@ -29,7 +29,7 @@ from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, InvalidRequest, NotStarted, Paid, WireError
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
-from muster.text.json_schema import require_schema
+from muster.text.schemas.json_schema import require_schema
 
 MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
 PROGRAM = "claude"  # as a failure names it: its arguments hold the system prompt

@@ -11,7 +11,7 @@ from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
 from muster.domain.money import Lane, Microdollars
-from muster.text.json_schema import fitting
+from muster.text.schemas.json_schema import fitting
 
 _UNTIMED = Timings()
 _STOPS = {

@@ -37,7 +37,7 @@ from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, NotSt
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
 from muster.text.json_documents import find, parseable, readable
-from muster.text.json_schema import require_schema
+from muster.text.schemas.json_schema import require_schema
 
 
 class CliAgent:

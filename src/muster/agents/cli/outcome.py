@@ -12,7 +12,7 @@ from muster.agents.usage import ProcessBill
 from muster.domain.call import Reply, Request, Stop, Timings, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, PermissionAsked
-from muster.text.json_schema import shaped
+from muster.text.schemas.json_schema import shaped
 
 _LONGEST_LOG = 500
 

@@ -32,7 +32,7 @@ from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import AuthRefused, BadConfiguration, BadOutput, CallFailed, WireError
 from muster.text.json_paths import MISSING, Missing
-from muster.text.json_schema import require_schema, shaped
+from muster.text.schemas.json_schema import require_schema, shaped
 
 _HEADERS = {"content-type": "application/json", "accept": "application/json, text/plain;q=0.9"}
 

@@ -12,7 +12,7 @@ from typing import Any
 from muster.domain.call import Tool
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
-from muster.text.json_schema import flaw
+from muster.text.schemas.json_schema import flaw
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")  # of the protocol, the newest first
 

@@ -47,7 +47,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
 
 __all__ = [
     "DECISION_EVENT",

@@ -39,8 +39,8 @@ from muster.pool.tasks import (
 )
 from muster.pool.workload import TaskRejected
 from muster.store.base import POOL_LEVEL
-from muster.text.json_schema import bounded_schema_flaw
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
+from muster.text.schemas.json_schema import bounded_schema_flaw
 
 MOST_REASON, MOST_TOOL = 10_000, 200  # characters
 

@@ -21,8 +21,8 @@ from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
-from muster.text.json_schema import bounded_schema_flaw
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
+from muster.text.schemas.json_schema import bounded_schema_flaw
 
 WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal

@@ -12,8 +12,8 @@ from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run
 from muster.store.base import Store
 from muster.text.json_documents import find_value
-from muster.text.json_schema import fitting
-from muster.text.schema_guard import in_schema_thread
+from muster.text.schemas.guard import in_schema_thread
+from muster.text.schemas.json_schema import fitting
 
 LONGEST_ANSWER = 100_000  # characters
 MOST_NAMED = 10  # questions in an error

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.costs import Load, Quoter, Quoting
+from muster.councils.members.prompts import repair_of, request_of
+from muster.councils.members.turns import Council, evaluate_turn, propose_turn
 from muster.councils.outcome import CouncilRound
 from muster.councils.policy import NAME, read_policy
-from muster.councils.prompts import repair_of, request_of
 from muster.councils.scoring import score_round
 from muster.councils.spec import CouncilSpec, read_spec, stored
-from muster.councils.turns import Council, evaluate_turn, propose_turn
 from muster.councils.values import CouncilMember, Evaluation, Proposal, Vote
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request

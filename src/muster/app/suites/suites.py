@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
-from muster.app.file_kinds import require_suite
+from muster.app.project.file_kinds import require_suite
 from muster.app.runs.files import runs_of
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_limit, require_reference

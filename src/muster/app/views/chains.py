@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from muster.app.chain_plan import ChainPlan
+from muster.app.chains.plan import ChainPlan
 from muster.app.views.errors import error
 from muster.app.views.runs import moment
 from muster.app.views.suites import flaw_view, load_view

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from muster.app.batches import Reconciled
     from muster.app.doctor import DoctorReport
     from muster.app.pool.task_queries import Task
+    from muster.app.project.validation import Linted, Validated
     from muster.app.suites.evidence import ArchiveVerification, Rescoring
     from muster.app.suites.generation import Generated
     from muster.app.suites.values import RunComparison
-    from muster.app.validation import Linted, Validated
     from muster.app.verify.request import Prepared
     from muster.app.verify.values import FileSelection, LeftOut
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from muster.app.doctor import Diagnosis, DoctorReport, NetworkDiagnosis
-from muster.app.project import CreatedFolder
-from muster.app.validation import Linted, Validated
+from muster.app.project.files import CreatedFolder
+from muster.app.project.validation import Linted, Validated
 from muster.app.verify.secrets import Allowed, Installed
 from muster.app.views.chains import chain_inspection_view
 from muster.app.views.councils import council_inspection_view

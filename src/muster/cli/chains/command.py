@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
-from muster.app.chains import ChainPlan, ChainProgress, ChainStep
+from muster.app.chains.chains import ChainPlan, ChainProgress, ChainStep
 from muster.app.runs.options import require_name
 from muster.app.views.chains import chain_plan_view, progress_view
 from muster.app.views.runs import listed_run_view

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster
-from muster.app.chains import ChainSpec, read_rows
+from muster.app.chains.chains import ChainSpec, read_rows
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import require_completed

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from muster.app.chains import ChainProgress, StepRecord, StepStatus
+from muster.app.chains.chains import ChainProgress, StepRecord, StepStatus
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import state_verb

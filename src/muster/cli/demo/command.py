@@ -16,7 +16,7 @@ from muster.cli.demo import work
 from muster.cli.demo.environment import DemoEnvironment, DemoFailed, set_up
 from muster.cli.demo.examination import DemoSuite, examine
 from muster.cli.line import Option
-from muster.cli.serve import serve_until_stopped
+from muster.cli.service.serve import serve_until_stopped
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
 from muster.cli.terminal.progress import Display, MutedDisplay, display, run_progress

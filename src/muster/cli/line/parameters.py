@@ -23,7 +23,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 def _by_name(name: str) -> Completer:
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found: Completer = getattr(importlib.import_module("muster.cli.completers"), name)
+        found: Completer = getattr(importlib.import_module("muster.cli.completion"), name)
         return found(ctx, param, incomplete)
 
     return complete

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from muster.app.pool.values import Isolation, OnPermission, TaskSpec
-from muster.cli.completers import agent_names
+from muster.cli.completion import agent_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.options import TimeoutOption
 from muster.domain.errors import BadArgument, NotFound

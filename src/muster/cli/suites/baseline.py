@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from muster.app import Muster
 from muster.app.suites.reviews import NamedRun
 from muster.app.views.suites import baseline_view, removed_baseline_view, set_baseline_view
-from muster.cli.completers import run_names_or_files
+from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument
 from muster.cli.session import with_muster
 from muster.cli.suites.compare_table import baselines_table

@@ -6,7 +6,7 @@ from muster.app import Muster
 from muster.app.suites.values import ComparisonTerms, RunComparison, comparison_markdown
 from muster.app.views.errors import comparison_error
 from muster.app.views.suites import comparison_view
-from muster.cli.completers import run_names_or_files
+from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app import Muster
-from muster.app.project import Project
+from muster.app.project.files import Project
 from muster.app.suites.evidence import (
     KEY_NAME,
     ArchiveVerification,

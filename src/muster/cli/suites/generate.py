@@ -7,7 +7,7 @@ from muster.app import Muster
 from muster.app.suites.generation import Generated, Generation, yaml_text
 from muster.app.views.errors import generation_error
 from muster.app.views.suites import generated_view
-from muster.cli.completers import agent_names
+from muster.cli.completion import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import RunBudgetOption, UnpricedOption

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from muster.app import Muster
 from muster.app.outputs import require_output
-from muster.app.project import Project
+from muster.app.project.files import Project
 from muster.app.views.suites import report_view, written_report_view
-from muster.cli.completers import run_names_or_files
+from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
 from muster.cli.outcome import ALL_FORMATS, STDOUT, TERMINAL, Reportable, WantedReport, wanted_format, write_reports

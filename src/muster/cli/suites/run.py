@@ -5,7 +5,7 @@ from typing import Annotated
 
 from muster.app import Muster
 from muster.app.suites.suites import SuiteChoice
-from muster.cli.completers import agent_names, run_names_or_files
+from muster.cli.completion import agent_names, run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.options import PatienceOptions, SendingOptions, TermsOptions
 from muster.cli.session import with_muster

@@ -8,7 +8,7 @@ from rich.text import Text
 from muster.app import Muster
 from muster.app.suites.values import SubjectStats, SuiteTrend, TrendPoint
 from muster.app.views.suites import trend_view
-from muster.cli.completers import run_names
+from muster.cli.completion import run_names
 from muster.cli.line import Argument
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from muster.app.project import Project
-from muster.app.validation import ChainInspection, CouncilInspection, Inspection, Linted, Validated
+from muster.app.project.files import Project
+from muster.app.project.validation import ChainInspection, CouncilInspection, Inspection, Linted, Validated
 from muster.app.views.errors import lint_error, validation_error
 from muster.app.views.project import linted_view, validated_view
 from muster.cli.line import Argument

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from muster.app import Muster
-from muster.cli.completers import run_names
+from muster.cli.completion import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.options import REPORT_HELP, PatienceOptions, UnpricedOption
 from muster.cli.outcome import VERIFY_FORMATS, wanted_reports

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-from muster.app.project import Project
+from muster.app.project.files import Project
 from muster.app.verify.secrets import Allowed, Installed
 from muster.app.views.project import allowed_view, hook_view
 from muster.cli.line import Argument, Option

@@ -8,7 +8,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
 from muster.text.json_documents import find_value
-from muster.text.json_schema import fitting
+from muster.text.schemas.json_schema import fitting
 
 WHOLE = "$"
 LONGEST_PATH = 300

@@ -23,7 +23,7 @@ from muster.pool.chains.scope import ERROR, INDEX, ITEM, OUTPUT, PREVIOUS, Avail
 from muster.pool.chains.templates import Template, parse_template
 from muster.text.documents.tree import Place
 from muster.text.json_documents import flaw_of
-from muster.text.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw
 
 _LONGEST_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

@@ -17,8 +17,8 @@ from muster.suites.checks.tool_calls import same
 from muster.suites.verdict import CheckResult, Observation
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.json_paths import JsonPath, compile_path
-from muster.text.json_schema import flaw, require_schema
 from muster.text.patterns import SECONDS, search
+from muster.text.schemas.json_schema import flaw, require_schema
 from muster.text.thresholds import reaches
 
 MOST_PLACES = 1_000

@@ -13,8 +13,8 @@ from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
 from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
-from muster.text.json_schema import schema_flaw
 from muster.text.patterns import compile_pattern
+from muster.text.schemas.json_schema import schema_flaw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from muster.suites.format.variables import JsonText, spell
 from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Place, Unreadable
 from muster.text.json_documents import flaw_of, json_fault
-from muster.text.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw
 
 LONGEST_ID = 200
 

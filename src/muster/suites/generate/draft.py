@@ -16,7 +16,7 @@ from muster.suites.case import Case
 from muster.suites.format.reading import find_suites
 from muster.suites.format.suite import Suite, examine, open_suite
 from muster.text.json_documents import flaw_of
-from muster.text.json_schema import flaw as schema_flaw
+from muster.text.schemas.json_schema import flaw as schema_flaw
 
 MOST_TEXT = 20_000  # characters
 MOST_PARTS = 30  # messages, checks, rubric items, tags

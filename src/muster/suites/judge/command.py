@@ -15,7 +15,7 @@ from muster.judging.base import FAILED_CALL, words_of
 from muster.suites.case import Case, OutputCheck, RubricItem, ToolExpectation
 from muster.suites.verdict import ItemScore, Judgement, Observation
 from muster.text.json_documents import read_object
-from muster.text.json_schema import fitting
+from muster.text.schemas.json_schema import fitting
 
 SECONDS = 60.0  # where the case names no time
 

@@ -14,7 +14,7 @@ from muster.judging.base import Fence, fence_for
 from muster.suites.case import Anchor, Case, RubricItem
 from muster.suites.verdict import Observation
 from muster.text.json_documents import flaw_of, read_object
-from muster.text.json_schema import flaw as schema_flaw
+from muster.text.schemas.json_schema import flaw as schema_flaw
 
 VERSION = "rubric/1"  # changed with every change of the words below
 OVERALL = "overall"

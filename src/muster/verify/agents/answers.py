@@ -8,7 +8,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import flaw_of, read_object
-from muster.text.json_schema import flaw as schema_flaw
+from muster.text.schemas.json_schema import flaw as schema_flaw
 from muster.verify.findings.finding import Finding, Severity
 from muster.verify.verification import Shape
 

@@ -12,7 +12,7 @@ from muster.text.documents.tree import Place, Plain, Unreadable, plain_value
 from muster.text.expressions import PART, parse, spell_mapping
 from muster.text.files_beside import object_beside, text_beside
 from muster.text.json_documents import flaw_of
-from muster.text.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw
 from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced, unknown
 from muster.verify.verification import MAX_TOKENS, Kind, Shape, Verifier
 

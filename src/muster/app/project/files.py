@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from muster.app.editor_schemas import chain_schema, council_schema, suite_schema, verify_schema
+from muster.app.project.editor_schemas import chain_schema, council_schema, suite_schema, verify_schema
+from muster.app.project.validation import Linted, Validated, lint, starter, validate
 from muster.app.reports import AnyReport, report_of_file
 from muster.app.suites.evidence import Evidence
-from muster.app.validation import Linted, Validated, lint, starter, validate
 from muster.app.verify.secrets import Allowed, Installed, allow_secret, install_hook
 from muster.domain.errors import BadArgument
 from muster.settings import Settings, load_settings

@@ -11,7 +11,7 @@ from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
 from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.patterns import TooSlow
-from muster.text.schema_guard import (
+from muster.text.schemas.guard import (
     LARGEST_PLAIN,
     MOST_STEPS,
     guarded_flaw,
@@ -140,6 +140,6 @@ def _size(value: Json) -> int:
 
 
 def _library() -> SchemaLibrary:
-    from muster.text import schema_library  # here, because it takes a fifth of a second
+    from muster.text.schemas import library  # here, because it takes a fifth of a second
 
-    return schema_library
+    return library

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from muster.domain.errors import BadArgument
-from muster.text.schema_library import ENDLESS, flaw_in, schema_flaw_of
+from muster.text.schemas.library import ENDLESS, flaw_in, schema_flaw_of
 
 MOST_MEMORY = 1 << 30  # bytes of addresses
 LARGE = 256 * 1024  # kilobytes that were once in use, after which another process is started in its place

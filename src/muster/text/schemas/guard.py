@@ -37,8 +37,8 @@ WALL_SECONDS = 120.0  # for an answer, however busy the machine is
 LEAST_SECONDS = 0.001  # of CPU: none at all would be no limit
 
 # Isolated: a folder of the user must not stand in for a module of ours.
-_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from muster.text.schema_worker import main; main()"
-_ROOT = str(Path(__file__).parents[2])
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from muster.text.schemas.worker import main; main()"
+_ROOT = str(Path(__file__).parents[3])
 
 _SAID = {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly", "format"}
 _COMPARED = {"type", "enum", "const", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from muster.app.backend import Backend
-from muster.app.chain_plan import ChainPlan, ChainPlanner
+from muster.app.chains.plan import ChainPlan, ChainPlanner
 from muster.app.costs import Quoting
-from muster.app.file_kinds import require_chain
+from muster.app.project.file_kinds import require_chain
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from muster.councils.anonymity import CandidateLabels
-from muster.councils.person import person_evaluation, person_proposal
+from muster.councils.members.person import person_evaluation, person_proposal
 from muster.councils.scoring import SELF_VOTE, UNKNOWN_TARGET, WEIGHED_TWICE, weight_of
 from muster.councils.values import (
     LEAST_WEIGHT,
@@ -29,7 +29,7 @@ from muster.councils.values import (
 from muster.domain.call import Quality, Reply, says_something
 from muster.domain.canonical import Json
 from muster.text.json_documents import flaw_of, read_object
-from muster.text.json_schema import flaw as schema_flaw
+from muster.text.schemas.json_schema import flaw as schema_flaw
 
 _SKIPPED: dict[str, Json] = {"skipped": {"type": "boolean"}, "reason": {"type": "string"}}
 

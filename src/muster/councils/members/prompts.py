@@ -7,9 +7,9 @@ serve. Whatever other members wrote stands behind a fence: it is data.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from muster.councils.answers import EVALUATION_SCHEMA, PROPOSAL_SCHEMA
-from muster.councils.person import PERSON_EVALUATES, PERSON_PROPOSES
-from muster.councils.turns import CouncilTurn, ShownCandidate
+from muster.councils.members.answers import EVALUATION_SCHEMA, PROPOSAL_SCHEMA
+from muster.councils.members.person import PERSON_EVALUATES, PERSON_PROPOSES
+from muster.councils.members.turns import CouncilTurn, ShownCandidate
 from muster.councils.values import CouncilMember, CouncilPhase, ScoreScale
 from muster.domain.agent import PHASE_SECONDS
 from muster.domain.call import Message, Request, Role

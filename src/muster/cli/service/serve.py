@@ -15,11 +15,10 @@ from muster.app import Muster
 from muster.app.serving.address import ServerAddress
 from muster.app.serving.service import Service
 from muster.app.views.service import served_view
-from muster.cli.completers import run_names
+from muster.cli.completion import run_names
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.log_options import LoggingOptions
-from muster.cli.options import UnpricedOption
+from muster.cli.options import LoggingOptions, UnpricedOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, note, print_json, say, warn
 from muster.domain.errors import BadConfiguration, MusterError

@@ -1,0 +1,1 @@
+"""Chains: planned, started, followed and resumed."""

@@ -1,0 +1,1 @@
+"""Commands of a service: servers, workers, and what is asked of them."""
