@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from muster.domain.errors import AwaitsSignal
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
 from muster.engine.queue.base import QueuedJob
 from muster.engine.queue.fleet import FleetDelivery
 from muster.engine.queue.sweeps import PAGE, CancelKeys, DueRuns
-from muster.store.base import Store
+from muster.store.base import RunRelease, Store
 from muster.testing.clock import FakeClock
+from muster.testing.stores import driven
 from muster.testing.stores.values import NOW, new_run
 from tests.engine.stores import open_store
 
@@ -78,4 +80,14 @@ async def test_a_due_run_is_canceled_by_its_key_and_keys_are_read_once_a_second(
         await cancels.look()
     assert keys.looks == 1
     assert [run.id for run in await store.runs.select([RunState.CANCELED])] == ["b"]
+    await store.maintenance.close()
+
+
+async def test_a_run_that_only_waits_for_a_person_is_canceled_by_its_key(tmp_path: Path) -> None:
+    store, clock = open_store(tmp_path), FakeClock()
+    run, claim = await driven(store)
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.WAITING, reason=AwaitsSignal.code, at=NOW))
+    assert await DueRuns(store).look() == ()
+    await CancelKeys(NamedRuns(run), store, clock).look()
+    assert [one.id for one in await store.runs.select([RunState.CANCELED])] == [run]
     await store.maintenance.close()

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Sequence
 
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
-from muster.domain.run import Run
+from muster.domain.run import Run, RunState
 from muster.engine.clock import Clock
 from muster.engine.queue.base import QUEUES, FleetKeys, queue_of
 from muster.store.base import Store
 
-PAGE = 200  # due runs that are read at a time
+PAGE = 200  # runs that are due, and runs that wait, read at a time
 MOST_DRIVEN = 1_000  # whose keys are looked up at a time
 SWEEP_SECONDS = 1.0
 
@@ -43,15 +43,17 @@ class CancelKeys:
         self._due, self._looked_at = DueRuns(store), float("-inf")
 
     async def look(self) -> None:
-        """Look at all runs that are driven or due, once a second; raises QueueFailed while keys cannot be read."""
+        """Look at runs that are driven, due or waiting, once a second; raises QueueFailed while no key can be read."""
         if self._clock.monotonic() - self._looked_at >= SWEEP_SECONDS:
             self._looked_at = self._clock.monotonic()
             await self.heed(await self._due.look())
 
     async def heed(self, due: Iterable[Run]) -> None:
-        """Cancel what is named of these runs and of those that are driven, children too."""
+        """Cancel what is named of these runs, of those that are driven, children too, and of those that wait."""
         driven = (await self._store.runs.driven())[:MOST_DRIVEN]
-        await self.heed_only([run.id for run in (*driven, *due) if not run.cancel_requested])
+        waiting = await self._store.runs.select([RunState.WAITING], PAGE)  # for a person, and so not due
+        wanted = {run.id for run in (*driven, *due, *waiting) if not run.cancel_requested}
+        await self.heed_only(sorted(wanted))
 
     async def heed_only(self, runs: Collection[RunId]) -> None:
         """Cancel what is named of these runs."""
