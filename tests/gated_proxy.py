@@ -18,6 +18,7 @@ class GatedProxy:
         self._over: asyncio.Event
         self._passing: asyncio.Event
         self._refuses = False
+        self._last: bytes | None = None  # what a connection says last
         self._writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -39,6 +40,10 @@ class GatedProxy:
     def cut(self) -> None:
         """End all connections, and refuse new ones."""
         self._loop.call_soon_threadsafe(self._cut)
+
+    def cut_after(self, words: bytes) -> None:
+        """End all connections once somebody has said this, and it was passed on."""
+        self._last = words
 
     def open(self) -> None:
         """Pass everything on again, also what came meanwhile."""
@@ -90,3 +95,6 @@ class GatedProxy:
                 await self._passing.wait()
                 writer.write(data)
                 await writer.drain()
+                if self._last is not None and self._last in data:
+                    self._last = None
+                    self._cut()

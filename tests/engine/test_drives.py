@@ -2,14 +2,15 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from muster.agents.processes.system import start_of, this_process
+from muster.agents.processes.system import namespace, start_of, started, this_process
 from muster.app.runs.handle import follow
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
@@ -738,6 +739,60 @@ async def test_a_run_of_this_process_that_was_not_let_go_of_can_be_taken_up_agai
         run = await h.create(chain)
         await h.store.leases.claim(run.id, this_process(), 0, h.clock.now(), h.clock.now() + 15)
         assert (await h.engine.drive(run.id)).state is RunState.COMPLETED
+
+
+class Seam:
+    """A part of a store in which some things are different."""
+
+    def __init__(self, part: object, **differences: object) -> None:
+        self._part = part
+        self.__dict__.update(differences)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._part, name)
+
+
+async def test_a_sweep_that_read_a_run_long_ago_leaves_it_to_a_driver_that_lives(tmp_path: Path) -> None:
+    clock, elsewhere = FakeClock(), replace(this_process(), host="elsewhere")
+    async with house(tmp_path, a=echo(), clock=clock) as h:
+        run, store = await h.create(chain), h.store
+        claim = await store.leases.claim(run.id, elsewhere, 0, clock.now(), clock.now() + 15)
+
+        async def driven() -> Any:
+            found = await store.runs.driven()
+            clock.advance(16.0)
+            await store.leases.beat(run.id, claim.epoch, clock.now() + 15, 1.0, RunState.RUNNING)
+            return found
+
+        late: Any = Seam(store, runs=Seam(store.runs, driven=driven))
+        h.engine._with = replace(h.engine._with, store=late)
+        assert await h.engine.sweep() == []
+        after = await store.runs.get(run.id)
+        assert after is not None
+        assert (after.state, after.lease.epoch) == (RunState.RUNNING, claim.epoch)
+
+
+@pytest.fixture
+def living() -> Iterator[Driver]:
+    """Another process of this machine."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        birth = "/".join(part for part in (started(process.pid), namespace()) if part)
+        yield replace(this_process(), pid=process.pid, started=birth)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_an_ended_lease_counts_more_than_a_living_process_where_drivers_stop_by_themselves(
+    tmp_path: Path, living: Driver, stops: bool
+) -> None:
+    clock = FakeClock()
+    async with house(tmp_path, a=echo(), clock=clock) as h:
+        run, store = await h.create(chain), h.store
+        await store.leases.claim(run.id, living, 0, clock.now(), clock.now() + 15)
+        other: Any = Seam(store, leases=Seam(store.leases, stops_drivers=stops))
+        h.engine._with = replace(h.engine._with, store=other)
+        assert await h.engine.sweep() == []
+        clock.advance(15.1)
+        assert [found.id for found, _ in await h.engine.sweep()] == ([run.id] if stops else [])
 
 
 async def test_a_call_left_behind_that_only_waits_does_not_hold_the_run(tmp_path: Path) -> None:

@@ -124,22 +124,38 @@ async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: 
             open_postgres(database_url)
 
 
-READ_ONLY = "ALTER DATABASE {} SET default_transaction_read_only = on"
-
-
 @pytest.mark.parametrize(
     "harm",
-    [READ_ONLY, "DROP TABLE runs", "DROP TABLE muster_schema", "INSERT INTO muster_schema (version) VALUES (999)"],
+    ["DROP TABLE runs", "DROP TABLE muster_schema", "INSERT INTO muster_schema (version) VALUES (999)"],
 )
 async def test_a_store_that_cannot_be_used_is_noticed_by_a_touch(database_url: str, harm: str) -> None:
-    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
     async with opened(database_url) as store:
         await store.maintenance.touch()
-        query(database_url, harm.format(name))
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
-        query(database_url, ended + "AND datname = current_database()")  # a server that is started again
-        with pytest.raises(StoreFailed, match=r"cannot be written|has lost tables|was upgraded to version 999"):
+        query(database_url, harm)
+        end_sessions(database_url)
+        with pytest.raises(StoreFailed, match=r"has lost tables|was upgraded to version 999"):
             await store.maintenance.touch()
+
+
+async def test_writes_wait_while_the_server_is_read_only_as_in_a_failover(database_url: str) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+    async with opened(database_url) as store:
+        query(database_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        end_sessions(database_url)
+        creating = asyncio.ensure_future(store.runs.create(new_run("run1")))
+        with pytest.raises(StoreFailed, match=r"cannot be written: .*read-only"):
+            await asyncio.to_thread(prepare_postgres, database_url)
+        assert not creating.done()
+        with psycopg.connect(database_url, autocommit=True) as session:
+            session.execute("SET default_transaction_read_only = off")
+            session.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+        assert (await asyncio.wait_for(creating, 60)).id == "run1"
+
+
+def end_sessions(url: str) -> None:
+    """Do to its sessions what a server does that is started again."""
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+    query(url, ended + "AND datname = current_database()")
 
 
 async def test_a_touch_is_no_change_for_whoever_waits_for_one(database_url: str) -> None:

@@ -1,15 +1,23 @@
 """Statements of a transaction that are sent together: every error undoes all of it, and belongs to who caused it."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from muster.domain.errors import BadArgument, Conflict, StoreFailed
+from muster.domain.run import RunState
 from muster.store.postgres.connection import PostgresConnection, WriterMark
 from muster.store.postgres.failures import ServerAway, parse_address
-from muster.store.postgres.store import open_database
+from muster.store.postgres.leases import LEASE_SECONDS
+from muster.store.postgres.store import open_database, open_postgres
+from muster.store.queries import CommitUnknown, Locked, Locks
+from muster.testing.stores.values import DRIVER, NOW, new_run
+from tests.gated_proxy import GatedProxy
 
 Sending = Callable[[PostgresConnection], None]
 
@@ -29,6 +37,13 @@ def traits(url: str) -> list[str]:
 
 def setting(name: str, value: str = "v") -> Sending:
     return lambda connection: connection.send_many("set_trait", [{"name": name, "value": value}])
+
+
+def written(name: str) -> Sending:
+    def write(connection: PostgresConnection) -> None:
+        connection.execute("set_trait", {"name": name, "value": "v"})
+
+    return write
 
 
 def missing(connection: PostgresConnection) -> None:
@@ -140,3 +155,47 @@ def test_more_than_the_buffers_of_both_sides_hold_can_be_sent(
 ) -> None:
     transact(connection, *(setting(f"n{number:03}", "x" * 100_000) for number in range(200)))
     assert len(traits(database_url)) == 200
+
+
+def test_a_commit_that_the_server_gets_to_late_is_waited_for(database_url: str) -> None:
+    open_database(database_url).close()
+    proxy = GatedProxy(Path(str(psycopg.conninfo.conninfo_to_dict(database_url)["host"])) / ".s.PGSQL.5432")
+    with proxy.listening() as port:
+        url = psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=port, sslmode="disable")
+        connection = PostgresConnection(parse_address(url), WriterMark(token="t"))
+        session = connection.raw.info.backend_pid
+
+        def stop(_: PostgresConnection) -> None:
+            os.kill(session, signal.SIGSTOP)
+
+        try:
+            with pytest.raises(CommitUnknown) as unknown:
+                transact(connection, written("a"), stop, lambda _: proxy.cut_after(b"COMMIT"))
+            proxy.open()
+            with pytest.raises(Locked):  # not: it is not there, which would let it be written twice
+                unknown.value.confirm()
+        finally:
+            os.kill(session, signal.SIGCONT)
+        assert until_it_is_known(unknown.value)
+        assert traits(database_url) == ["a"]
+        connection.close()
+
+
+def until_it_is_known(commit: CommitUnknown) -> bool:
+    while True:
+        with suppress(Locked):
+            return commit.confirm()
+
+
+async def test_a_process_that_hangs_in_a_transaction_costs_no_driver_its_run(
+    connection: PostgresConnection, database_url: str
+) -> None:
+    store = open_postgres(database_url)
+    run = (await store.runs.create(new_run("run1"))).id
+    claim = await store.leases.claim(run, DRIVER, 0, NOW, NOW + LEASE_SECONDS)
+    with suppress(StoreFailed), connection.transaction():
+        connection.lock(lambda: Locks(runs=(run,)))
+        connection.flush()
+        assert not await store.leases.beat(run, claim.epoch, NOW + 2 * LEASE_SECONDS, 1.0, RunState.RUNNING)
+    assert connection.is_lost
+    await store.maintenance.close()

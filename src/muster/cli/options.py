@@ -1,16 +1,14 @@
-"""Options that several commands share, each group as one value: batches, dispatch, the terms of a run, and its log."""
+"""Options that several commands share, each group as one value: batches, dispatch, and the terms of a run."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.line import Argument, Bundle, Option
 from muster.domain.batch import Patience
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch, Fallback, Mode, mode_of
-from muster.observability.options import LogFormat, LogLevel, LogOptions
 
 if TYPE_CHECKING:
     from muster.app import Muster
@@ -286,34 +284,3 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
 
 
 TermsOptions = Annotated[RunTerms, Bundle(terms_with("terminal, json, junit, sarif, markdown or html"), "Run")]
-
-
-def log_options_of(
-    log_format: Annotated[
-        str | None, Option("--log-format", values=LogFormat, shown="no log", help="Write log lines in this format.")
-    ] = None,
-    log_level: Annotated[
-        str | None,
-        Option(
-            "--log-level",
-            values=LogLevel,
-            shown="info",
-            help="The lowest level that is logged: info has runs and batches, debug every call and attempt.",
-        ),
-    ] = None,
-    log_file: Annotated[
-        str | None,
-        Option("--log-file", metavar="FILE", shown="standard error", help="Append the log lines to this file."),
-    ] = None,
-) -> LogOptions | None:
-    """Check what was given; None: no log is wanted."""
-    if log_format is None:
-        useless = "--log-level" if log_level is not None else "--log-file" if log_file is not None else ""
-        if useless:
-            raise BadArgument(f"{useless} has no effect without --log-format", suggestions=("add --log-format json",))
-        return None
-    level = LogLevel.INFO if log_level is None else LogLevel(log_level)
-    return LogOptions(format=LogFormat(log_format), level=level, file=None if log_file is None else Path(log_file))
-
-
-LoggingOptions = Annotated[LogOptions | None, Bundle(log_options_of, "Log")]

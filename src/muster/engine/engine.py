@@ -236,10 +236,14 @@ class Engine:
                 continue
             try:
                 claim = await self._with.store.leases.expire(
-                    run.id, run.lease.epoch, self._with.clock.now(), f"its driver, {run.lease.driver}, died"
+                    run.id,
+                    run.lease.epoch,
+                    self._with.clock.now(),
+                    f"its driver, {run.lease.driver}, died",
+                    seen_until=run.lease.until,
                 )
             except Conflict:
-                continue  # somebody else was faster
+                continue  # somebody else was faster, or it lives: the run was read a while ago
             expired.append((run, claim))
         if expired:
             await self._with.reap()
@@ -259,9 +263,9 @@ class Engine:
         driver = run.lease.driver
         if driver is None:
             return False  # nobody drives it: it was left waiting for its batches
-        if driver == self._driver and run.id not in _UNDER_WAY:
-            return True  # one of this process that could not be let go of
-        if self._with.sees(driver):
+        if driver == self._driver:
+            return run.id not in _UNDER_WAY  # else one of this process that could not be let go of
+        if self._with.sees(driver) and (self._with.is_gone(driver) or not self._with.store.leases.stops_drivers):
             return self._with.is_gone(driver)
         return run.lease.until < self._with.clock.now()
 
@@ -412,7 +416,9 @@ class Engine:
         now = self._with.clock.now()
         _UNDER_WAY.add(run.id)
         try:
-            return await self._with.store.leases.claim(run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS)
+            return await self._with.store.leases.claim(
+                run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS, seen_until=run.lease.until
+            )
         except MusterError as error:
             _UNDER_WAY.discard(run.id)
             if not isinstance(error, Conflict):

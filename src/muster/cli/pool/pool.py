@@ -10,8 +10,9 @@ from muster.app.views.errors import pool_error
 from muster.app.views.pool import message_view, pool_view, slot_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.options import LoggingOptions, UnpricedOption
+from muster.cli.options import UnpricedOption
 from muster.cli.pool.tables import slots_table, status_lines
+from muster.cli.service.options import LoggingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
 from muster.domain.entry import Signal

@@ -14,7 +14,8 @@ from muster.app.serving.service import Service
 from muster.app.views.service import served_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Option
-from muster.cli.options import LoggingOptions, UnpricedOption
+from muster.cli.options import UnpricedOption
+from muster.cli.service.options import LoggingOptions
 from muster.cli.service.serve import require_token
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, note, print_json, say, warn

@@ -18,7 +18,8 @@ from muster.app.views.service import served_view
 from muster.cli.completion import run_names
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.options import LoggingOptions, UnpricedOption
+from muster.cli.options import UnpricedOption
+from muster.cli.service.options import LoggingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, note, print_json, say, warn
 from muster.domain.errors import BadConfiguration, MusterError

@@ -216,8 +216,24 @@ class Leases(Protocol):
     LeaseLost for a driver that was replaced. A claim that is canceled while it waits for a vacuum has taken nothing.
     """
 
-    def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Awaitable[Claim]:
-        """Take the run if nobody else has since; attempts left open before become uncertain."""
+    stops_drivers: bool
+    """Whether drivers stop by themselves before their leases end: then one whose lease has ended drives no more."""
+
+    def claim(
+        self,
+        run: RunId,
+        driver: Driver,
+        expected_epoch: int,
+        at: float,
+        until: float,
+        *,
+        seen_until: float | None = None,
+    ) -> Awaitable[Claim]:
+        """Take the run if nobody else has since; attempts left open before become uncertain.
+
+        Whoever takes it from a driver that seems dead says until when its lease was seen to last: Conflict is raised
+        if it was renewed since.
+        """
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease of a run that is at work or waits; return whether somebody asked to cancel."""
@@ -225,8 +241,13 @@ class Leases(Protocol):
     def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state; canceled, its batches are to be canceled that no other run needs."""
 
-    def expire(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
-        """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
+    def expire(
+        self, run: RunId, expected_epoch: int, at: float, message: str, *, seen_until: float | None = None
+    ) -> Awaitable[Claim]:
+        """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain.
+
+        Conflict is raised when its lease lasts no longer until the time that was seen: then it lives.
+        """
 
 
 class WorkerTable(Protocol):

@@ -6,7 +6,8 @@ may change it in between.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from muster.domain.batch import Batch, BatchMember
@@ -29,7 +30,6 @@ from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
 CLAIM_LOOK_SECONDS = 0.1
-WORKER_SECONDS = 86_400  # after which a worker that has not registered again is forgotten
 
 
 class DatabaseJournal:
@@ -184,15 +184,27 @@ class DatabaseRuns:
 class DatabaseLeases:
     """Who drives which run."""
 
+    stops_drivers = False
+
     def __init__(self, writer: Writer, codec: Codec, on_wait: Callable[[str], None]) -> None:
         self._writer, self._codec, self._on_wait = writer, codec, on_wait
 
-    async def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Claim:
+    async def claim(
+        self,
+        run: RunId,
+        driver: Driver,
+        expected_epoch: int,
+        at: float,
+        until: float,
+        *,
+        seen_until: float | None = None,
+    ) -> Claim:
         """Take the run if nobody else has since; waits while another process has the store for itself."""
         began, waited, told = time.monotonic(), 0.0, False
+        taking = runs.Taking(run=run, driver=driver, epoch=expected_epoch, at=at, until=until, seen_until=seen_until)
         while True:
             try:
-                return await self._claim(run, driver, expected_epoch, at + waited, until + waited)
+                return await self._claim(replace(taking, at=at + waited, until=until + waited))
             except claims.StoreClaimed as error:
                 if not told and waited >= NOTICE:
                     told = True
@@ -200,9 +212,8 @@ class DatabaseLeases:
                 await asyncio.sleep(CLAIM_LOOK_SECONDS)
                 waited = time.monotonic() - began
 
-    def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
-        work = partial(runs.claim, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until)
-        return self._writer.run(work, Locks(runs=(run,)))
+    def _claim(self, taking: runs.Taking) -> Awaitable[Claim]:
+        return self._writer.run(lambda db: runs.claim(db, self._codec, taking), Locks(runs=(taking.run,)))
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease; return whether somebody asked to cancel."""
@@ -213,43 +224,12 @@ class DatabaseLeases:
         locks = Locks(names=tuple(address_lock(one.address) for one in ending.awaited), runs=(run,))
         return self._writer.run(lambda db: runs.release(db, self._codec, run, epoch, ending), locks)
 
-    def expire(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
+    def expire(
+        self, run: RunId, expected_epoch: int, at: float, message: str, *, seen_until: float | None = None
+    ) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
-        work = partial(runs.expire, codec=self._codec, run=run, expected_epoch=expected_epoch, at=at, message=message)
-        return self._writer.run(work, Locks(runs=(run,)))
-
-
-class DatabaseWorkers:
-    """Which workers are there."""
-
-    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
-        self._reader, self._writer = reader, writer
-
-    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
-        """Register a worker, and forget those that were killed long ago."""
-        taken = " ".join(sorted(queues))
-
-        def work(database: DatabaseConnection) -> None:
-            database.execute("register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
-            database.execute("forget_workers", {"before": at - WORKER_SECONDS})
-
-        return self._writer.run(work)
-
-    def dismiss(self, driver: Driver) -> Awaitable[None]:
-        """Remove a worker."""
-        return _write(self._writer, "dismiss", _driver_parameters(driver))
-
-    async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
-        """Return the workers that said so since then, and the queues that they take."""
-        rows = await self._reader.rows("select_workers", {"since": since})
-        return {
-            Driver(host=row["host"], pid=row["pid"], started=row["started"]): tuple(row["queues"].split())
-            for row in rows
-        }
-
-
-def _driver_parameters(driver: Driver) -> Parameters:
-    return {"host": driver.host, "pid": driver.pid, "started": driver.started}
+        scope = {"id": run, "epoch": expected_epoch, "at": at, "seen_until": seen_until}
+        return self._writer.run(lambda db: runs.expire(db, self._codec, run, scope, message), Locks(runs=(run,)))
 
 
 class DatabaseProcesses:

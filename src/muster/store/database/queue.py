@@ -1,18 +1,19 @@
-"""What waits in the database: runs for a worker, client after client, and endings that hooks are to be told of.
+"""What waits in the database: runs for workers, client after client, and endings that hooks are to be told of.
 
 Clients and workloads are found by seeks in one index, so a look costs the same however many runs wait.
 """
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 
 from muster.domain.ids import RunId
-from muster.domain.run import Run
+from muster.domain.run import Driver, Run
 from muster.store.base import Announcement, QueueTurn
 from muster.store.database import runs
-from muster.store.queries import DatabaseConnection, DatabaseReader, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Parameters, first
 from muster.store.writer import Writer
 
 WANTED = "hooks"  # the trait that says that endings are noted
+WORKER_SECONDS = 86_400  # after which a worker that has not registered again is forgotten
 
 
 class DatabaseQueue:
@@ -119,3 +120,40 @@ class DatabaseAnnouncements:
             database.execute("delete_announcement", {"run_id": one.run, "seq": one.seq})
 
         return self._writer.run(work)
+
+
+class DatabaseWorkers:
+    """Which workers are there."""
+
+    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
+        self._reader, self._writer = reader, writer
+
+    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
+        """Register a worker, and forget those that were killed long ago."""
+        taken = " ".join(sorted(queues))
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
+            database.execute("forget_workers", {"before": at - WORKER_SECONDS})
+
+        return self._writer.run(work)
+
+    def dismiss(self, driver: Driver) -> Awaitable[None]:
+        """Remove a worker."""
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("dismiss", _driver_parameters(driver))
+
+        return self._writer.run(work)
+
+    async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
+        """Return the workers that said so since then, and the queues that they take."""
+        rows = await self._reader.rows("select_workers", {"since": since})
+        return {
+            Driver(host=row["host"], pid=row["pid"], started=row["started"]): tuple(row["queues"].split())
+            for row in rows
+        }
+
+
+def _driver_parameters(driver: Driver) -> Parameters:
+    return {"host": driver.host, "pid": driver.pid, "started": driver.started}

@@ -1,7 +1,7 @@
 """Runs in the database: made, claimed, released and canceled, inside somebody's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
@@ -152,22 +152,39 @@ def _require_left(database: DatabaseConnection, run: RunId, lineage: str) -> Non
         require_left(run, row["cap"], spent_of(row).settled)
 
 
-def claim(
-    database: DatabaseConnection, codec: Codec, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float
-) -> Claim:
-    """Take a run if nobody else has since its epoch was read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taking:
+    """A run that a driver wants, as it was when that was decided."""
+
+    run: RunId
+    driver: Driver
+    epoch: int
+    at: float
+    until: float
+    seen_until: float | None  # the end of the lease that another driver had
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What the query needs."""
+        driver = {"host": self.driver.host, "pid": self.driver.pid, "started": self.driver.started}
+        times = {"at": self.at, "until": self.until, "seen_until": self.seen_until}
+        return {"id": self.run, "epoch": self.epoch, **driver, **times}
+
+
+def claim(database: DatabaseConnection, codec: Codec, taking: Taking) -> Claim:
+    """Take a run if nobody else has since its epoch was read, and its last driver has not renewed its lease."""
+    run, at = taking.run, taking.at
     require_unclaimed(database, at)
     before = get(database, run)
     move(before.state, RunState.RUNNING)
-    lease = {"host": driver.host, "pid": driver.pid, "started": driver.started, "until": until, "at": at}
-    if database.execute("claim_run", {"id": run, "epoch": expected_epoch, **lease}) == 0:
-        raise Conflict(f"run {run} was just taken by another driver")
+    if database.execute("claim_run", taking.parameters) == 0:
+        raise Conflict(f"run {run} has another driver")
     database.execute("delete_awaits", {"run_id": run})
     uncertain, cost = settle_open_attempts(database, codec, run, at)
     kind = "run.started" if before.started_at is None else "run.resumed"
-    data = {"driver": str(driver), "done": before.calls.done, "uncertain": uncertain, "uncertain_cost": cost}
+    data = {"driver": str(taking.driver), "done": before.calls.done, "uncertain": uncertain, "uncertain_cost": cost}
     write_event(database, codec, NewEvent(run=run, kind=kind, data=data, at=at))
-    return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
+    return Claim(epoch=taking.epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
 def beat(database: DatabaseConnection, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
@@ -225,14 +242,11 @@ def _ending_parameters(run: RunId, epoch: int, ending: RunRelease, codec: Codec)
     }
 
 
-def expire(
-    database: DatabaseConnection, codec: Codec, run: RunId, expected_epoch: int, at: float, message: str
-) -> Claim:
+def expire(database: DatabaseConnection, codec: Codec, run: RunId, scope: Mapping[str, Any], message: str) -> Claim:
     """Mark the run of a dead driver as interrupted, or canceled if that was asked for, and book what it left open."""
-    error = {"code": "driver_died", "message": message}
-    parameters = {"id": run, "epoch": expected_epoch, "error": codec.text(error), "at": at}
-    if database.execute("expire_run", parameters) == 0:
-        raise Conflict(f"run {run} now has another driver")
+    error, at = {"code": "driver_died", "message": message}, scope["at"]
+    if database.execute("expire_run", {**scope, "error": codec.text(error)}) == 0:
+        raise Conflict(f"run {run} has another driver, or its driver lives")
     uncertain, cost = settle_open_attempts(database, codec, run, at)
     data = {"reason": "driver_died", "error": error, "uncertain": uncertain, "uncertain_cost": cost}
     state = get(database, run).state
@@ -240,7 +254,7 @@ def expire(
     if state is RunState.CANCELED:
         database.execute("announce_run", {"id": run})
         _cancel_batches(database, [run, *_cancel_children(database, codec, run, at)])
-    return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
+    return Claim(epoch=scope["epoch"] + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
 def cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:

@@ -17,11 +17,10 @@ from muster.store.database.parts import (
     DatabaseLeases,
     DatabaseProcesses,
     DatabaseRuns,
-    DatabaseWorkers,
 )
 from muster.store.database.pool import DatabasePool
 from muster.store.database.questions import DatabaseQuestions
-from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue
+from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue, DatabaseWorkers
 from muster.store.database.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
 from muster.store.database.signals import DatabaseSignals
 from muster.store.database.totals import DatabaseSpending, DatabaseTotals
@@ -90,7 +89,6 @@ class DatabaseStore:
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
         self.runs = self.commands = DatabaseRuns(reader, writer, codec)
         self.leases = DatabaseLeases(writer, codec, on_wait)
-        self.workers = DatabaseWorkers(reader, writer)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = DatabaseBatchReader(reader)
@@ -101,6 +99,11 @@ class DatabaseStore:
     def queue(self) -> DatabaseQueue:
         """What waits for workers."""
         return DatabaseQueue(self._reads)
+
+    @cached_property
+    def workers(self) -> DatabaseWorkers:
+        """Which workers are there."""
+        return DatabaseWorkers(self._reads, self._writer)
 
     @cached_property
     def announcements(self) -> DatabaseAnnouncements:

@@ -1,8 +1,9 @@
 """One connection to a PostgreSQL database: named queries, locks, and transactions whose commit is never in doubt.
 
 A transaction that wrote something leaves its number in a row of the writer's own. When the connection is lost while it
-is committed, that row tells whether it is there: asking waits until the server is through with the old session. The
-row is dated by the clock of the server, so that those of writers that crashed can be forgotten.
+is committed, that row tells whether it is there. Every transaction of a writer has a lock from its beginning, for which
+whoever asks waits: until the server is through with the old session. The row is dated by the clock of the server, so
+that those of writers that crashed can be forgotten.
 """
 
 import random
@@ -18,7 +19,7 @@ from psycopg.rows import tuple_row
 
 from muster.domain.errors import MusterError, StoreFailed
 from muster.store.postgres.commands import Commands, Expectation, changed_by
-from muster.store.postgres.failures import PostgresAddress, ServerAway, explained
+from muster.store.postgres.failures import PostgresAddress, ServerAway, explained, read_only
 from muster.store.postgres.session import connect
 from muster.store.queries import (
     CommitUnknown,
@@ -35,7 +36,8 @@ from muster.store.queries import (
 PAGE_ROWS = 1000  # of one statement
 PREPARED_ROWS = 4  # of statements that the server keeps prepared
 TURN = "1s"  # for which a writer waits for a lock before it looks whether it still should
-IDLE = "10s"  # after which the server ends a transaction whose process stands still, so that others can go on
+# After which the server ends a transaction whose process stands still: others go on before their leases are lost.
+IDLE = "4s"
 RECONNECT_SECONDS = 0.5
 LONGEST_PAUSE = 0.05  # seconds before a transaction that lost a deadlock is tried again
 
@@ -95,7 +97,10 @@ class PostgresConnection:
         self._raw = connect(self.address)
         self._commands = Commands(self._raw, changes)
         limits = (TURN, IDLE) if self._mark is not None else ("0", "0")
-        self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})
+        session = self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})[0]
+        if self._mark is not None and session["read_only"] == "on":
+            self._raw.close()
+            raise read_only(self.address, "all transactions are read-only")
 
     @property
     def raw(self) -> "psycopg.Connection[Any]":
@@ -238,6 +243,8 @@ class PostgresConnection:
         before = self.changes
         self._send(b"BEGIN")
         try:
+            if self._mark is not None:  # answered before the commit is sent, so that a late one finds it locked
+                self._lock_mark(self._mark)
             yield
             self.flush()
             self._commit(changed=self.changes != before)
@@ -284,11 +291,21 @@ class PostgresConnection:
         return found.text, found.values(parameters)
 
     def _confirm(self, number: int) -> bool:
-        """Return whether a transaction is there; waits until the server is through with the session it was in."""
+        """Return whether a transaction is there; raises Locked while the server is not through with its session."""
+        if self._mark is None:
+            return False  # it had nothing to write
         self._reopen()
-        mark = "" if self._mark is None else self._mark.trait
-        rows = self.rows("select_mark", {"name": mark})
+        self._send(b"BEGIN")
+        try:
+            self._lock_mark(self._mark)
+            rows = self.rows("select_trait", {"name": self._mark.trait})
+        finally:
+            self._roll_back()
         return bool(rows) and int(rows[0]["value"].split()[0]) >= number
+
+    def _lock_mark(self, mark: WriterMark) -> None:
+        """Take the lock of a writer until the transaction ends; unlike that of a row it is no change for others."""
+        self._send(*self._spelled("lock_name", {"name": mark.trait}), keep=True)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

@@ -73,7 +73,6 @@ _RETRIED = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNot
 
 _EXPLANATIONS: Mapping[type[psycopg.Error], tuple[str, str]] = {
     errors.DiskFull: ("cannot grow: the disk of the server is full", "free some space there; then resume"),
-    errors.ReadOnlySqlTransaction: ("cannot be written", "use the address of the primary server, not of a standby"),
     errors.InsufficientPrivilege: (
         "may not be used by this user",
         "make the user the owner of the database, or GRANT CREATE ON SCHEMA public to it",
@@ -91,6 +90,14 @@ def explain_connect(address: PostgresAddress, error: psycopg.Error) -> StoreFail
     return ServerAway(
         f"the server of the store {address} cannot be reached: {said}",
         suggestions=("start it, or check host and port in MUSTER_DATABASE_URL",),
+    )
+
+
+def read_only(address: PostgresAddress, said: str) -> ServerAway:
+    """Make the error for a server that takes no writes, which may be over with the next session: after a failover."""
+    return ServerAway(
+        f"the store {address} cannot be written: {said}",
+        suggestions=("use the address of the primary server, not of a standby",),
     )
 
 
@@ -116,6 +123,9 @@ def explained(address: PostgresAddress, raw: "psycopg.Connection[object]") -> It
     """Turn failures of queries into errors that a person can act on."""
     try:
         yield
+    except errors.ReadOnlySqlTransaction as error:
+        raw.close()
+        raise read_only(address, _first_line(error)) from error
     except psycopg.Error as error:
         raise explain_query(address, error, broken=raw.broken or raw.closed) from error
 

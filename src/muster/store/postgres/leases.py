@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from muster.domain.errors import LeaseLost
 from muster.domain.ids import RunId
-from muster.domain.run import Driver, Run, RunState
+from muster.domain.run import Run, RunState
 from muster.store import claims
 from muster.store.base import Claim, RunRelease
 from muster.store.codec import Codec
@@ -40,6 +40,8 @@ class PostgresLeases(DatabaseLeases):
     next one.
     """
 
+    stops_drivers = True
+
     def __init__(
         self, writer: Writer, codec: Codec, on_wait: Callable[[str], None], monotonic: Callable[[], float]
     ) -> None:
@@ -47,17 +49,15 @@ class PostgresLeases(DatabaseLeases):
         self._monotonic = monotonic
         self._confirmed: dict[tuple[RunId, int], ConfirmedLease] = {}  # by run and epoch
 
-    async def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Claim:
+    async def _claim(self, taking: runs.Taking) -> Claim:
         def work(database: DatabaseConnection) -> Claim:
             database.rows("share_name", {"name": claims.CLAIMS})
             require_known_tables(database)  # once it is claimed, nobody changes them
-            return runs.claim(
-                database, codec=self._codec, run=run, driver=driver, expected_epoch=epoch, at=at, until=until
-            )
+            return runs.claim(database, self._codec, taking)
 
-        lease = ConfirmedLease(since=self._monotonic(), seconds=until - at)
-        claim = await self._writer.run(work, Locks(runs=(run,)))
-        self._confirmed[run, claim.epoch] = lease
+        lease = ConfirmedLease(since=self._monotonic(), seconds=taking.until - taking.at)
+        claim = await self._writer.run(work, Locks(runs=(taking.run,)))
+        self._confirmed[taking.run, claim.epoch] = lease
         return claim
 
     async def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:

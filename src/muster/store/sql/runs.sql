@@ -122,6 +122,7 @@ UPDATE runs
 SET epoch = epoch + 1, state = 'running', driver_host = :host, driver_pid = :pid, driver_started = :started,
     lease_until = :until, started_at = COALESCE(started_at, :at), ended_reason = NULL, error = NULL
 WHERE id = :id AND epoch = :epoch AND state IN ('queued', 'running', 'waiting', 'interrupted')
+  AND (CAST(:seen_until AS DOUBLE PRECISION) IS NULL OR lease_until = :seen_until)
 
 -- name: beat_run
 UPDATE runs SET lease_until = :until, active = :active, state = :state
@@ -141,6 +142,7 @@ SET epoch = epoch + 1, ended_reason = 'driver_died', error = :error,
     ended_at = CASE WHEN cancel_requested = 1 THEN CAST(:at AS DOUBLE PRECISION) END,
     driver_host = NULL, driver_pid = NULL, driver_started = NULL, lease_until = 0
 WHERE id = :id AND epoch = :epoch AND driver_pid IS NOT NULL AND state IN ('running', 'waiting')
+  AND (CAST(:seen_until AS DOUBLE PRECISION) IS NULL OR lease_until = :seen_until)
 
 -- name: ask_cancel
 UPDATE runs SET cancel_requested = 1 WHERE id = :id AND driver_pid IS NOT NULL AND state IN ('running', 'waiting')

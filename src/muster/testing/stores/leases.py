@@ -11,7 +11,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import Conflict, LeaseLost
 from muster.domain.ids import RunId
-from muster.domain.run import OwnedProcess, RunState
+from muster.domain.run import Lease, OwnedProcess, RunState
 from muster.store.base import Claim, Record, RunRelease, Store
 from muster.testing.stores.values import (
     DRIVER,
@@ -130,6 +130,19 @@ async def expires_the_run_of_a_dead_driver(store: Store) -> None:
     assert (await store.leases.claim(run, OTHER, expired.epoch, NOW, NOW + 15)).uncertain == 0
 
 
+async def leaves_a_run_to_a_driver_that_renewed_its_lease(store: Store) -> None:
+    """Whoever read a lease long ago cannot take the run from a driver that has renewed it since."""
+    run, claim = await driven(store)
+    seen = (await stored(store, run)).lease
+    await store.leases.beat(run, claim.epoch, NOW + 30, 1.0, RunState.RUNNING)
+    late = (seen.epoch, NOW + 20, NOW + 35)
+    await raises(Conflict, store.leases.claim(run, OTHER, *late, seen_until=seen.until))
+    await raises(Conflict, store.leases.expire(run, seen.epoch, NOW + 20, "it seems dead", seen_until=seen.until))
+    assert (await stored(store, run)).lease == Lease(epoch=claim.epoch, driver=DRIVER, until=NOW + 30)
+    expired = await store.leases.expire(run, seen.epoch, NOW + 31, "it died", seen_until=NOW + 30)
+    await store.leases.claim(run, OTHER, expired.epoch, NOW + 31, NOW + 46, seen_until=0.0)
+
+
 async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store) -> None:
     """A cancel that the driver did not live to see is carried out when its lease expires."""
     run, claim = await driven(store)
@@ -228,6 +241,7 @@ CHECKS: tuple[Check, ...] = (
     keeps_terminal_states_final,
     tells_the_driver_of_a_cancel,
     expires_the_run_of_a_dead_driver,
+    leaves_a_run_to_a_driver_that_renewed_its_lease,
     cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel,
     cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel,
     cancels_a_run_whose_result_comes_after_the_cancel,

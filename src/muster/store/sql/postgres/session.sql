@@ -2,7 +2,8 @@
 SELECT set_config('lock_timeout', :lock_timeout, false),
        set_config('idle_in_transaction_session_timeout', :idle_timeout, false),
        set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
-                                             ELSE current_setting('synchronous_commit') END, false)
+                                             ELSE current_setting('synchronous_commit') END, false),
+       current_setting('transaction_read_only') AS read_only
 
 -- name: describe_server
 SELECT current_setting('server_version') AS server, current_setting('server_version_num') AS number,
@@ -38,9 +39,6 @@ DELETE FROM traits
 WHERE name >= :low AND name < :high
   AND CAST(split_part(value, ' ', 2) AS DOUBLE PRECISION)
       < CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION) - CAST(:seconds AS DOUBLE PRECISION)
-
--- name: select_mark
-SELECT value FROM traits WHERE name = :name FOR UPDATE
 
 -- name: find_schema
 SELECT to_regclass('muster_schema') IS NOT NULL AS found
