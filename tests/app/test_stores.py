@@ -1,4 +1,4 @@
-"""Opening a store while other work goes on."""
+"""Opening a store while other work goes on; what is left of a copy that failed."""
 
 import asyncio
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.app import open_muster
+from muster.app.stores import copy_store
 from muster.domain.errors import StoreFailed
 from muster.settings import load_settings
 
@@ -26,3 +27,32 @@ async def test_a_database_is_opened_while_other_work_goes_on(tmp_path: Path) -> 
             async with open_muster(settings=settings):
                 pass
         assert asked.is_set()  # by this loop, while the other side of the connection waited for its answer
+
+
+@pytest.mark.parametrize(
+    ("there", "target"),
+    [
+        ((), "copy/deeper/.muster"),
+        (("copy",), "copy"),
+        (("copy", "copy/notes.txt"), "copy/.muster"),
+        (("copy", "copy/.muster", "copy/.muster/.gitignore"), "copy/.muster"),
+        (("copy", "copy/.muster"), "copy/.muster/other.db"),
+    ],
+)
+async def test_of_a_copy_that_fails_nothing_is_left_but_what_was_there(
+    tmp_path: Path, there: tuple[str, ...], target: str
+) -> None:
+    async with open_muster(settings=load_settings(folder=tmp_path, environment={})) as muster:
+        await muster.ask("sim/echo", "hello")
+    for name in there:
+        path = tmp_path / name
+        path.touch() if path.name in ("notes.txt", ".gitignore") else path.mkdir()
+    before = sorted(tmp_path.rglob("*"))
+
+    def fail(table: str, done: int, total: int) -> None:
+        assert (tmp_path / target).exists()
+        raise StoreFailed("the disk is full")
+
+    with pytest.raises(StoreFailed, match="the disk is full"):
+        await copy_store(tmp_path / ".muster", tmp_path / target, on_progress=fail)
+    assert sorted(tmp_path.rglob("*")) == before
