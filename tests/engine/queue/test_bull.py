@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -34,8 +34,10 @@ async def redis(server: RedisServer) -> AsyncIterator["Redis"]:
 
 
 @asynccontextmanager
-async def queue_at(url: str, region: str = "local") -> AsyncIterator[BullQueue]:
-    queue = open_bull_queue(url, region)
+async def queue_at(
+    url: str, region: str = "local", on_error: Callable[[str], None] = lambda text: None
+) -> AsyncIterator[BullQueue]:
+    queue = open_bull_queue(url, region, on_error)
     try:
         yield queue
     finally:
@@ -151,6 +153,27 @@ async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, red
         await queue.announce(run_of("r1"))
         await state_of(redis, "runs", "run-r1-1", "failed")
     assert await redis.hget("bull:runs:run-r1-1", "failedReason") == "run r1 failed: no"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("data", "{run: r1"), ("data", "[" * 100_000), ("opts", "{attempts: 3"), ("opts", "[]"), ("timestamp", "today")],
+)
+async def test_a_job_that_cannot_be_read_fails_and_is_named(
+    server: RedisServer, redis: "Redis", field: str, value: str
+) -> None:
+    told, handler = list[str](), Handler()
+    async with queue_at(server.url, on_error=told.append) as queue:
+        await queue.announce(run_of("r1"))
+        await redis.hset("bull:runs:run-r1-1", field, value)
+        await queue.listen(["runs"], 1, handler)
+        await state_of(redis, "runs", "run-r1-1", "failed")
+        await queue.announce(run_of("r1"))
+        assert (await handler.next()).id == "run-r1-2"
+    assert "the job cannot be read: " in str(await redis.hget("bull:runs:run-r1-1", "failedReason"))
+    assert [words.partition(": it cannot be read: ")[0] for words in told] == [
+        "Redis, queue runs: job run-r1-1 is failed"
+    ]
 
 
 async def test_a_heartbeat_says_which_queues_are_served_in_a_region_and_ends(

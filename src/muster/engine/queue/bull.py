@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,6 +49,7 @@ WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states o
 _DATABASE = re.compile(r"/?[0-9]*")
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
+_UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what BullMQ raises for a job of another form
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 
 
@@ -119,10 +121,10 @@ class BullQueue:
             **RETENTION,
         }
         for name in queues:
-            worker = Worker(
+            worker = JobWorker(
                 name, self._processor(name, handle), {**options, "connection": self._make_client(BLOCK_SECONDS)}
             )
-            worker.on("error", self._tell)
+            worker.on("error", partial(self._tell, name))
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
 
@@ -244,11 +246,27 @@ class BullQueue:
             try:
                 await worker.run()
             except _FAILURES as error:
-                self._tell(error)
+                self._tell(worker.name, error)
                 await asyncio.sleep(RECONNECT_MS / 1000)
 
-    def _tell(self, error: object, *_: object) -> None:
-        self._on_error(f"Redis: {error}")
+    def _tell(self, queue: str, error: object, *_: object) -> None:
+        self._on_error(f"Redis, queue {queue}: {error}")
+
+
+class JobWorker(Worker):  # type: ignore[misc]  # BullMQ has no types
+    """A worker of BullMQ that fails a job which it cannot read, instead of taking it again and again."""
+
+    async def nextJobFromJobData(  # noqa: N802 - the name in BullMQ
+        self, job_data: Any = None, job_id: Any = None, limit_until: Any = 0, delay_until: Any = 0, token: Any = None
+    ) -> Job | None:
+        """Return the job that was taken; one that is not JSON with the reason for which the worker fails it."""
+        try:
+            return await super().nextJobFromJobData(job_data, job_id, limit_until, delay_until, token)
+        except _UNREADABLE as error:
+            job = Job.fromJSON(self, {"name": job_data.get("name", "")}, job_id)
+            job.token, job.deferredFailure = token, f"the job cannot be read: {error}"
+            self.emit("error", f"job {job_id} is failed: it cannot be read: {error}")
+            return job
 
 
 async def _end(worker: Worker) -> None:
