@@ -15,6 +15,9 @@ from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
 from muster.engine.queue.base import JobAnswer, QueuedJob
 from muster.engine.queue.bull import BullQueue, open_bull_queue
+from muster.engine.queue.fleet import FleetDelivery
+from muster.testing.clock import FakeClock
+from tests.engine.stores import open_store
 from tests.redis_server import RedisServer, running_redis
 
 
@@ -188,6 +191,27 @@ async def test_a_heartbeat_says_which_queues_are_served_in_a_region_and_ends(
         assert sorted(await redis.keys("worker:*")) == [whole, f"{whole}:runs"]
         await eu.withdraw(["runs"], last=True)
         assert await redis.keys("worker:*") == []
+
+
+async def test_a_heartbeat_that_redis_has_lost_is_written_again_a_second_later(
+    server: RedisServer, redis: "Redis", tmp_path: Path
+) -> None:
+    async def served() -> frozenset[str]:
+        return frozenset()
+
+    async def refuse(job: QueuedJob) -> Run:
+        raise AssertionError
+
+    clock, store, whole = FakeClock(), open_store(tmp_path), "worker:background:heartbeat:local"
+    async with queue_at(server.url) as queue:
+        delivery = FleetDelivery(queue, store, clock, queues=["battles", "runs"], most=1, accept=refuse, served=served)
+        await delivery.look(())
+        for lost in ([whole], [f"{whole}:battles"], [whole, f"{whole}:battles", f"{whole}:runs"]):
+            await redis.delete(*lost)
+            clock.advance(1.0)
+            await delivery.look(())
+            assert sorted(await redis.keys("worker:*")) == [whole, f"{whole}:battles", f"{whole}:runs"]
+    await store.maintenance.close()
 
 
 async def test_a_cancel_key_names_a_run(server: RedisServer, redis: "Redis") -> None:

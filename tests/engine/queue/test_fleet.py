@@ -104,6 +104,9 @@ class ScriptedQueue:
     async def beat(self, queues: Iterable[str]) -> None:
         return None
 
+    async def is_beating(self, queues: Iterable[str]) -> bool:
+        return True
+
     async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         return None
 

@@ -175,9 +175,15 @@ class BullQueue:
         names = tuple(queues)
         value = json.dumps({"at": int(time.time() * 1000), "queues": names})
         async with _reached(), self._redis.pipeline(transaction=False) as pipe:
-            for key in (self._heartbeat(), *map(self._heartbeat, names)):
+            for key in self._heartbeats(names):
                 pipe.set(key, value, ex=HEARTBEAT_SECONDS)
             await pipe.execute()
+
+    async def is_beating(self, queues: Iterable[str]) -> bool:
+        """Return whether the heartbeats of these queues are there."""
+        keys = self._heartbeats(queues)
+        async with _reached():
+            return int(await self._redis.exists(*keys)) == len(keys)
 
     async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         """Write that no worker takes runs of these queues any more; the `last` one takes runs of none."""
@@ -209,6 +215,9 @@ class BullQueue:
             return None if value is None else int(value)
         await self._redis.delete(key)
         return None
+
+    def _heartbeats(self, queues: Iterable[str]) -> tuple[str, ...]:
+        return (self._heartbeat(), *map(self._heartbeat, queues))
 
     def _heartbeat(self, queue: str = "") -> str:
         key = f"worker:background:heartbeat:{self._region}"
