@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, line_with
 
 
 def test_a_store_goes_to_postgres_and_back_and_is_the_same(shell: Shell, database_url: str) -> None:
@@ -143,6 +143,7 @@ def test_a_copy_that_is_complete_when_a_signal_comes_says_so(
         await_commit(holder)
         for number in signals:
             copying.send_signal(number)
+            line_with(copying.stderr, "the copy")
         holder.execute("SELECT pg_advisory_unlock(1)")
         out, err = copying.communicate(timeout=100)
         assert holder.execute("SELECT COUNT(*) FROM runs").fetchone() == (1,)
@@ -153,13 +154,10 @@ def test_a_copy_that_is_stuck_is_killed_by_the_third_signal(shell: Shell, databa
     shell.muster("ask", "sim/echo", "hello")
     with held_commits(database_url) as holder, shell.start("store", "copy", ".muster", database_url) as copying:
         await_commit(holder)
-        while copying.poll() is None:
+        for said in ("stopping the copy", "the next signal kills it", "killed; see with muster store info whether"):
             copying.send_signal(signal.SIGTERM)
-        _, err = copying.communicate(timeout=100)
-    assert (copying.returncode, err.splitlines()[-1]) == (
-        4,
-        "killed; see with muster store info whether the copy is complete",
-    )
+            line_with(copying.stderr, said)
+        assert copying.wait(100) == 4
 
 
 @contextmanager

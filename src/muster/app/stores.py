@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import UNDER_WAY
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed
+from muster.domain.ids import RunId
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
 from muster.store.copying import CopyConnection, TableCopy, copy_tables
@@ -20,6 +21,7 @@ from muster.store.sqlite.store import IGNORE, open_file, open_sqlite
 if TYPE_CHECKING:
     from muster.app.backend import Backend
 
+_AWAY = "the database server does not answer"
 MOST_BATCHES = 1000
 PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
 
@@ -241,9 +243,21 @@ class StoreFile:
             self._probed_at = now
         done, _ = await asyncio.wait({probe}, timeout=seconds)
         if not done:
-            raise StoreFailed("the store cannot be written to: a write waits for another process or a slow disk")
+            why = "a write waits for another process or a slow disk"
+            away = not isinstance(self._place, Path) and not await self._is_read(seconds)
+            raise StoreFailed(f"the store cannot be written to: {_AWAY if away else why}")
+        if isinstance(probe.exception(), StoreAway):
+            raise StoreFailed(f"the store cannot be written to: {_AWAY}")
         if probe.exception() is not None:
             raise StoreFailed("the store cannot be written to")
+
+    async def _is_read(self, seconds: float) -> bool:
+        """Return whether something can be read within some seconds."""
+        try:
+            await asyncio.wait_for(self._store.runs.get(RunId("none")), seconds)
+        except (TimeoutError, StoreFailed):
+            return False
+        return True
 
     async def copy_to(self, target: str | Path) -> StoreCopy:
         """Copy the whole store into an empty one: a folder, or the address of a PostgreSQL database."""

@@ -16,6 +16,7 @@ from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.errors import Interrupted, StoreFailed
+from muster.text.words import count
 
 
 def info(common: CommonOptions) -> None:
@@ -77,7 +78,7 @@ def copy(common: CommonOptions, source: SourceArgument, target: TargetArgument) 
             note(common, f"{table}: {done:,} of {total:,} rows")
 
     try:
-        copied = asyncio.run(_until_signaled(copy_store(source, target, on_progress=told)))
+        copied = asyncio.run(_until_signaled(common, copy_store(source, target, on_progress=told)))
     except (asyncio.CancelledError, KeyboardInterrupt):  # the latter before it has begun
         raise Interrupted("interrupted; nothing was copied") from None
 
@@ -85,12 +86,13 @@ def copy(common: CommonOptions, source: SourceArgument, target: TargetArgument) 
         for table in copied.tables:
             if table.rows:
                 console.print(f"{table.table:<16} {table.rows:>12,}  sha256 {table.digest[:16]}")
-        console.print(f"copied {copied.rows:,} rows from {copied.source} to {copied.target}; counts and digests agree")
+        rows = count(copied.rows, "row")
+        console.print(f"copied {rows} from {copied.source} to {copied.target}; counts and digests agree")
 
     answer(common, store_copy_view(copied), tell)
 
 
-async def _until_signaled(work: Coroutine[Any, Any, StoreCopy]) -> StoreCopy:
+async def _until_signaled(common: CommonOptions, work: Coroutine[Any, Any, StoreCopy]) -> StoreCopy:
     """Cancel a copy at a signal, and let it say what came of it; the third signal ends a process that is stuck."""
     copying, received = asyncio.ensure_future(work), 0
 
@@ -101,6 +103,7 @@ async def _until_signaled(work: Coroutine[Any, Any, StoreCopy]) -> StoreCopy:
         if received > 2:
             os.write(2, b"killed; see with muster store info whether the copy is complete\n")
             os._exit(4)
+        note(common, "stopping the copy" if received == 1 else "the copy still waits; the next signal kills it")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         if (

@@ -234,7 +234,9 @@ class FallbackDelivery:
         elif self.taken == self._queues:
             self.on_note("runs are driven in this process, within its limits: no worker is alive")
         else:
-            self.on_note(f"runs of {', '.join(sorted(self.taken))} are driven in this process: no worker takes them")
+            names = sorted(self.taken)
+            queues = f"the queue {names[0]}" if len(names) == 1 else f"the queues {' and '.join(names)}"
+            self.on_note(f"runs in {queues} are driven in this process: no worker takes them")
 
     async def close(self) -> None:
         """Hold nothing that would have to be closed."""
