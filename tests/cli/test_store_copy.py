@@ -4,11 +4,14 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, line_with
 
 
 def test_a_store_goes_to_postgres_and_back_and_is_the_same(shell: Shell, database_url: str) -> None:
@@ -94,7 +97,25 @@ def test_a_mistyped_address_is_not_taken_for_a_folder(shell: Shell, place: str) 
     assert sorted(path.name for path in shell.folder.iterdir()) == [".muster"]
 
 
-def test_a_copy_that_is_interrupted_leaves_no_file_and_says_that_nothing_was_copied(
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("", "copy", "the store to copy from is an empty text"),
+        (".muster", "", "the store to copy into is an empty text"),
+        (".muster", "notes.txt", "notes.txt is a file, not a folder"),
+        (".muster", "notes.txt/deeper/down", "notes.txt is a file, not a folder"),
+        (".muster", "x" * 300, "File name too long"),
+    ],
+)
+def test_a_place_where_no_store_can_be_is_refused(shell: Shell, source: str, target: str, said: str) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    shell.write("notes.txt", "mine")
+    told = shell.muster("store", "copy", source, target)
+    assert (told.code, said in told.err) == (2, True), told
+    assert sorted(path.name for path in shell.folder.iterdir()) == [".muster", "notes.txt"]
+
+
+def test_a_copy_that_is_interrupted_leaves_nothing_and_says_that_nothing_was_copied(
     shell: Shell, database_url: str
 ) -> None:
     shell.variables["MUSTER_DATABASE_URL"] = database_url
@@ -110,7 +131,56 @@ def test_a_copy_that_is_interrupted_leaves_no_file_and_says_that_nothing_was_cop
             holder.rollback()
             _, err = copying.communicate(timeout=100)
     assert (copying.returncode, "interrupted; nothing was copied" in err) == (4, True), err
-    assert not list((shell.folder / "copy").glob("muster.db*"))
+    assert sorted(path.name for path in shell.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("signals", [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
+def test_a_copy_that_is_complete_when_a_signal_comes_says_so(
+    shell: Shell, database_url: str, signals: tuple[signal.Signals, ...]
+) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    with held_commits(database_url) as holder, shell.start("store", "copy", ".muster", database_url) as copying:
+        await_commit(holder)
+        for number in signals:
+            copying.send_signal(number)
+            line_with(copying.stderr, "the copy")
+        holder.execute("SELECT pg_advisory_unlock(1)")
+        out, err = copying.communicate(timeout=100)
+        assert holder.execute("SELECT COUNT(*) FROM runs").fetchone() == (1,)
+    assert (copying.returncode, "counts and digests agree" in out) == (0, True), out + err
+
+
+def test_a_copy_that_is_stuck_is_killed_by_the_third_signal(shell: Shell, database_url: str) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    with held_commits(database_url) as holder, shell.start("store", "copy", ".muster", database_url) as copying:
+        await_commit(holder)
+        for said in ("stopping the copy", "the next signal kills it", "killed; see with muster store info whether"):
+            copying.send_signal(signal.SIGTERM)
+            line_with(copying.stderr, said)
+        assert copying.wait(100) == 4
+
+
+@contextmanager
+def held_commits(url: str) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
+    """Hold a lock for which whoever writes runs waits when it commits."""
+    with psycopg.connect(url, autocommit=True) as holder:
+        holder.execute(
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$"
+        )
+        holder.execute(
+            "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON runs DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION wait()"
+        )
+        holder.execute("SELECT pg_advisory_lock(1)")
+        yield holder
+
+
+def await_commit(holder: "psycopg.Connection[tuple[Any, ...]]") -> None:
+    """Wait until a commit waits."""
+    waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'"
+    while not holder.execute(waits).fetchall():
+        pass
 
 
 def test_the_password_of_a_database_is_shown_nowhere(shell: Shell) -> None:

@@ -1,5 +1,7 @@
 """`muster worker`: drives what was submitted."""
 
+import pytest
+
 from .shell import Shell
 
 
@@ -43,3 +45,16 @@ def test_what_a_person_began_is_left_to_them(shell: Shell) -> None:
 
 def test_a_concurrency_of_nothing_exits_2(shell: Shell) -> None:
     assert shell.muster("worker", "--concurrency", "0").code == 2
+
+
+@pytest.mark.parametrize(
+    ("queues", "said"), [("", "--queues names no queue"), ("runs,mail", "--queues names 'mail', which is not a queue")]
+)
+def test_queues_that_do_not_exist_are_refused(shell: Shell, queues: str, said: str) -> None:
+    told = shell.muster("worker", "--queues", queues)
+    assert (told.code, said in told.err) == (2, True), told
+
+
+@pytest.mark.parametrize(("number", "said"), [("1", "1 run at a time"), ("2", "2 runs at a time")])
+def test_it_says_how_much_it_does_at_a_time(shell: Shell, number: str, said: str) -> None:
+    assert said in shell.muster("worker", "--until-idle", "--concurrency", number).err

@@ -157,7 +157,7 @@ async def test_files_of_lfs_stay_pointers_without_its_program(repository: Reposi
         repository.git("config", f"filter.lfs.{name}", value)
     tree = await worktrees(repository.folder).create("one", kind)
     assert (tree.path / "big.bin").read_text() == pointer
-    assert "1 files of Git LFS are pointers" in tree.notes[0]
+    assert "1 file of Git LFS is a pointer; " in tree.notes[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,23 +3,25 @@
 import asyncio
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import UNDER_WAY
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed
+from muster.domain.ids import RunId
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
 from muster.store.copying import CopyConnection, TableCopy, copy_tables
-from muster.store.sqlite.store import open_file, open_sqlite
+from muster.store.sqlite.store import IGNORE, open_file, open_sqlite
 
 if TYPE_CHECKING:
     from muster.app.backend import Backend
 
+_AWAY = "the database server does not answer"
 MOST_BATCHES = 1000
 PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
 
@@ -89,13 +91,15 @@ async def copy_store(
 ) -> StoreCopy:
     """Copy a store into an empty one, verified by counts and digests; canceled or failed, nothing of it is kept.
 
-    Each is the folder of a store, its file, or the address of a PostgreSQL database.
+    Each is the folder of a store, its file, or the address of a PostgreSQL database. A copy that was complete before
+    it could be canceled is returned. It waits until it knows which of them it is, however often it is canceled.
     """
     stop = threading.Event()
 
     def work() -> StoreCopy:
         _require_place(source, "the store to copy from")
         _require_place(target, "the store to copy into")
+        _require_no_file_above(target)
         with _opened(source) as from_, _made(target) as to:
             tables = copy_tables(from_, to, on_progress=on_progress, stopped=stop.is_set)
         return StoreCopy(source=_shown(source), target=_shown(target), tables=tables)
@@ -105,14 +109,21 @@ async def copy_store(
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         stop.set()
-        await asyncio.wait({working})
+        while not working.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({working})
         if working.exception() is None:  # it was done before it could be stopped
             return working.result()
         raise
 
 
 def _require_place(place: str | Path, which: str) -> None:
-    """Refuse an address of another kind: it would become a folder, whose name shows a password."""
+    """Refuse an address of another kind, which would become a folder whose name shows a password, and an empty text."""
+    if not str(place).strip():
+        raise BadArgument(
+            f"{which} is an empty text",
+            suggestions=("name a folder or the address of a PostgreSQL database; is a variable of the shell not set?",),
+        )
     if is_address(str(place)) and not is_database_url(str(place)):
         raise BadArgument(
             f"{which} is neither a folder or file nor the address of a PostgreSQL database",
@@ -120,6 +131,21 @@ def _require_place(place: str | Path, which: str) -> None:
                 "write an address like postgresql://USER@HOST:5432/DATABASE, and set PGPASSWORD",
                 "write ./ in front of a folder with such a name",
             ),
+        )
+
+
+def _require_no_file_above(place: str | Path) -> None:
+    """Refuse a folder that is a file, or would lie in one, and one that may not be looked into."""
+    if is_database_url(str(place)):
+        return
+    try:
+        file = next((each for each in _file(place).parents if each.is_file()), None)
+    except OSError as error:  # a name that is too long, say
+        raise BadArgument(f"the store to copy into cannot be made: {error.strerror}: {place}") from error
+    if file is not None:
+        raise BadArgument(
+            f"the store to copy into cannot be made: {file} is a file, not a folder",
+            suggestions=(f"name a folder, or a file that ends in {Path(DATABASE).suffix}",),
         )
 
 
@@ -135,21 +161,30 @@ def _opened(place: str | Path) -> "AbstractContextManager[CopyConnection]":
 
 @contextmanager
 def _made(place: str | Path) -> "Iterator[CopyConnection]":
-    """Open the store that is copied into; a file that is made for it goes again when nothing comes of the copy."""
+    """Open the store that is copied into; whatever is made for it is removed when nothing comes of the copy."""
     if is_database_url(str(place)):
         with _database(str(place)) as connection:
             yield connection
         return
     file = _file(place)
-    fresh = not file.exists()
+    folders = [folder for folder in file.parents if not folder.exists()]  # the innermost first
+    files = () if file.exists() else (file, *(Path(f"{file}{end}") for end in ("-wal", "-shm")), file.parent / IGNORE)
+    made = [path for path in files if not path.exists()]
     try:
         with closing(open_file(file)) as connection:
             yield connection
     except BaseException:
-        if fresh:
-            for end in ("", "-wal", "-shm"):
-                Path(f"{file}{end}").unlink(missing_ok=True)
+        with suppress(OSError):  # what keeps a file from being removed does not hide why nothing came of the copy
+            _remove(made, folders)
         raise
+
+
+def _remove(files: Iterable[Path], folders: Iterable[Path]) -> None:
+    """Remove files, and folders in which nobody has put anything else."""
+    for path in files:
+        path.unlink(missing_ok=True)
+    for folder in folders:
+        folder.rmdir()
 
 
 def _database(url: str) -> "AbstractContextManager[CopyConnection]":
@@ -208,9 +243,21 @@ class StoreFile:
             self._probed_at = now
         done, _ = await asyncio.wait({probe}, timeout=seconds)
         if not done:
-            raise StoreFailed("the store cannot be written to: a write waits for another process or a slow disk")
+            why = "a write waits for another process or a slow disk"
+            away = not isinstance(self._place, Path) and not await self._is_read(seconds)
+            raise StoreFailed(f"the store cannot be written to: {_AWAY if away else why}")
+        if isinstance(probe.exception(), StoreAway):
+            raise StoreFailed(f"the store cannot be written to: {_AWAY}")
         if probe.exception() is not None:
             raise StoreFailed("the store cannot be written to")
+
+    async def _is_read(self, seconds: float) -> bool:
+        """Return whether something can be read within some seconds."""
+        try:
+            await asyncio.wait_for(self._store.runs.get(RunId("none")), seconds)
+        except (TimeoutError, StoreFailed):
+            return False
+        return True
 
     async def copy_to(self, target: str | Path) -> StoreCopy:
         """Copy the whole store into an empty one: a folder, or the address of a PostgreSQL database."""

@@ -1,19 +1,22 @@
 """`muster store info | vacuum | copy`: the store itself."""
 
 import asyncio
-from collections.abc import Mapping
+import os
+import signal
+from collections.abc import Coroutine, Mapping
 from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from muster.app import Muster
-from muster.app.stores import copy_store
+from muster.app.stores import StoreCopy, copy_store
 from muster.app.views.service import store_copy_view
 from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.errors import Interrupted, StoreFailed
+from muster.text.words import count
 
 
 def info(common: CommonOptions) -> None:
@@ -75,17 +78,39 @@ def copy(common: CommonOptions, source: SourceArgument, target: TargetArgument) 
             note(common, f"{table}: {done:,} of {total:,} rows")
 
     try:
-        copied = asyncio.run(copy_store(source, target, on_progress=told))
-    except KeyboardInterrupt:
+        copied = asyncio.run(_until_signaled(common, copy_store(source, target, on_progress=told)))
+    except (asyncio.CancelledError, KeyboardInterrupt):  # the latter before it has begun
         raise Interrupted("interrupted; nothing was copied") from None
 
     def tell(console: Console) -> None:
         for table in copied.tables:
             if table.rows:
                 console.print(f"{table.table:<16} {table.rows:>12,}  sha256 {table.digest[:16]}")
-        console.print(f"copied {copied.rows:,} rows from {copied.source} to {copied.target}; counts and digests agree")
+        rows = count(copied.rows, "row")
+        console.print(f"copied {rows} from {copied.source} to {copied.target}; counts and digests agree")
 
     answer(common, store_copy_view(copied), tell)
+
+
+async def _until_signaled(common: CommonOptions, work: Coroutine[Any, Any, StoreCopy]) -> StoreCopy:
+    """Cancel a copy at a signal, and let it say what came of it; the third signal ends a process that is stuck."""
+    copying, received = asyncio.ensure_future(work), 0
+
+    def receive() -> None:
+        nonlocal received
+        received += 1
+        copying.cancel()
+        if received > 2:
+            os.write(2, b"killed; see with muster store info whether the copy is complete\n")
+            os._exit(4)
+        note(common, "stopping the copy" if received == 1 else "the copy still waits; the next signal kills it")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if (
+            signal.getsignal(number) is not signal.SIG_IGN
+        ):  # whoever starts it in the background may not want it to stop
+            asyncio.get_running_loop().add_signal_handler(number, receive)
+    return await copying
 
 
 def _size(info: Mapping[str, Any]) -> int:

@@ -33,6 +33,7 @@ from muster.git.merges import Merge, apply_merge, merge_branch
 from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
 from muster.git.retention import Collected, collect_trees, discard
 from muster.git.saved_work import SavedWork, commit_files, diff_of_saved, diff_of_tree, keep_head, save_tree
+from muster.text.words import count
 
 _MOST_NAMED = 10  # submodules that are named in a note
 _LEAST_FREE = 100_000  # bytes without which a disk counts as full
@@ -226,7 +227,8 @@ async def _notes(layout: Layout, record: TreeRecord) -> tuple[str, ...]:
         more = ", …" if len(modules) > _MOST_NAMED else ""
         notes.append(f"submodules are not initialised: {', '.join(modules[:_MOST_NAMED])}{more}")
     if pointers := (await git.ask("ls-files", "-z", ":(attr:filter=lfs)")).parts:
-        notes.append(f"{len(pointers)} files of Git LFS are pointers; git lfs pull gets their contents")
+        are = "is a pointer" if len(pointers) == 1 else "are pointers"
+        notes.append(f"{count(len(pointers), 'file')} of Git LFS {are}; git lfs pull gets the contents")
     return tuple(notes)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
 from muster.engine.queue.base import JobAnswer, QueuedJob
 from muster.engine.queue.bull import BullQueue, open_bull_queue
+from muster.engine.queue.fleet import FleetDelivery
+from muster.testing.clock import FakeClock
+from tests.engine.stores import open_store
 from tests.redis_server import RedisServer, running_redis
 
 
@@ -34,8 +37,10 @@ async def redis(server: RedisServer) -> AsyncIterator["Redis"]:
 
 
 @asynccontextmanager
-async def queue_at(url: str, region: str = "local") -> AsyncIterator[BullQueue]:
-    queue = open_bull_queue(url, region)
+async def queue_at(
+    url: str, region: str = "local", on_error: Callable[[str], None] = lambda text: None
+) -> AsyncIterator[BullQueue]:
+    queue = open_bull_queue(url, region, on_error)
     try:
         yield queue
     finally:
@@ -153,6 +158,27 @@ async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, red
     assert await redis.hget("bull:runs:run-r1-1", "failedReason") == "run r1 failed: no"
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("data", "{run: r1"), ("data", "[" * 100_000), ("opts", "{attempts: 3"), ("opts", "[]"), ("timestamp", "today")],
+)
+async def test_a_job_that_cannot_be_read_fails_and_is_named(
+    server: RedisServer, redis: "Redis", field: str, value: str
+) -> None:
+    told, handler = list[str](), Handler()
+    async with queue_at(server.url, on_error=told.append) as queue:
+        await queue.announce(run_of("r1"))
+        await redis.hset("bull:runs:run-r1-1", field, value)
+        await queue.listen(["runs"], 1, handler)
+        await state_of(redis, "runs", "run-r1-1", "failed")
+        await queue.announce(run_of("r1"))
+        assert (await handler.next()).id == "run-r1-2"
+    assert "the job cannot be read: " in str(await redis.hget("bull:runs:run-r1-1", "failedReason"))
+    assert [words.partition(": it cannot be read: ")[0] for words in told] == [
+        "Redis, queue runs: job run-r1-1 is failed"
+    ]
+
+
 async def test_a_heartbeat_says_which_queues_are_served_in_a_region_and_ends(
     server: RedisServer, redis: "Redis"
 ) -> None:
@@ -165,6 +191,27 @@ async def test_a_heartbeat_says_which_queues_are_served_in_a_region_and_ends(
         assert sorted(await redis.keys("worker:*")) == [whole, f"{whole}:runs"]
         await eu.withdraw(["runs"], last=True)
         assert await redis.keys("worker:*") == []
+
+
+async def test_a_heartbeat_that_redis_has_lost_is_written_again_a_second_later(
+    server: RedisServer, redis: "Redis", tmp_path: Path
+) -> None:
+    async def served() -> frozenset[str]:
+        return frozenset()
+
+    async def refuse(job: QueuedJob) -> Run:
+        raise AssertionError
+
+    clock, store, whole = FakeClock(), open_store(tmp_path), "worker:background:heartbeat:local"
+    async with queue_at(server.url) as queue:
+        delivery = FleetDelivery(queue, store, clock, queues=["battles", "runs"], most=1, accept=refuse, served=served)
+        await delivery.look(())
+        for lost in ([whole], [f"{whole}:battles"], [whole, f"{whole}:battles", f"{whole}:runs"]):
+            await redis.delete(*lost)
+            clock.advance(1.0)
+            await delivery.look(())
+            assert sorted(await redis.keys("worker:*")) == [whole, f"{whole}:battles", f"{whole}:runs"]
+    await store.maintenance.close()
 
 
 async def test_a_cancel_key_names_a_run(server: RedisServer, redis: "Redis") -> None:

@@ -104,6 +104,9 @@ class ScriptedQueue:
     async def beat(self, queues: Iterable[str]) -> None:
         return None
 
+    async def is_beating(self, queues: Iterable[str]) -> bool:
+        return True
+
     async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         return None
 
@@ -129,8 +132,11 @@ async def test_a_server_drives_what_no_worker_takes_and_says_so_once() -> None:
     assert (await delivery.look([RunId("r1")])).present  # while it still drives a run of before
     alive = frozenset({"battles"})
     assert (await delivery.look(())).take == {"scale-tests", "runs"}
+    alive = frozenset({"battles", "scale-tests"})
+    assert (await delivery.look(())).take == {"runs"}
     assert notes == [
         "runs are driven in this process, within its limits: no worker is alive",
         "runs are driven by workers",
-        "runs of runs, scale-tests are driven in this process: no worker takes them",
+        "runs in the queues runs and scale-tests are driven in this process: no worker takes them",
+        "runs in the queue runs are driven in this process: no worker takes them",
     ]

@@ -83,5 +83,5 @@ def _delivery(
 def _require_queues(queues: tuple[str, ...]) -> None:
     unknown = [name for name in queues if name not in QUEUES]
     if unknown or not queues:
-        named = f"{unknown[0]!r} is not a queue" if unknown else "no queue is named"
+        named = f"names {unknown[0]!r}, which is not a queue" if unknown else "names no queue"
         raise BadArgument(named, argument="queues", suggestions=(f"use some of {', '.join(QUEUES)}",))

@@ -24,6 +24,7 @@ from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.domain.errors import BadArgument
 from muster.settings import parse_budget
+from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +75,7 @@ def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
         spec = scale_spec_of(muster, arguments.scale, arguments.choice)
         options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
         handle = await muster.battles.scales.start(spec, options, detach=sending.detach)
-        note(common, f"started run {handle.id}: {spec.runs} battles, {spec.concurrency} at a time")
+        note(common, f"started run {handle.id}: {count(spec.runs, 'battle')}, {spec.concurrency} at a time")
         return await drive_and_conclude(muster, handle, SCALES, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

@@ -23,6 +23,7 @@ from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
 from muster.settings import parse_budget
+from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,8 +76,8 @@ def _tell_plan(console: "Console", found: ChainPlan, cap: int | None) -> None:
         Column("about, at least", [usd(load.least) for load in loads]),
         Column("at most", [most_words(load, usd) for load in loads]),
     ]
-    rows = f", for {found.rows:,} rows" if found.rows else ""
-    console.print(f"chain {found.chain.name}: {len(found.steps)} steps{rows}")
+    rows = f", for {count(found.rows, 'row')}" if found.rows else ""
+    console.print(f"chain {found.chain.name}: {count(len(found.steps), 'step')}{rows}")
     console.print(fitted(columns, ("about, at least", "calls at most", "asks"), console.width))
     for line in bound_words(found.all, cap):
         console.print(line, soft_wrap=True)

@@ -17,6 +17,7 @@ from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, warn
 from muster.cli.terminal.times import since as since_of
 from muster.domain.money import show_usd
+from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,5 +111,5 @@ def _lines(found: PoolMetrics) -> list[str]:
     if found.elapsed is not None:
         shortest, middle, average_time, longest = found.elapsed
         lines.append(f"time: {shortest:.1f} to {longest:.1f} s, median {middle:.1f} s, average {average_time:.1f} s")
-    lines += [f"{model}: {one.tasks:,} tasks, {show_usd(one.cost)}" for model, one in found.models.items()]
+    lines += [f"{model}: {count(one.tasks, 'task')}, {show_usd(one.cost)}" for model, one in found.models.items()]
     return lines

@@ -13,7 +13,7 @@ from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import PermissionQuestion, TaskState
 from muster.cli.terminal.output import clean
 from muster.domain.money import show_usd
-from muster.text.words import one_line
+from muster.text.words import count, one_line
 
 COLOURS = {
     TaskState.PENDING: "cyan",
@@ -107,4 +107,6 @@ def status_lines(status: PoolStatus) -> list[str]:
 
 def _drained(status: PoolStatus) -> str:
     busy = sum(slot.state == "busy" for slot in status.slots)
-    return f"draining: {busy} tasks are running" if busy else "drained; start it again with: muster pool start"
+    if not busy:
+        return "drained; start it again with: muster pool start"
+    return f"draining: {count(busy, 'task')} {'is' if busy == 1 else 'are'} running"

@@ -23,6 +23,7 @@ from muster.domain.entry import Entry
 from muster.domain.errors import AwaitsSignal, LeftWaiting
 from muster.domain.money import show_usd, usd_format
 from muster.domain.run import Mode, Run
+from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,7 +126,7 @@ def _calls(run: Run, pooled: RunBatches) -> Text:
     if counts.failed:
         text.append(f", {counts.failed} failed", style="red")
     if counts.uncertain:
-        text.append(f", {counts.uncertain} attempts uncertain", style="yellow")
+        text.append(f", {count(counts.uncertain, 'attempt')} uncertain", style="yellow")
     return text
 
 
@@ -266,7 +267,7 @@ def _figures(reply: Reply) -> str:
     parts = [
         reply.model,
         tokens_line(reply),
-        f"{trace.turns} turns" if trace.turns else "",
+        count(trace.turns, "turn") if trace.turns else "",
         f"{reply.timings.shown:.1f} s",
         f"session {trace.session}" if trace.session else "",
     ]

@@ -77,7 +77,7 @@ async def _serve(
     engine_worker = muster.worker(most=concurrency, queues=queues, on_end=on_end, on_error=on_error, on_note=on_note)
     SignalHandler(muster, warn, on_first=engine_worker.close).install()
     through = "" if muster.settings.redis_url is None else f", through Redis ({', '.join(queues)})"
-    note(common, f"working for {muster.settings.store_place}, {concurrency} runs at a time{through}")
+    note(common, f"working for {muster.settings.store_place}, {count(concurrency, 'run')} at a time{through}")
     await engine_worker.serve(until_idle=until_idle)
     await _tell_unknown(muster, common)
 

@@ -32,7 +32,7 @@ from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.suites.options import SuiteRunReference
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
-from muster.text.words import one_line
+from muster.text.words import count, one_line
 
 FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive written by `muster evidence export`.")]
 PublicKeyOption = Annotated[
@@ -116,14 +116,15 @@ _UNTRUSTED = (
 
 def _tell_export(common: CommonOptions, done: Exported) -> None:
     removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
-    text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
-    text += f"\n{removed:,} secrets were removed; redaction.json lists where" if removed else ""
+    text = f"{count(done.results, 'result')} in {count(done.files, 'file')}, {done.bytes:,} bytes, signed: {done.path}"
+    text += f"\n{count(removed, 'secret')} removed; redaction.json lists where" if removed else ""
     answer(common, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
 def _words(file: Path, found: ArchiveVerification) -> str:
     run = found.predicate.get("run") or {}
-    head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
+    files = count(len(found.members), "file")
+    head = f"valid: {file}, {files} of run {run.get('id', '?')}, signed with key {found.signer}"
     return f"{head}\n{'signed with the given key' if found.trusted else _UNTRUSTED}"
 
 

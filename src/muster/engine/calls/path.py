@@ -349,6 +349,7 @@ class CallPath:
 
 def _last_word(asking: CallState, error: WireError, decision: RetryDecision) -> WireError:
     if isinstance(decision, GiveUp) and decision.exhausted:
-        message = f"call {asking.key!r} failed after {asking.turn} attempts: {error.message}"
+        attempts = "1 attempt" if asking.turn == 1 else f"{asking.turn} attempts"
+        message = f"call {asking.key!r} failed after {attempts}: {error.message}"
         return RetriesExhausted(message, last=error)
     return error

@@ -170,6 +170,9 @@ class FleetKeys(Protocol):
     async def beat(self, queues: Iterable[str]) -> None:
         """Write that a worker takes runs of these queues, for the next minute."""
 
+    async def is_beating(self, queues: Iterable[str]) -> bool:
+        """Return whether all that `beat` wrote for these queues is there; the server may have lost it."""
+
     async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         """Write that no worker takes runs of these queues any more."""
 

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,6 +49,7 @@ WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states o
 _DATABASE = re.compile(r"/?[0-9]*")
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
+_UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what BullMQ raises for a job of another form
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 
 
@@ -119,10 +121,10 @@ class BullQueue:
             **RETENTION,
         }
         for name in queues:
-            worker = Worker(
+            worker = JobWorker(
                 name, self._processor(name, handle), {**options, "connection": self._make_client(BLOCK_SECONDS)}
             )
-            worker.on("error", self._tell)
+            worker.on("error", partial(self._tell, name))
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
 
@@ -173,9 +175,15 @@ class BullQueue:
         names = tuple(queues)
         value = json.dumps({"at": int(time.time() * 1000), "queues": names})
         async with _reached(), self._redis.pipeline(transaction=False) as pipe:
-            for key in (self._heartbeat(), *map(self._heartbeat, names)):
+            for key in self._heartbeats(names):
                 pipe.set(key, value, ex=HEARTBEAT_SECONDS)
             await pipe.execute()
+
+    async def is_beating(self, queues: Iterable[str]) -> bool:
+        """Return whether the heartbeats of these queues are there."""
+        keys = self._heartbeats(queues)
+        async with _reached():
+            return int(await self._redis.exists(*keys)) == len(keys)
 
     async def withdraw(self, queues: Iterable[str], *, last: bool) -> None:
         """Write that no worker takes runs of these queues any more; the `last` one takes runs of none."""
@@ -207,6 +215,9 @@ class BullQueue:
             return None if value is None else int(value)
         await self._redis.delete(key)
         return None
+
+    def _heartbeats(self, queues: Iterable[str]) -> tuple[str, ...]:
+        return (self._heartbeat(), *map(self._heartbeat, queues))
 
     def _heartbeat(self, queue: str = "") -> str:
         key = f"worker:background:heartbeat:{self._region}"
@@ -244,11 +255,27 @@ class BullQueue:
             try:
                 await worker.run()
             except _FAILURES as error:
-                self._tell(error)
+                self._tell(worker.name, error)
                 await asyncio.sleep(RECONNECT_MS / 1000)
 
-    def _tell(self, error: object, *_: object) -> None:
-        self._on_error(f"Redis: {error}")
+    def _tell(self, queue: str, error: object, *_: object) -> None:
+        self._on_error(f"Redis, queue {queue}: {error}")
+
+
+class JobWorker(Worker):  # type: ignore[misc]  # BullMQ has no types
+    """A worker of BullMQ that fails a job which it cannot read, instead of taking it again and again."""
+
+    async def nextJobFromJobData(  # noqa: N802 - the name in BullMQ
+        self, job_data: Any = None, job_id: Any = None, limit_until: Any = 0, delay_until: Any = 0, token: Any = None
+    ) -> Job | None:
+        """Return the job that was taken; one that is not JSON with the reason for which the worker fails it."""
+        try:
+            return await super().nextJobFromJobData(job_data, job_id, limit_until, delay_until, token)
+        except _UNREADABLE as error:
+            job = Job.fromJSON(self, {"name": job_data.get("name", "")}, job_id)
+            job.token, job.deferredFailure = token, f"the job cannot be read: {error}"
+            self.emit("error", f"job {job_id} is failed: it cannot be read: {error}")
+            return job
 
 
 async def _end(worker: Worker) -> None:

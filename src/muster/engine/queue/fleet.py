@@ -92,17 +92,17 @@ class FleetDelivery:
     async def look(self, driven: Collection[RunId]) -> DeliveryLook:
         """Announce what is due, and cancel what other programs want to be canceled."""
         try:
-            await self._beat()
             await self._look_at_server()
             if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
                 self._swept_at = self._clock.monotonic()
+                await self._beat()
                 await self._queue.promote(self._queues)
                 due = await self._due.look()
                 await self._cancels.heed(due)
                 await self._announce([run for run in due if run.id not in driven])
         except QueueFailed as error:
             self._tell(False, f"{error.message}; runs are taken out of the store until it can")
-            self._beat_at = float("-inf")
+            self._beat_at = self._swept_at = float("-inf")
             return DeliveryLook(take=self._queues)
         self._tell(True, "the Redis server of REDIS_URL can be used again")
         return DeliveryLook(take=frozenset(), offers_later=True)
@@ -138,7 +138,9 @@ class FleetDelivery:
             return JobAnswer(failure=f"{error.code}: {error.message}")
 
     async def _beat(self) -> None:
-        if self._clock.monotonic() - self._beat_at >= BEAT_SECONDS:
+        """Write the heartbeat when it is time to, and whenever Redis has lost it."""
+        due = self._clock.monotonic() - self._beat_at >= BEAT_SECONDS
+        if due or not await self._queue.is_beating(self._queues):
             await self._queue.beat(self._queues)
             self._beat_at = self._clock.monotonic()
 
@@ -232,7 +234,9 @@ class FallbackDelivery:
         elif self.taken == self._queues:
             self.on_note("runs are driven in this process, within its limits: no worker is alive")
         else:
-            self.on_note(f"runs of {', '.join(sorted(self.taken))} are driven in this process: no worker takes them")
+            names = sorted(self.taken)
+            queues = f"the queue {names[0]}" if len(names) == 1 else f"the queues {' and '.join(names)}"
+            self.on_note(f"runs in {queues} are driven in this process: no worker takes them")
 
     async def close(self) -> None:
         """Hold nothing that would have to be closed."""

@@ -26,6 +26,7 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.1
 VACUUM_PATIENCE = 10.0  # seconds; shorter than its claim
 TURN_SECONDS = 1.0  # for which the writer waits for a lock before it looks whether it still should
+IGNORE = ".gitignore"  # is put into a folder that is made for a store
 OWN_FOLDER = ".muster"  # may hold markers before there is a store
 
 
@@ -237,7 +238,7 @@ def _prepare_file(path: Path) -> None:
     try:
         own = not path.parent.exists() or (path.parent.name == OWN_FOLDER and not path.exists())
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        ignore = path.parent / ".gitignore"
+        ignore = path.parent / IGNORE
         if own and not ignore.exists():
             # What is in there is private, and belongs into no repository that it happens to lie in.
             ignore.write_text("*\n", encoding="utf-8")
