@@ -106,9 +106,7 @@ async def _until_signaled(common: CommonOptions, work: Coroutine[Any, Any, Store
         note(common, "stopping the copy" if received == 1 else "the copy still waits; the next signal kills it")
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        if (
-            signal.getsignal(number) is not signal.SIG_IGN
-        ):  # whoever starts it in the background may not want it to stop
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as of nohup: it is not to be stopped
             asyncio.get_running_loop().add_signal_handler(number, receive)
     return await copying
 
