@@ -1,6 +1,7 @@
 """Jobs on a real Redis: a run is announced once, comes again when its worker is gone, and is never lost silently."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -266,3 +267,22 @@ async def test_a_counter_that_is_no_number_begins_anew(server: RedisServer, redi
     async with queue_at(server.url) as queue:
         await queue.announce(run_of("r1"))
     assert await job_ids(redis, "runs") == ["run-r1-1"]
+
+
+async def test_a_queue_can_be_closed_although_a_job_does_not_end_when_it_is_canceled(
+    server: RedisServer, redis: "Redis"
+) -> None:
+    begun = asyncio.Event()
+
+    async def go_on(job: QueuedJob) -> JobAnswer:
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()  # like a request to a server that does not answer
+        raise AssertionError
+
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, go_on)
+        await queue.announce(run_of("r1"))
+        await begun.wait()
+        await asyncio.wait_for(queue.stop(), 30)

@@ -40,6 +40,7 @@ RECONNECT_MS = 1_000
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 3.0
 STOP_SECONDS = 3.0  # for the answers of the last jobs: a server that is away never takes them
+AGAIN_SECONDS = 0.2  # after which what does not end is canceled again
 BLOCK_SECONDS = 30.0  # longer than the longest wait for a job
 HEARTBEAT_SECONDS = 60  # for which a heartbeat counts
 DELAY_SCORE = 0x1000  # by which BullMQ multiplies the times of jobs that were put off
@@ -281,10 +282,15 @@ class JobWorker(Worker):  # type: ignore[misc]  # BullMQ has no types
 async def _end(worker: Worker) -> None:
     """Close a worker; by force when it does not close by itself: it would try to reach its server without end."""
     closing = asyncio.ensure_future(worker.close())
-    if not (await asyncio.wait({closing}, timeout=STOP_SECONDS))[0]:
-        await asyncio.gather(closing, worker.close(force=True), return_exceptions=True)
-    elif (error := closing.exception()) is not None and not isinstance(error, _FAILURES):
-        raise error
+    if (await asyncio.wait({closing}, timeout=STOP_SECONDS))[0]:
+        if (error := closing.exception()) is not None and not isinstance(error, _FAILURES):
+            raise error
+        return
+    left = {closing, asyncio.ensure_future(worker.close(force=True))}
+    while left:
+        ended, left = await asyncio.wait(left, timeout=AGAIN_SECONDS)
+        await asyncio.gather(*ended, return_exceptions=True)
+        worker.cancelProcessing()  # again: what was canceled may still ask the server for something, and wait
 
 
 def _job_id(run: RunId, number: int) -> str:
