@@ -101,3 +101,16 @@ def test_a_name_is_held_until_it_is_closed_and_without_free_files_nobody_is_take
         assert (system.hold(token), system.is_held(token)) == (None, False)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_process_that_is_just_being_given_its_program_is_noticed() -> None:
+    since, seen = int(start_of(this_process().started).tick), False
+    while not seen:  # it is for a moment only: about every second one is caught at it
+        pid = os.posix_spawn("/bin/true", ["true"], {"A": "b"})
+        while not seen and system.started(pid) is not None:
+            seen = system.is_executing(pid)
+        os.waitpid(pid, 0)
+    with subprocess.Popen(["sleep", "60"], env={}) as process:
+        while system.is_executing(process.pid) or system.any_executing(since):
+            pass  # others may begin at any time; one without an environment is not taken for one of them
+        process.kill()

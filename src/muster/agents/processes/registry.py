@@ -152,6 +152,7 @@ async def _wait_for(written: Awaitable[None]) -> None:
 
 
 REAP_SECONDS = 5.0
+EXEC_SECONDS = 1.0
 LOOK = 0.005
 
 
@@ -189,8 +190,12 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
     until = time.monotonic() + REAP_SECONDS
     sessions: dict[int, OwnedProcess] = {}  # found to be ours; nobody else gets their numbers while they have members
     registrations = [process.token for process in left if process.pid is None]
-    # Asked in this order: whoever lets go of a name carries the token from then on.
-    while any(map(system.is_held, registrations)) | bool(left_running := _left_running(left, sessions)):
+    # Asked in this order: whoever lets go of a name is being given its program, and then carries the token.
+    while (
+        any(map(system.is_held, registrations))
+        | _may_be_executing(left, until)
+        | bool(left_running := _left_running(left, sessions))
+    ):
         reaped.update(left_running)
         for pid, process in left_running.items():
             if process.started is not None:
@@ -199,6 +204,12 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
             return False
         await asyncio.sleep(LOOK)
     return True
+
+
+def _may_be_executing(left: Sequence[OwnedProcess], until: float) -> bool:
+    """Return whether a process that a dead driver started may be just now given its program, which takes no second."""
+    ticks = [int(tick) for process in left if (tick := system.start_of(process.driver.started).tick).isdigit()]
+    return bool(ticks) and time.monotonic() < until - REAP_SECONDS + EXEC_SECONDS and system.any_executing(min(ticks))
 
 
 def _left_running(left: Sequence[OwnedProcess], sessions: dict[int, OwnedProcess]) -> dict[int, OwnedProcess]:

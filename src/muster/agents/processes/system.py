@@ -105,6 +105,29 @@ def is_held(token: str) -> bool:
     return False
 
 
+def any_executing(since: int) -> bool:
+    """Return whether a process of this user that started since a tick is just now being given its program.
+
+    It has closed by then what it held, and its environment, with the token in it, cannot be read yet.
+    """
+    stats = ((pid, stat(pid)) for pid in _pids() if pid > 1)  # the first process may have no environment at all
+    return any(fields and int(fields[19]) >= since and _is_executing(pid, fields) for pid, fields in stats)
+
+
+def is_executing(pid: int) -> bool:
+    """Return whether a process is just now being given its program."""
+    fields = stat(pid)
+    return fields is not None and _is_executing(pid, fields)
+
+
+def _is_executing(pid: int, fields: list[str]) -> bool:
+    memory, environment_end = int(fields[20]), int(fields[48])  # neither is told of another user's process
+    try:
+        return memory > 0 and environment_end == 0 and (_PROC / str(pid)).stat().st_uid == os.geteuid()
+    except OSError:
+        return False  # gone
+
+
 def _bound(token: str) -> socket.socket:
     name = socket.socket(socket.AF_UNIX)
     try:
