@@ -103,7 +103,7 @@ def test_a_name_is_held_until_it_is_closed_and_without_free_files_nobody_is_take
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_process_that_is_just_being_given_its_program_is_noticed() -> None:
+def test_a_process_inside_execve_is_noticed() -> None:
     since, seen = int(start_of(this_process().started).tick), False
     while not seen:  # it is for a moment only: about every second one is caught at it
         pid = os.posix_spawn("/bin/true", ["true"], {"A": "b"})

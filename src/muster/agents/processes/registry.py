@@ -190,7 +190,7 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
     until = time.monotonic() + REAP_SECONDS
     sessions: dict[int, OwnedProcess] = {}  # found to be ours; nobody else gets their numbers while they have members
     registrations = [process.token for process in left if process.pid is None]
-    # Asked in this order: whoever lets go of a name is being given its program, and then carries the token.
+    # Asked in this order: whoever lets go of a name is inside execve, and carries the token after it.
     while (
         any(map(system.is_held, registrations))
         | _may_be_executing(left, until)
@@ -207,7 +207,7 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
 
 
 def _may_be_executing(left: Sequence[OwnedProcess], until: float) -> bool:
-    """Return whether a process that a dead driver started may be just now given its program, which takes no second."""
+    """Return whether a process that a dead driver started may be inside execve, which takes far less than a second."""
     ticks = [int(tick) for process in left if (tick := system.start_of(process.driver.started).tick).isdigit()]
     return bool(ticks) and time.monotonic() < until - REAP_SECONDS + EXEC_SECONDS and system.any_executing(min(ticks))
 

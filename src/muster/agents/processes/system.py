@@ -106,24 +106,24 @@ def is_held(token: str) -> bool:
 
 
 def any_executing(since: int) -> bool:
-    """Return whether a process of this user that started since a tick is just now being given its program.
+    """Return whether a process of this user that started since a tick is inside execve.
 
-    It has closed by then what it held, and its environment, with the token in it, cannot be read yet.
+    There it has closed what it held, and its new environment, with the token in it, cannot be read yet.
     """
     stats = ((pid, stat(pid)) for pid in _pids() if pid > 1)  # the first process may have no environment at all
     return any(fields and int(fields[19]) >= since and _is_executing(pid, fields) for pid, fields in stats)
 
 
 def is_executing(pid: int) -> bool:
-    """Return whether a process is just now being given its program."""
+    """Return whether a process is inside execve."""
     fields = stat(pid)
     return fields is not None and _is_executing(pid, fields)
 
 
 def _is_executing(pid: int, fields: list[str]) -> bool:
-    memory, environment_end = int(fields[20]), int(fields[48])  # neither is told of another user's process
+    has_memory, has_no_environment = fields[20] != "0", fields[48:49] == ["0"]  # the latter also of other users
     try:
-        return memory > 0 and environment_end == 0 and (_PROC / str(pid)).stat().st_uid == os.geteuid()
+        return has_memory and has_no_environment and (_PROC / str(pid)).stat().st_uid == os.geteuid()
     except OSError:
         return False  # gone
 
