@@ -63,6 +63,10 @@ def test_a_run_that_waits_for_a_person_is_answered_canceled_and_resumed(server: 
     resumed = server.post(f"/api/runs/{other}/resume", {"budget_usd": 1.5})
     assert (resumed.status, resumed.json["budget_usd"]) == (202, 1.5)
     assert server.until(resumed.json["id"], "waiting")["origin"]["run"] == other
+    assert server.get(f"/api/runs/{other}").json["continued_by"] == resumed.json["id"]
+    again = server.post(f"/api/runs/{other}/resume")  # as a second click does
+    assert again.status in (200, 202)
+    assert again.json["id"] == resumed.json["id"]
 
 
 def test_a_run_is_forked_and_deleted(server: Server) -> None:
@@ -130,7 +134,8 @@ def test_a_chain_is_started_and_followed(server: Server) -> None:
     assert run in [one["id"] for one in server.get("/api/chains").json["chains"]]
     assert server.post("/api/chains", {"chain": "greet"}).status == 400
     assert server.post(f"/api/chains/{run}/cancel").status == 409
-    assert server.post(f"/api/chains/{run}/resume").status == 409
+    resumed = server.post(f"/api/chains/{run}/resume")  # there is nothing to start: its result is the answer
+    assert (resumed.status, resumed.json["id"], resumed.json["state"]) == (200, run, "completed")
 
 
 def test_a_council_is_held_told_something_and_stopped(server: Server) -> None:

@@ -34,10 +34,28 @@ def test_a_queued_run_is_driven_by_resume(shell: Shell, rehearsal: ForkedRehears
     assert rehearsal.audit().calls == 5
 
 
-def test_a_run_that_is_completed_cannot_be_resumed(shell: Shell) -> None:
-    shell.muster("ask", "sim/echo", "hello")
+def test_a_run_that_is_completed_is_the_answer(shell: Shell) -> None:
+    asked = shell.muster("ask", "sim/echo", "hello", "--json").data()["run"]
     result = shell.muster("runs", "resume", "last", "--json")
-    assert (result.code, result.error()["code"]) == (4, "conflict")
+    assert (result.code, result.data()["id"], result.data()["state"]) == (0, asked, "completed")
+
+
+def test_two_processes_that_resume_a_failed_run_pay_for_the_rest_once(shell: Shell, rehearsal: ForkedRehearsal) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
+    shell.muster("runs", "resume", run)
+    assert shell.run(run)["state"] == "failed"
+    more = ("runs", "resume", run, "--budget", "5", "--json")
+    with shell.start(*more) as one, shell.start(*more) as other:
+        ends = [process.wait() for process in (one, other)]
+    assert sorted(ends) in ([0, 0], [0, 4])  # 4: told which process executes it
+    third = shell.muster("runs", "resume", run, "--json")
+    assert (third.code, third.data()["state"]) == (0, "completed")
+    assert shell.run(run)["continued_by"] == third.data()["id"]
+    assert [one["id"] for one in shell.muster("runs", "list", "--json").data()["runs"]] == [third.data()["id"], run]
+    audit = rehearsal.audit()
+    assert (audit.calls, set(audit.by_digest.values())) == (40, {1})
 
 
 def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shell, rehearsal: ForkedRehearsal) -> None:

@@ -29,6 +29,7 @@ NO_TOOL = {
     "runs.delete": "what was done stays for the operator to read",
     "runs.details": "result does it",
     "runs.fork": "keys of the journal are for people who look at a run; resume goes on with it",
+    "runs.queue": "a part of fork; resume queues what goes on",
     "runs.workers": "the server is one",
     "suites.baselines.list": "compare names runs",
     "suites.pairs": "for lists; compare names what got worse",

@@ -24,6 +24,8 @@ from muster.store.sqlite.connection import SqliteConnection
 from muster.store.sqlite.store import migrate, open_file, open_sqlite
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 
+NEWEST = migrations("sqlite")[-1][0]
+
 
 async def test_a_store_is_private_to_its_owner(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "home" / "muster.db")
@@ -44,7 +46,7 @@ async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path)
     assert entry is not None
     assert entry.reply == replied(40).reply
     info = await again.maintenance.info()
-    assert (info["version"], info["check"]) == (14, "ok")
+    assert (info["version"], info["check"]) == (NEWEST, "ok")
     await again.maintenance.close()
 
 
@@ -124,7 +126,7 @@ async def test_tables_are_not_changed_under_a_program_that_is_at_work(
             open_sqlite(path)
         return
     store = open_sqlite(path)
-    assert (await store.maintenance.info())["version"] == 14
+    assert (await store.maintenance.info())["version"] == NEWEST
     await store.maintenance.close()
 
 
@@ -153,7 +155,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(StoreFailed, match=r"version 99; this program supports versions up to 14") as caught:
+    with pytest.raises(StoreFailed, match=rf"version 99; this program supports versions up to {NEWEST}\b") as caught:
         open_sqlite(path)
     assert "upgrade" in caught.value.suggestions[0]
 

@@ -42,7 +42,7 @@ COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 SHAPES: Mapping[str, Schema] = {
     "Run": answer(
         **fields(TEXT, "id workload state dispatch"),
-        **fields(MAYBE_TEXT, "name subject ended_reason created_at started_at ended_at parent started_by"),
+        **fields(MAYBE_TEXT, "name subject ended_reason created_at started_at ended_at parent started_by continued_by"),
         **fields(NUMBER, "spent_usd imputed_usd uncertain_usd"),
         budget_usd=MAYBE_NUMBER,
         calls=answer(**fields(COUNT, "total done failed uncertain reused")),

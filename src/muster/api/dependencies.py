@@ -17,7 +17,7 @@ from muster.app.serving.starts import Starts
 from muster.domain.canonical import digest
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
-from muster.domain.run import Run, StartRequest
+from muster.domain.run import Run, RunState, StartRequest
 
 MOST_KEY = 200  # characters of an idempotency key
 MOST_PAGE = 500  # rows
@@ -110,6 +110,13 @@ class RunStarter:
         found = await self._starts.start(user, create)
         response.status_code = 200 if found.known else 202
         return found.run
+
+    async def resume(self, response: Response, begin: Begin, body: StrictBody) -> Run:
+        """Return the run that goes on, with status 202 if it is queued now and 200 if there is nothing to start."""
+        run = await self.start(response, "resume", begin, body)
+        if run.state is not RunState.QUEUED:
+            response.status_code = 200
+        return run
 
 
 IdempotencyKey = Annotated[

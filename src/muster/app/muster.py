@@ -305,17 +305,26 @@ class Muster:
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
     ) -> RunHandle:
-        """Go on with a run: the same one if it stands still, a new one with all its replies if it is over.
+        """Go on with a run: with its continuation if it has one, else with itself, else with one new run.
 
-        Both spend from the budget that the run was started with; `budget_usd` sets a new total.
+        All of them spend from the budget that the first was started with; `budget_usd` sets a new total. One that has
+        completed gives its result; one that another process drives is refused.
         """
         await self._require_resumable(reference)
         return await self.runs.resume(reference, budget_usd=budget_usd, on_delta=on_delta)
 
     async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None, here: bool = True) -> Run:
-        """Return the run that will be driven on resume, made if need be; raises before anything changes."""
+        """Return the run that will be driven on resume, made if need be, or that has completed.
+
+        Raises before anything changes.
+        """
         await self._require_resumable(reference)
         return await self.runs.prepare_resume(reference, budget_usd=budget_usd, here=here)
+
+    async def submit_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
+        """Hand the run that goes on to the workers; one that has completed, or is driven, is returned as it is."""
+        await self._require_resumable(reference)
+        return await self.runs.submit_resume(reference, budget_usd=budget_usd)
 
     async def _require_resumable(self, reference: str) -> None:
         """Raise before anything is spent when a run could not write what it leaves behind, or needs a slot."""

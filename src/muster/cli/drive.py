@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.app import Muster
+from muster.app.runs.continuations import require_not_driven
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.runs import require_completed, require_not_driven
+from muster.app.runs.runs import require_completed
 from muster.cli.people import QuestionTeller
 from muster.cli.terminal.progress import Display, ProgressState, run_progress, shown
 from muster.domain.batch import Batch

@@ -247,6 +247,7 @@ class Run:
     total: Spent = field(default_factory=Spent)  # by all runs of its lineage
     budgets: Budgets | None = None  # none: it was stored before runs kept their levels
     request: StartRequest | None = None  # none: it was not started by a request to a server
+    continued_by: RunId | None = None  # the run that continues it; one that is not stored completed and was deleted
 
     @property
     def lineage_level(self) -> str:

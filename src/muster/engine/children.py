@@ -63,6 +63,9 @@ class Children:
     async def _create(self, key: str, workload: str, spec: Json, options: ChildOptions, *, failed: Run | None) -> Run:
         before = failed if failed is not None else await self._inheritance.child(key)
         child, dispatch = self._new_id(), self._parent.dispatch
+        budgets = await self._budgets(child, before)
+        if before is not None and budgets.lineage != lineage_level(child):
+            before = await self._store.runs.end_of_lineage(before.id)  # of one piece of work there is one end
         return await self._store.runs.create(
             NewRun(
                 id=child,
@@ -78,7 +81,7 @@ class Children:
                 parent=self._parent.id,
                 parent_key=key if failed is None else f"{key}{AGAIN}{failed.id}",
                 origin=None if before is None else Origin(run=before.id, reuse=self._reuse(before, workload, spec)),
-                budgets=await self._budgets(child, before),
+                budgets=budgets,
             )
         )
 

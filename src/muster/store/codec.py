@@ -214,6 +214,7 @@ def run_of(row: Row) -> Run:
         total=spent_of(row, "total_"),
         budgets=None if row["levels"] is None else _budgets_decoder.decode(row["levels"]),
         request=_request_of(row),
+        continued_by=row["continued_by"],
     )
 
 

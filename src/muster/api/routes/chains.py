@@ -51,10 +51,9 @@ async def resume_chain(
 
     async def begin(muster: Muster) -> Run:
         found = await muster.chains.find(run_id)
-        prepared = await muster.prepare_resume(found.id, budget_usd=wanted.budget_usd, here=False)
-        return await muster.runs.queue(prepared.id)
+        return await muster.submit_resume(found.id, budget_usd=wanted.budget_usd)
 
-    return run_view(await starter.start(response, "resume", begin, wanted))
+    return run_view(await starter.resume(response, begin, wanted))
 
 
 @router.post("/{run_id}/cancel", dependencies=START)

@@ -121,14 +121,16 @@ async def cancel_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any
 async def resume_run(
     muster: Opened, starter: Starter, response: Response, run_id: str, body: ResumeBody | None = None
 ) -> dict[str, Any]:
-    """Go on with a run; one that failed, was canceled or timed out goes on as a new one."""
+    """Go on with a run; one that failed, was canceled or timed out goes on as one new run, however often it is asked.
+
+    200 with the run when that has completed, or is being driven: then there is nothing to start.
+    """
     wanted = body or ResumeBody()
 
     async def begin(muster: Muster) -> Run:
-        prepared = await muster.prepare_resume(run_id, budget_usd=wanted.budget_usd, here=False)
-        return await muster.runs.queue(prepared.id)
+        return await muster.submit_resume(run_id, budget_usd=wanted.budget_usd)
 
-    return await _queued(muster, await starter.start(response, "resume", begin, wanted))
+    return await _queued(muster, await starter.resume(response, begin, wanted))
 
 
 @router.post("/api/runs/{run_id}/fork", dependencies=START, status_code=202)

@@ -42,7 +42,7 @@ async def submit_task(starter: Starter, response: Response, muster: Opened, body
         return task.run
 
     run = await starter.start(response, "submit task", begin, body)
-    return task_view(await muster.pool.tasks.of(await muster.runs.newest_of_lineage(run)))
+    return task_view(await muster.pool.tasks.of(await muster.runs.end_of_lineage(run)))
 
 
 def _spec(body: TaskBody) -> TaskSpec:

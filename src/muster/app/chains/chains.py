@@ -179,7 +179,7 @@ class Chains:
     async def resume(self, reference: str, *, budget_usd: str | float | None = None) -> RunHandle:
         """Go on with a chain: steps that are done are not done again, a failed one is shown its error."""
         run = await self._runs.prepare_resume((await self.find(reference)).id, budget_usd=budget_usd)
-        return self.drive(run)
+        return self._runs.go_on(run)
 
     def drive(self, run: Run) -> RunHandle:
         """Drive a chain that is stored."""

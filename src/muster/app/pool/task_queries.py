@@ -162,7 +162,7 @@ class TaskQueries:
             raise BadArgument(
                 f"run {run.id} is a run of {run.workload!r}, not a task", suggestions=("muster task list",)
             )
-        return await self._runs.newest_of_lineage(run)
+        return await self._runs.end_of_lineage(run)
 
     async def _last(self) -> str:
         async for run in self.newest():

@@ -119,17 +119,17 @@ class Tasks(TaskQueries):
         `budget_usd` is a new total for its budget, with what it has spent so far.
         """
         run = await self.find(reference)
-        if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
-            raise Conflict(
-                f"task {task_id(run)} is {task_state(run)}; only a failed or canceled task can be tried again"
-            )
+        _require_retryable(run)
         if run.ended_reason == TaskRejected.code:  # every review would be heard again
             raise Conflict(
                 f"task {task_id(run)} has reached its maximum number of rejections",
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
-        return await self.of(await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False))
+        going_on = await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False)
+        if going_on.state is RunState.COMPLETED:  # somebody else tried it again meanwhile
+            _require_retryable(going_on)
+        return await self.of(going_on)
 
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
         """Change the prompt or the priority of a task that has not started."""
@@ -322,3 +322,8 @@ async def _require_schema(spec: TaskSpec) -> None:
     """Raise BadArgument for a schema that is none or too large, found in a thread, since that may take a while."""
     if spec.schema is not None and (wrong := await in_schema_thread(bounded_schema_flaw, spec.schema)):
         raise BadArgument(wrong, argument="schema")
+
+
+def _require_retryable(run: Run) -> None:
+    if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
+        raise Conflict(f"task {task_id(run)} is {task_state(run)}; only a failed or canceled task can be tried again")

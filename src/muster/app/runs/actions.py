@@ -42,7 +42,7 @@ class RunActions(RunReader):
             raise BadArgument(
                 f"{channel!r} is for answers of people", suggestions=("use runs.answer, or muster answer",)
             )
-        run = await self.newest_of_lineage(await self.find(reference))
+        run = await self.end_of_lineage(await self.find(reference))
         if run.state in TERMINAL:
             raise Conflict(f"run {run.id} {state_verb(run.state)}; it no longer receives signals")
         await self._require_counted(run)
@@ -64,7 +64,7 @@ class RunActions(RunReader):
 
         An answer that does not fit the schema of the question is refused, and not stored.
         """
-        run = await self.newest_of_lineage(await self.find(reference))
+        run = await self.end_of_lineage(await self.find(reference))
         await self._require_counted(run)
         sent = await send_answer(
             self._store,

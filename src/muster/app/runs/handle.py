@@ -52,8 +52,8 @@ class RunHandle:
             return await asyncio.shield(driving)
         except Conflict:
             run = await self.run()
-            if run.state is RunState.CANCELED:
-                return run  # somebody was faster than the driver
+            if run.state in TERMINAL:
+                return run  # somebody was faster than this driver: canceled it, or drove it to its end
             raise
 
     async def result(self) -> Json:

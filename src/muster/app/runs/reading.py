@@ -190,9 +190,8 @@ class RunReader:
 
     async def questions(self, reference: str) -> Sequence[OpenQuestion]:
         """Return what a run, also the one that it was resumed as, waits for people to answer; children's too."""
-        return await questions_of(self._store, await self.newest_of_lineage(await self.find(reference)))
+        return await questions_of(self._store, await self.end_of_lineage(await self.find(reference)))
 
-    async def newest_of_lineage(self, run: Run) -> Run:
-        """Return the run that a run was last resumed as; itself when it was not."""
-        newest = await self._store.runs.newest_of_lineage(run.lineage_level)
-        return newest or run
+    async def end_of_lineage(self, run: Run) -> Run:
+        """Return the run that a run was last continued as; itself when it was not."""
+        return await self._store.runs.end_of_lineage(run.id) or run

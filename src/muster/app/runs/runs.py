@@ -1,33 +1,28 @@
 """Runs: started, resumed, forked, replayed and followed. `Muster.runs`."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from muster.app.backend import Backend
-from muster.app.runs.actions import RunActions
+from muster.app.runs.continuations import RunContinuations
 from muster.app.runs.follow import RunWatcher
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import (
     RunOptions,
-    descendant,
     new_run,
 )
-from muster.domain.budget import Budgets, UserBudget, require_left, require_server_left
+from muster.domain.budget import Budgets, UserBudget
 from muster.domain.canonical import Json
 from muster.domain.errors import (
     BadArgument,
     Conflict,
     Interrupted,
-    NotFound,
-    QueueFailed,
     RunFailed,
     StopRun,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
-from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, Run, RunState, mode_of
+from muster.domain.run import LIVE, Dispatch, Origin, Run, RunState, mode_of
 from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
@@ -36,14 +31,13 @@ from muster.settings import parse_budget
 Admission = Callable[[str, Json, RunOptions, bool], None]
 
 
-class Runs(RunActions):
+class Runs(RunContinuations):
     """The runs of an open Muster."""
 
     def __init__(self, backend: Backend, admit: Admission) -> None:
         super().__init__(backend)
         self._admit = admit
-        self._directory, self._workloads = backend.directory, backend.workloads
-        self._feeds, self._queue = backend.feeds, backend.queue
+        self._feeds = backend.feeds
         self._driving: set[asyncio.Task[Run]] = set()
         self._stopped: StopRun | None = None
 
@@ -75,10 +69,6 @@ class Runs(RunActions):
     async def starts(self, seconds: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs in the last seconds, and when, the oldest first."""
         return await self._store.queue.starts(self._clock.now() - seconds)
-
-    def new_id(self) -> RunId:
-        """Return the id of the run that the user starts next: the one that was chosen for it, or a new one."""
-        return self._user.run or self._engine.new_id()
 
     async def start(
         self,
@@ -144,75 +134,17 @@ class Runs(RunActions):
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
     ) -> RunHandle:
-        """Go on with a run: the same one if it stands still, a new one with all its replies if it is over.
+        """Go on with a run: with its continuation if it has one, else with itself, else with a new one.
 
-        Both spend from the budget that the run was started with; `budget_usd` sets a new total.
+        All of them spend from the budget that the first was started with; `budget_usd` sets a new total. One that has
+        completed is not driven: its result is the answer. Raises Conflict for one that is driven elsewhere.
         """
         self._require_going_on()
-        return self.drive(await self.prepare_resume(reference, budget_usd=budget_usd), on_delta)
+        return self.go_on(await self.prepare_resume(reference, budget_usd=budget_usd), on_delta)
 
-    async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None, here: bool = True) -> Run:
-        """Return the run that will be driven on resume, made if need be; raises before anything changes.
-
-        If it is to be driven in this process (`here`), the batches that it waits for must be within reach.
-        """
-        run = await self.find(reference)
-        if not self._engine.is_abandoned(run):
-            require_not_driven(run)
-        cap = parse_budget(budget_usd)
-        self._workloads.find(run.workload)
-        if here:
-            await self.require_batches(run.id)
-        if run.state is RunState.COMPLETED:
-            raise Conflict(
-                f"run {run.id} completed; there is nothing to resume",
-                suggestions=(f"muster runs fork {run.id} --from KEY",),
-            )
-        if run.state in TERMINAL:
-            replayed = run.origin is not None and run.origin.reuse in REPLAYS  # then nobody is asked now either
-            reuse = run.origin.reuse if run.origin and replayed else Reuse.REPLIES
-            return await self._descend(run, reuse, cap=cap, budgets=await self._engine.budgets_of(run))
-        await self._require_counted(run)
-        if cap is not None:
-            await self._store.commands.set_cap(run.id, cap)
-        elif run.calls.done < run.calls.total:  # else what is left to do may cost nothing
-            require_left(run.id, run.cap, run.total.settled)
-        return await self.get(run.id)
-
-    async def require_batches(self, run: RunId) -> None:
-        """Raise BadConfiguration when a batch that a run waits for is out of reach: a key is missing or another's."""
-        for batch in (await self.batches_of(run)).under_way:
-            self._directory.reopen(batch.endpoint)
-
-    async def queue(self, run: RunId) -> Run:
-        """Hand a run that stands still to the workers."""
-        queued = await self._store.commands.requeue(run, self._clock.now())
-        await self._announce(queued)
-        return queued
-
-    async def _announce(self, run: Run) -> None:
-        """Tell workers on other machines of a run; without the queue they find it in the store a little later.
-
-        A run of a job is offered to the worker that took the job: another that was told would only be in its way.
-        """
-        if self._queue is not None and not self._user.queued:
-            with contextlib.suppress(QueueFailed):
-                await self._queue.get().announce(run)
-
-    async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
-        """Make a run that takes over everything before a key and asks anew from there on."""
-        run = await self.find(reference)
-        if await self._store.journal.find(run.id, key) is None:
-            raise NotFound(
-                f"run {run.id} has no entry under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
-            )
-        cap = parse_budget(budget_usd) or run.cap
-        return await self._descend(run, Reuse.REPLIES, cap=cap, fork_key=key)
-
-    async def replay(self, reference: str) -> Run:
-        """Make a run that takes every outcome from another and makes no calls."""
-        run = await self.find(reference)
-        return await self._descend(run, Reuse.REPLAY, cap=run.cap)
+    def go_on(self, run: Run, on_delta: Listener | None = None) -> RunHandle:
+        """Drive a run that was prepared to go on; one that has completed is only looked at."""
+        return self.watch(run) if run.state is RunState.COMPLETED else self.drive(run, on_delta)
 
     def drive(
         self,
@@ -321,26 +253,6 @@ class Runs(RunActions):
         new = replace(new, request=self._user.request)
         return await self._engine.create(new, self._user.budget, self._user.level)
 
-    async def _descend(
-        self,
-        run: Run,
-        reuse: Reuse,
-        *,
-        cap: Microdollars | None,
-        fork_key: str | None = None,
-        budgets: Budgets | None = None,
-    ) -> Run:
-        await self._require_payable()
-        id_, now = self.new_id(), self._clock.now()
-        new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
-        new = replace(new, request=self._user.request)
-        return await self._engine.create(new, self._user.budget, self._user.level)
-
-    async def _require_payable(self) -> None:
-        """Raise BudgetExhausted when the server through which the user comes has nothing left to spend."""
-        if self._user.level is not None:
-            require_server_left(self._user.level, await self._server_balance())
-
 
 def require_completed(run: Run) -> Run:
     """Return the run if it is completed, or waits as it was told to; else raise what it came to."""
@@ -351,12 +263,3 @@ def require_completed(run: Run) -> Run:
         why = f" ({run.error['message']})" if run.error else ""
         raise Interrupted(f"run {run.id} is interrupted{why}; continue with: {go_on}", suggestions=(go_on,))
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
-
-
-def require_not_driven(run: Run) -> None:
-    """Raise Conflict for a run that a living process drives."""
-    if run.is_driven:
-        raise Conflict(
-            f"run {run.id} is being executed by {run.lease.driver}",
-            suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),
-        )

@@ -238,7 +238,7 @@ class CodeRepairs:
         if known.state is RunState.COMPLETED or known.is_driven:
             return StartedVerification(prepared=prepared, handle=self._runs.watch(known))
         going_on = await self._runs.prepare_resume(known.id)
-        return StartedVerification(prepared=prepared, handle=self._runs.drive(going_on))
+        return StartedVerification(prepared=prepared, handle=self._runs.go_on(going_on))
 
 
 def _is_asked(spec: Verification, name: str, wave: int) -> bool:

@@ -55,6 +55,7 @@ def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
         "tags": list(run.tags),
         "parent": run.parent,
         "origin": _origin_view(run),
+        "continued_by": run.continued_by,
         "started_by": run.owner,
         **driver,
         "error": run.error if local else run.failure,

@@ -79,6 +79,8 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     if run.origin is not None:
         fork = f", from {clean(run.origin.fork_key)}" if run.origin.fork_key else ""
         found.append(("comes from", Text(f"run {run.origin.run} ({run.origin.reuse}{fork})")))
+    if run.continued_by is not None:
+        found.append(("continued as", Text(f"run {run.continued_by}")))
     found += [("money", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
     if run.dispatch.mode is Mode.BATCH or pooled.batches:
         found.append(("batches", _batches(pooled)))

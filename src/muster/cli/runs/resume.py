@@ -21,7 +21,6 @@ from muster.cli.terminal.progress import display
 from muster.domain.errors import state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
-from muster.settings import parse_budget
 
 BudgetOption = Annotated[
     str | None,
@@ -43,14 +42,15 @@ def resume(
     detach: Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as a new run."""
+    """Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as one new run."""
 
     async def prepare(muster: Muster) -> Run:
         await require_batches(muster, await muster.runs.find(run), patience)
-        return await prepare_resume(muster, common, run, budget, here=not detach)
+        return await prepare_resume(muster, common, run, budget)
 
     async def hand_over(muster: Muster) -> dict[str, Any]:
-        queued = await muster.runs.queue((await prepare(muster)).id)
+        await require_batches(muster, await muster.runs.find(run), patience)
+        queued = await muster.submit_resume(run, budget_usd=budget)
         return queued_run_view(queued, await muster.runs.batches_of(queued.id), await muster.runs.workers(), local=True)
 
     if detach:
@@ -64,20 +64,27 @@ async def require_batches(muster: Muster, run: Run, patience: Patience) -> None:
     refuse_useless(patience, batch=await muster.may_use_batches(run), way="leave it out")
 
 
-async def prepare_resume(
-    muster: Muster, common: CommonOptions, reference: str, budget: str | None, *, here: bool = True
-) -> Run:
-    """Return the run to go on with; what would keep this process from its batches is told before anything changes."""
-    parse_budget(budget)  # raises for one that is refused, also where the run is over
+async def prepare_resume(muster: Muster, common: CommonOptions, reference: str, budget: str | None) -> Run:
+    """Return the run to go on with, or the completed one that is the answer; raises before anything changes."""
     before = await muster.runs.find(reference)
-    if before.workload in ENDINGS and _is_over(before):
+    held = await muster.runs.batches_of((await muster.runs.end_of_lineage(before)).id)
+    after = await muster.prepare_resume(before.id, budget_usd=budget)
+    continued = f"run {before.id} {state_verb(before.state)}; continued as run {after.id}"
+    if _is_over(after):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
-        note(common, f"run {before.id} has completed; its result:")
-        return before
-    held = await muster.runs.batches_of(before.id)
-    after = await muster.prepare_resume(before.id, budget_usd=budget, here=here)
-    note(common, _before_spending(before, after, held.saving.parked))
+        subject = f"run {after.id}" if after.id == before.id else f"{continued}, which"
+        note(common, f"{subject} has completed; its result:")
+        return after
+    words = _before_spending(await _reused(muster, before, after), after, held.saving.parked)
+    note(common, words if after.id == before.id else f"{continued}\n{words}")
     return after
+
+
+async def _reused(muster: Muster, before: Run, after: Run) -> Run:
+    """Return the run whose replies are taken over: the one that goes on, or the one that it continues."""
+    if after.id == before.id or after.origin is None or after.started_at is not None:
+        return after
+    return await muster.runs.get(after.origin.run)
 
 
 def fork(
@@ -125,7 +132,7 @@ def go_on(
         run = await prepare(muster)
         ending = ENDINGS.get(run.workload)
         if ending is None:
-            return await drive_any(muster, muster.runs.drive(run), common)
+            return await drive_any(muster, muster.runs.go_on(run), common)
         if _is_over(run):
             return await conclude(muster, run, ending, wanted, common, again=True)
         return await drive_and_conclude(muster, muster.runs.drive(run), ending, wanted, common)
@@ -155,6 +162,10 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
 
 def _answer_queued(common: CommonOptions, queued: dict[str, Any]) -> None:
     workers = queued["workers"]
+    if queued["state"] != RunState.QUEUED:
+        text = f"run {queued['id']} {state_verb(RunState(queued['state']))}; there is nothing to start"
+        answer(common, queued, lambda console: console.print(text, soft_wrap=True))
+        return
     alive = "1 worker is" if workers == 1 else f"{workers} workers are"
     who = f"{alive} there to execute it" if workers else "no worker is alive; start one with: muster worker"
     text = f"run {queued['id']} is queued; {who}"
@@ -168,9 +179,7 @@ def _before_spending(before: Run, after: Run, parked: int) -> str:
         words += f", {calls(parked)} already in batches"
     if after.cap is not None:
         words += f"; {show_usd(after.total.settled)} of the budget of {show_usd(after.cap)} is spent"
-    if after.id == before.id:
-        return words
-    return f"run {before.id} {state_verb(before.state)}; continued as run {after.id}\n{words}"
+    return words
 
 
 def _origin(run: Run) -> str:

@@ -89,6 +89,10 @@ def ways_on(run: Run) -> tuple[str, ...]:
         return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
     if run.workload == TASK:
         return (f"muster task result {run.id}", "muster task --help")
+    if run.continued_by is not None:
+        return (f"muster runs show {run.continued_by}",)
+    if run.parent is not None and run.state is not RunState.COMPLETED:
+        return (f"muster runs resume {run.parent}   (its parent, which continues it)",)
     match run.state:
         case RunState.QUEUED:
             return (f"muster runs resume {run.id}", "or start `muster worker`, if it was submitted")

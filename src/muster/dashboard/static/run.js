@@ -86,7 +86,8 @@ function Head({ run, tell, reload }) {
   const going = LIVE.has(run.state);
   const now = useNow(going);
   const [budget, choose] = useState("");
-  const spent = run.ended_reason === "budget" && RESUMABLE.has(run.state);
+  const resumable = RESUMABLE.has(run.state) && !run.continued_by && !run.parent; // a child goes on with the run above it
+  const spent = run.ended_reason === "budget" && resumable;
   const resume = async () => {
     if (spent && !(Number(budget) > 0)) throw new Error("Its budget does not cover the next call. Enter a new total in dollars, more than before.");
     const next = await post(`/api/runs/${run.id}/resume`, spent ? { budget_usd: Number(budget) } : {});
@@ -102,7 +103,7 @@ function Head({ run, tell, reload }) {
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
-          ${RESUMABLE.has(run.state) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
+          ${resumable && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
             <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
@@ -128,13 +129,15 @@ function factsOf(run, now) {
     run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", ENDED[run.ended_reason] ?? word(run.ended_reason)],
     run.dispatch === "batch" && ["Batches", html`<a href=${run.batches.length === 1 ? `#/batches/${run.batches[0].id}` : "#/batches"}>${number(run.batches.length)}</a>${run.live_usd !== null && html`<span class="soft small"> saved ${usd(run.live_usd - run.batch_usd)}</span>`}`],
     run.origin && ["Goes back to", html`<a href=${`#/runs/${run.origin.run}`}>${run.origin.run}</a> <span class="soft small">${run.origin.reuse}</span>`],
+    run.continued_by && ["Continued as", html`<a href=${`#/runs/${run.continued_by}`}>${run.continued_by}</a>`],
     run.started_by && ["Started by", run.started_by],
   ];
 }
 
 function RunError({ run }) {
   const { message, suggestions, ...more } = run.error;
-  const spent = run.ended_reason === "budget" && RESUMABLE.has(run.state);
+  const resumable = RESUMABLE.has(run.state) && !run.continued_by && !run.parent; // a child goes on with the run above it
+  const spent = run.ended_reason === "budget" && resumable;
   const hints = spent ? ["To go on, enter a higher total above and press Resume: what is done is kept.", ...(suggestions ?? [])] : suggestions ?? [];
   return html`<div class="notice bad"><p><strong>${sentence(message ?? "The run failed")}</strong></p>
     ${hints.length > 0 && html`<ul>${hints.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}

@@ -52,6 +52,7 @@ MusterError
 ├── Overdraft               a run completed and cost more than its budget; what it answered is kept
 ├── KeyTaken                the journal has an entry under this key already
 ├── Conflict                somebody else is at it, or it is not in a state for this
+│   ├── AlreadyContinued    the run has a continuation; go on from there
 │   └── MergeConflict       two branches changed the same lines; holds the files
 ├── AccessDenied            the user may not do this
 ├── LimitReached            a limit of the service is reached; later it may be possible
@@ -61,6 +62,7 @@ MusterError
 
 from muster.domain.errors.base import (
     AccessDenied,
+    AlreadyContinued,
     BadArgument,
     BadConfiguration,
     BadFile,
@@ -136,6 +138,7 @@ __all__ = [
     "CHECK_NETWORK",
     "AccessDenied",
     "AgentFailed",
+    "AlreadyContinued",
     "AuthRefused",
     "AwaitsSignal",
     "BadArgument",

@@ -104,6 +104,12 @@ class Conflict(MusterError):
     code = "conflict"
 
 
+class AlreadyContinued(Conflict):
+    """The run has a continuation; whoever wanted another one goes on from there."""
+
+    code = "already_continued"
+
+
 class MergeConflict(Conflict):
     """Two branches changed the same lines; nothing was merged."""
 

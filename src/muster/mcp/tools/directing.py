@@ -73,8 +73,7 @@ async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
         elif run.workload == "task":
             run = (await muster.pool.tasks.retry(run.id, budget_usd=given.budget_usd)).run
         else:
-            prepared = await muster.prepare_resume(run.id, budget_usd=given.budget_usd, here=False)
-            run = await muster.runs.queue(prepared.id)
+            run = await muster.submit_resume(run.id, budget_usd=given.budget_usd)
         doing.subject = run.id
     return await whole(muster, run)
 

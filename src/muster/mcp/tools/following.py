@@ -174,7 +174,7 @@ async def is_at_rest(muster: Muster, run: Run) -> bool:
 
 async def find(muster: Muster, reference: str) -> Run:
     """Return the run that an id or a name stands for, as it was last resumed."""
-    return await muster.runs.newest_of_lineage(await muster.runs.find(reference))
+    return await muster.runs.end_of_lineage(await muster.runs.find(reference))
 
 
 async def is_batch(muster: Muster, reference: str) -> bool:

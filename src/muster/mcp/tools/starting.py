@@ -53,7 +53,7 @@ async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
         return task.run
 
     run = await request.start("submit task", given, begin)
-    return await whole(request.muster, await request.muster.runs.newest_of_lineage(run))
+    return await whole(request.muster, await request.muster.runs.end_of_lineage(run))
 
 
 async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:

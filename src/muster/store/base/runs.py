@@ -105,7 +105,8 @@ class RunDirectory(Protocol):
     """The runs by their ids and names.
 
     Runs are created by the engine and looked up by everybody. Creating a child is idempotent for its parent and key,
-    a run that was requested under a key for its user and that key; of other runs the id must be new.
+    a run that was requested under a key for its user and that key; of other runs the id must be new. A run has one
+    continuation: whoever makes a second one, in the same lineage, gets AlreadyContinued, and nothing is stored.
     """
 
     def create(self, new: NewRun) -> Awaitable[Run]:
@@ -130,8 +131,11 @@ class RunLists(Protocol):
     async def roots(self, limit: int = 100) -> Sequence[Run]:
         """Return the newest runs that are nobody's children."""
 
-    async def newest_of_lineage(self, lineage: str) -> Run | None:
-        """Return the newest run of a lineage: the one that its first run was last resumed as."""
+    async def end_of_lineage(self, run: RunId) -> Run | None:
+        """Return the run that a run was last continued as, or itself; None when it is not stored.
+
+        If that has a continuation too, it was deleted, and it had completed.
+        """
 
     async def submitted(self, limit: int, workloads: Iterable[str] = (), after: Run | None = None) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first; of some workloads, and behind a run."""
@@ -178,7 +182,7 @@ class RunControl(Protocol):
         """Hand a run that stands still to the workers."""
 
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
-        """Change the budget of a run that is not over."""
+        """Change the budget of a run that stands still; Conflict for one that is driven, or over."""
 
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""

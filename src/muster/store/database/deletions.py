@@ -7,6 +7,7 @@ from muster.domain.errors import Conflict, NotFound, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.codec import Codec, run_of
+from muster.store.database.lineages import relink_deleted
 from muster.store.database.settlements import settle_open_attempts
 from muster.store.queries import DatabaseConnection, first
 
@@ -42,6 +43,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
         database.execute(f"delete_{table}", {"run_id": run})
     has_children = database.execute("detach_children", {"id": run}) > 0
     database.execute("delete_run", {"id": run})
+    relink_deleted(database, found)
     database.execute("delete_signals", {"address": found.lineage_level})
     _delete_budgets(database, found, has_children=has_children)
 

@@ -120,9 +120,9 @@ class DatabaseRuns:
         """Return the newest runs that are nobody's children."""
         return [run_of(row) for row in await self._reader.rows("select_roots", {"limit": limit})]
 
-    async def newest_of_lineage(self, lineage: str) -> Run | None:
-        """Return the newest run of a lineage."""
-        return await self._reader.read(lambda db: runs.named_by(db, "newest_of_lineage", {"lineage": lineage}))
+    async def end_of_lineage(self, run: RunId) -> Run | None:
+        """Return the run that a run was last continued as, or itself."""
+        return await self._reader.read(lambda db: runs.named_by(db, "end_of_lineage", {"id": run}))
 
     async def submitted(self, limit: int, workloads: Iterable[str] = (), after: Run | None = None) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""

@@ -15,6 +15,7 @@ from muster.store.claims import require_unclaimed
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.database.deletions import require_deleted
 from muster.store.database.events import NewEvent, write_event
+from muster.store.database.lineages import link_restored, note_continuation
 from muster.store.database.settlements import settle_open_attempts
 from muster.store.database.signals import begin_awaiting, queue_answered
 from muster.store.queries import DatabaseConnection, Parameters, first
@@ -37,7 +38,8 @@ def named_by(database: DatabaseConnection, query: str, parameters: Parameters) -
 def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     """Store a run as queued with its budget; a child that exists already is given back instead.
 
-    A resumed run joins the lineage of the one it continues, and is refused when nothing is left of its budget.
+    A resumed run joins the lineage of the one it continues. It is refused when that has a continuation already, and
+    when nothing is left of the budget.
     """
     if new.parent is not None and get(database, new.parent).cancel_requested:
         raise RunCanceled(f"run {new.parent} was canceled")
@@ -45,6 +47,7 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
         return _existing(database, new)
     if new.request is not None and new.request.limit is not None:
         _require_start(database, new, new.request, new.request.limit)
+    note_continuation(database, new)
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _join_lineage(database, new)
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
@@ -316,10 +319,12 @@ def amend(database: DatabaseConnection, codec: Codec, run: RunId, spec: Json) ->
 
 
 def set_cap(database: DatabaseConnection, run: RunId, cap: Microdollars) -> None:
-    """Change the budget of a run that is not over, which is that of its lineage; refused when less than is spent."""
+    """Change the budget of a run that stands still, which is that of its lineage; refused when less than is spent."""
     found = get(database, run)
     if found.state in TERMINAL:
         raise Conflict(f"run {run} has ended; its budget cannot change")
+    if found.is_driven:
+        raise Conflict(f"run {run} is being executed by {found.lease.driver}; its budget cannot change meanwhile")
     require_left(run, cap, found.total.settled)
     database.execute("cap_budget", {"id": found.lineage_level, "cap": cap})
 
@@ -342,6 +347,8 @@ def restore(database: DatabaseConnection, codec: Codec, run: Run) -> None:
         raise Conflict(f"run {run.id} is already in this store")
     require_deleted(database, run.id)
     database.execute("restore_run", restore_parameters(run, codec))
+    if run.parent is None:
+        link_restored(database, run)
     if run.budgets is None:
         database.execute("restore_budget", {"id": run_level(run.id), "cap": run.cap, **_lanes(run.spent)})
         return

@@ -34,7 +34,7 @@ CREATE TABLE runs (
   calls_failed INTEGER NOT NULL DEFAULT 0,
   calls_uncertain INTEGER NOT NULL DEFAULT 0,
   calls_reused INTEGER NOT NULL DEFAULT 0
-, dispatch TEXT, lineage TEXT, levels TEXT, owner TEXT, client TEXT, request_key TEXT, request_digest TEXT, request_id TEXT);
+, dispatch TEXT, lineage TEXT, levels TEXT, owner TEXT, client TEXT, request_key TEXT, request_digest TEXT, request_id TEXT, continued_by TEXT);
 CREATE INDEX runs_by_state ON runs (state, created_at);
 CREATE INDEX runs_by_name ON runs (name, created_at);
 CREATE UNIQUE INDEX runs_by_parent ON runs (parent_id, parent_key);
@@ -278,3 +278,5 @@ CREATE TABLE announcements (
   tries INTEGER NOT NULL,
   due_at REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX runs_by_origin ON runs (origin_id) WHERE origin_id IS NOT NULL;
+CREATE INDEX runs_by_continuation ON runs (continued_by) WHERE continued_by IS NOT NULL;

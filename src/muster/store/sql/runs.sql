@@ -83,8 +83,48 @@ SELECT id FROM runs WHERE COALESCE(owner, '') = :owner AND request_key = :reques
 SELECT id FROM runs WHERE COALESCE(parent_id, '') = '' AND ended_at IS NOT NULL AND ended_at < :before
 ORDER BY ended_at LIMIT :limit
 
--- name: newest_of_lineage
-SELECT id FROM runs WHERE lineage = :lineage ORDER BY created_at DESC, id DESC LIMIT 1
+-- name: end_of_lineage
+WITH RECURSIVE way (id, next, steps) AS (
+  SELECT id, continued_by, 0 FROM runs WHERE id = :id
+  UNION
+  SELECT runs.id, runs.continued_by, way.steps + 1 FROM way JOIN runs ON runs.id = way.next WHERE way.steps < 10000
+)
+SELECT id FROM way ORDER BY steps DESC LIMIT 1
+
+-- name: continue_run
+UPDATE runs SET continued_by = :continued_by WHERE id = :id AND continued_by IS NULL
+
+-- name: relink_run
+UPDATE runs SET continued_by = :next WHERE continued_by = :id
+
+-- name: select_deleted_end
+SELECT continued_by FROM runs
+WHERE (lineage = :lineage OR id = :first) AND continued_by IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.id = runs.continued_by)
+LIMIT 1
+
+-- name: link_lineage
+WITH RECURSIVE members (id, lineage, origin_id, place) AS (
+  SELECT runs.id, COALESCE(runs.lineage, 'run:' || runs.id), runs.origin_id,
+         ROW_NUMBER() OVER (PARTITION BY COALESCE(runs.lineage, 'run:' || runs.id)
+                            ORDER BY CASE WHEN runs.state = 'completed' THEN 0 ELSE 1 END,
+                                     CASE WHEN runs.state = 'completed' THEN runs.created_at ELSE -runs.created_at END,
+                                     runs.id)
+  FROM runs WHERE runs.parent_id IS NULL AND (runs.lineage = :lineage OR runs.id = :first)
+), way (id, next, lineage) AS (
+  SELECT origin.id, ending.id, ending.lineage FROM members AS ending
+  JOIN members AS origin ON origin.id = ending.origin_id AND origin.lineage = ending.lineage WHERE ending.place = 1
+  UNION
+  SELECT origin.id, later.id, later.lineage FROM way
+  JOIN members AS later ON later.id = way.id
+  JOIN members AS origin ON origin.id = later.origin_id AND origin.lineage = later.lineage
+), links (id, next) AS (
+  SELECT members.id, COALESCE(way.next, ending.id) FROM members
+  JOIN members AS ending ON ending.lineage = members.lineage AND ending.place = 1 AND ending.id <> members.id
+  LEFT JOIN way ON way.id = members.id
+)
+UPDATE runs SET continued_by = (SELECT links.next FROM links WHERE links.id = runs.id)
+WHERE runs.state <> 'completed' AND runs.id IN (SELECT links.id FROM links)
 
 -- name: select_submitted
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,

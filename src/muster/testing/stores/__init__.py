@@ -4,7 +4,19 @@ Each check takes an empty, open store whose only configured secret is `SECRET`, 
 breaks the contract of `muster.store.base`.
 """
 
-from muster.testing.stores import batches, journal, leases, money, pool, questions, runs, signals, totals, users
+from muster.testing.stores import (
+    batches,
+    journal,
+    leases,
+    lineages,
+    money,
+    pool,
+    questions,
+    runs,
+    signals,
+    totals,
+    users,
+)
 from muster.testing.stores.values import (
     DAY,
     DRIVER,
@@ -38,6 +50,7 @@ __all__ = [
 
 CHECKS: tuple[Check, ...] = (
     *runs.CHECKS,
+    *lineages.CHECKS,
     *journal.CHECKS,
     *money.CHECKS,
     *leases.CHECKS,

@@ -10,7 +10,6 @@ from muster.domain.entry import (
     Failed,
     Unsent,
 )
-from muster.domain.errors import Conflict
 from muster.domain.money import MOST, Lane, Microdollars
 from muster.domain.run import RunState
 from muster.store.base import RunRelease, Store
@@ -19,7 +18,6 @@ from muster.testing.stores.values import (
     Check,
     driven,
     opening,
-    raises,
     replied,
     settling,
     stored,
@@ -168,16 +166,6 @@ async def frees_the_money_of_attempts_that_were_never_settled(store: Store) -> N
     assert (over.spent.reserved, over.spent.uncertain) == (0, 100)
 
 
-async def changes_the_cap_of_an_unfinished_run(store: Store) -> None:
-    """A budget can be raised while a run is not over."""
-    run, claim = await driven(store, cap=10)
-    await store.commands.set_cap(run, Microdollars(1000))
-    assert (await stored(store, run)).cap == 1000
-    ending = RunRelease(state=RunState.FAILED, reason="budget", at=NOW)
-    await store.leases.release(run, claim.epoch, ending)
-    await raises(Conflict, store.commands.set_cap(run, Microdollars(5)))
-
-
 async def caps_a_budget_that_is_no_runs(store: Store) -> None:
     """The budget of a server is made with its cap, and can be raised; what is spent under it stays."""
     for cap in (Microdollars(10), Microdollars(30)):
@@ -209,7 +197,6 @@ CHECKS: tuple[Check, ...] = (
     takes_back_an_opening_that_is_still_queued,
     flags_an_overdraft,
     frees_the_money_of_attempts_that_were_never_settled,
-    changes_the_cap_of_an_unfinished_run,
     caps_a_budget_that_is_no_runs,
     books_what_a_failure_says_it_cost,
 )

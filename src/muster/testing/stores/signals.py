@@ -187,15 +187,6 @@ async def stores_no_secret_of_a_signal(store: Store) -> None:
     assert SECRET not in str(sent)
 
 
-async def finds_the_newest_run_of_a_lineage(store: Store) -> None:
-    """A lineage stands for the run that was created last in it."""
-    run, _ = await driven(store)
-    found = await store.runs.newest_of_lineage((await stored(store, run)).lineage_level)
-    assert found is not None
-    assert found.id == run
-    assert await store.runs.newest_of_lineage("lineage:nobody") is None
-
-
 CHECKS: tuple[Check, ...] = (
     takes_each_signal_once_and_in_order,
     gives_no_run_what_was_read_outside,
@@ -209,5 +200,4 @@ CHECKS: tuple[Check, ...] = (
     forgets_what_a_canceled_run_waited_for,
     forgets_what_a_deleted_run_waited_for,
     stores_no_secret_of_a_signal,
-    finds_the_newest_run_of_a_lineage,
 )

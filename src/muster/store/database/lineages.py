@@ -1,0 +1,56 @@
+"""Lineages in the database: a run and the runs it was resumed as, which have one end."""
+
+from collections.abc import Mapping
+
+from muster.domain.budget import lineage_level, run_level
+from muster.domain.errors import AlreadyContinued
+from muster.domain.ids import RunId
+from muster.domain.run import NewRun, Run, RunState
+from muster.store.codec import run_of
+from muster.store.queries import DatabaseConnection, first
+
+
+def note_continuation(database: DatabaseConnection, new: NewRun) -> None:
+    """Write into the run that a new one continues which one that is; raise AlreadyContinued if it has another.
+
+    A fork, a replay and whatever else only takes replies over has a lineage of its own, and continues nothing.
+    """
+    lineage = new.budgets.lineage if new.budgets else lineage_level(new.id)
+    if new.origin is None or lineage == lineage_level(new.id):
+        return
+    row = first(database.rows("select_run", {"id": new.origin.run}))
+    if row is None or run_of(row).lineage_level != lineage:
+        return
+    if database.execute("continue_run", {"id": new.origin.run, "continued_by": new.id}) == 0:
+        raise AlreadyContinued(f"run {new.origin.run} is continued as run {row['continued_by']}")
+
+
+def relink_deleted(database: DatabaseConnection, run: Run) -> None:
+    """Lead the runs that a deleted one continued past it; one that completed stays named as the end of its lineage."""
+    if run.state is RunState.COMPLETED:
+        return
+    database.execute("relink_run", {"id": run.id, "next": run.continued_by})
+    scope = _scope(run)
+    if run.parent is None and _deleted_end(database, scope) is None:
+        database.execute("link_lineage", scope)
+
+
+def link_restored(database: DatabaseConnection, run: Run) -> None:
+    """Choose the end of the lineage that a run from elsewhere joins: the oldest completed one, else the newest."""
+    scope = _scope(run)
+    deleted = _deleted_end(database, scope)
+    if deleted is None:
+        database.execute("link_lineage", scope)
+    elif run.state is not RunState.COMPLETED:
+        database.execute("continue_run", {"id": run.id, "continued_by": deleted})
+
+
+def _deleted_end(database: DatabaseConnection, scope: Mapping[str, str]) -> RunId | None:
+    row = first(database.rows("select_deleted_end", scope))
+    return None if row is None else RunId(row["continued_by"])
+
+
+def _scope(run: Run) -> Mapping[str, str]:
+    """Return what finds the runs of a lineage: its level, or the run with that level of its own in an older store."""
+    level, own = run.lineage_level, run_level(RunId(""))
+    return {"lineage": level, "first": level.removeprefix(own) if level.startswith(own) else ""}

@@ -1,0 +1,259 @@
+"""A lineage has one end: whoever resumes a run, however often and from where, goes on with the same piece of work."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muster
+from muster.app import Muster
+from muster.app.views.runs import run_view
+from muster.domain.errors import Conflict, MusterError
+from muster.domain.run import Run, RunState
+from muster.settings import load_settings
+
+SETTINGS = """
+[agents.paid]
+kind = "python"
+function = "tests.app.test_continuations:paid"
+budget_usd = 0.10
+"""
+WORDS = tuple("abcde")
+
+_broken: set[str] = set()
+_paid: Counter[str] = Counter()
+
+
+async def paid(request: muster.Request) -> Mapping[str, Any]:
+    """Answer for ten cents; refuses, for nothing, what is broken at the moment."""
+    await asyncio.sleep(0)
+    if request.prompt in _broken:
+        return {"error": f"{request.prompt} is broken", "cost_usd": 0}
+    _paid[request.prompt] += 1
+    return {"text": request.prompt, "cost_usd": 0.10}
+
+
+@muster.workload("test-continuations")
+async def questions(ctx: muster.Context, spec: Any) -> Any:
+    return [(await ctx.call("paid", word, key=word)).text for word in spec["words"]]
+
+
+@muster.workload("test-continued-parent")
+async def parent(ctx: muster.Context, spec: Any) -> Any:
+    return await ctx.child("child", "test-continuations", spec)
+
+
+@muster.workload("test-continued-question")
+async def asks_a_person(ctx: muster.Context, spec: Any) -> Any:
+    first = (await ctx.call("paid", "a", key="a")).text
+    return [first, (await ctx.receive("go", "go")).payload]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_broken() -> None:
+    _broken.clear()
+    _paid.clear()
+
+
+@asynccontextmanager
+async def opened(folder: Path, *, several: int = 1) -> AsyncIterator[list[Muster]]:
+    """Open a store as several programs would."""
+    folder.mkdir(exist_ok=True)
+    (folder / "muster.toml").write_text(SETTINGS)
+    settings = load_settings(folder / "home", folder=folder, environment={})
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(muster.open(settings=settings)) for _ in range(several)]
+
+
+async def failed(m: Muster, workload: str = "test-continuations", **options: Any) -> Run:
+    """Start a run that fails after its first call."""
+    _broken.update(WORDS[1:])
+    run = await (await m.start(workload, {"words": list(WORDS)}, **options)).wait()
+    assert (run.state, run.calls.done) in ((RunState.FAILED, 1), (RunState.FAILED, 0))
+    _broken.clear()
+    return run
+
+
+async def resumed(m: Muster, run: str, **options: Any) -> Run | MusterError:
+    try:
+        return await (await m.resume(run, **options)).wait()
+    except MusterError as error:
+        return error
+
+
+async def test_a_failed_run_that_is_resumed_by_many_at_once_is_paid_for_once(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=4) as programs:
+        run = await failed(programs[0])
+        ends = await asyncio.gather(*(resumed(m, run.id) for m in programs for _ in range(2)))
+        again = await resumed(programs[0], run.id)
+        runs = await programs[0].runs.list()
+    completed = [one for one in ends if isinstance(one, Run)]
+    assert completed
+    assert {(one.id, one.state) for one in completed} == {(completed[0].id, RunState.COMPLETED)}
+    assert all("is being executed" in one.message for one in ends if isinstance(one, MusterError))
+    assert isinstance(again, Run)
+    assert (again.id, again.result) == (completed[0].id, list(WORDS))
+    assert {one.id for one in runs} == {run.id, again.id}
+    assert _paid == Counter(WORDS)
+
+
+async def test_a_canceled_run_is_continued_once(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=2) as (one, other):
+        queued = await one.submit("test-continuations", {"words": list(WORDS)})
+        canceled = await one.runs.cancel(queued.id)
+        assert canceled.state is RunState.CANCELED
+        ends = [await resumed(m, queued.id) for m in (one, other, one)]
+    assert len({end.id for end in ends if isinstance(end, Run)}) == 1
+    assert _paid == Counter(WORDS)
+
+
+async def test_totals_of_several_resumes_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=3) as programs:
+        run = await (await programs[0].start("test-continuations", {"words": list(WORDS)}, budget_usd=0.10)).wait()
+        assert (run.ended_reason, run.calls.done) == ("budget", 1)
+        totals = ("0.50", "0.60", "0.70")
+        ends = await asyncio.gather(
+            *(resumed(m, run.id, budget_usd=total) for m, total in zip(programs, totals, strict=True))
+        )
+        (done,) = {end.id: end for end in ends if isinstance(end, Run)}.values()
+        cap = (await programs[0].runs.get(run.id)).cap
+    assert (done.state, done.total.settled) == (RunState.COMPLETED, 500_000)
+    assert cap == done.cap
+    assert _paid == Counter(WORDS)
+
+
+async def test_another_total_for_a_run_that_is_driven_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=2) as (one, other):
+        handle = await one.start("test-continued-question", {}, budget_usd=0.5)
+        async for event in handle.events():
+            if event.kind == "call.done":
+                break
+        shown = await other.submit_resume(handle.id)
+        assert (shown.id, shown.is_driven) == (handle.id, True)
+        assert (await other.submit_resume(handle.id, budget_usd=0.5)).id == handle.id
+        with pytest.raises(Conflict, match=r"is being executed with a budget of \$0\.50"):
+            await other.submit_resume(handle.id, budget_usd=0.9)
+        with pytest.raises(Conflict, match=r"is being executed by process \d+"):
+            await other.resume(handle.id)
+        assert (await one.runs.get(handle.id)).cap == 500_000
+        await other.runs.send(handle.id, "go", "on")
+        assert await handle.result() == ["a", "on"]
+
+
+async def test_a_resume_goes_to_the_end_of_the_lineage_from_anywhere_in_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (m,):
+        first = await failed(m)
+        _broken.add("d")
+        second = await resumed(m, first.id)
+        assert isinstance(second, Run)
+        assert (second.state, second.calls.done) == (RunState.FAILED, 3)
+        _broken.clear()
+        third = await resumed(m, first.id)  # and not from the first one again
+        assert isinstance(third, Run)
+        assert (third.state, third.origin and third.origin.run) == (RunState.COMPLETED, second.id)
+        for run in (first, second, third):
+            assert await (await m.resume(run.id)).result() == list(WORDS)
+            assert (await m.submit_resume(run.id)).id == third.id
+        links = [run_view(await m.runs.get(run.id))["continued_by"] for run in (first, second, third)]
+        assert links == [second.id, third.id, None]
+    assert _paid == Counter(WORDS)
+
+
+async def test_a_run_that_is_queued_for_workers_is_continued_once(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=2) as (one, other):
+        run = await failed(one)
+        queued = await asyncio.gather(*(m.submit_resume(run.id) for m in (one, other, one, other)))
+        assert len({each.id for each in queued}) == 1
+        assert {each.state for each in queued} == {RunState.QUEUED}
+        here = await resumed(other, run.id)  # it stands still, so this process drives it
+        assert isinstance(here, Run)
+        assert (here.id, here.state) == (queued[0].id, RunState.COMPLETED)
+    assert _paid == Counter(WORDS)
+
+
+async def test_a_child_is_continued_only_through_its_root(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (m,):
+        run = await failed(m, "test-continued-parent")
+        (child,) = await m._backend.store.archive.children(run.id)
+        with pytest.raises(Conflict, match=f"run {child.id} is a child of run {run.id}") as refused:
+            await m.resume(child.id)
+        assert refused.value.suggestions == (f"muster runs resume {run.id}",)
+        again = await resumed(m, run.id)
+        assert isinstance(again, Run)
+        assert (again.state, again.result) == (RunState.COMPLETED, list(WORDS))
+        (continued,) = await m._backend.store.archive.children(again.id)
+        assert (await m.runs.get(child.id)).continued_by == continued.id
+    assert _paid == Counter(WORDS)
+
+
+async def test_what_completed_and_was_deleted_is_not_done_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (m,):
+        run = await failed(m)
+        done = await resumed(m, run.id)
+        assert isinstance(done, Run)
+        await m.runs.delete([done.id])
+        with pytest.raises(Conflict, match=f"run {run.id} completed as run {done.id}, which was deleted"):
+            await m.resume(run.id)
+        forked = await m.runs.fork(run.id, "b")  # a new story
+        assert (await m.runs.drive(forked).wait()).state is RunState.COMPLETED
+    assert _paid == Counter(WORDS) + Counter(WORDS[1:])
+
+
+async def test_two_stores_stay_two(tmp_path: Path) -> None:
+    """A run that was continued here can be continued elsewhere; brought together, the older completed one counts."""
+    async with opened(tmp_path / "here") as (here,):
+        run = await failed(here)
+        await here.runs.export(run.id, tmp_path / "failed.jsonl")
+        done = await resumed(here, run.id)
+        assert isinstance(done, Run)
+        await here.runs.export(done.id, tmp_path / "done.jsonl")
+    async with opened(tmp_path / "there") as (there,):
+        imported = await there.runs.import_(tmp_path / "failed.jsonl")
+        assert (imported.id, (await there.runs.get(run.id)).continued_by) == (run.id, None)
+        other = await resumed(there, run.id)
+        assert isinstance(other, Run)
+        assert other.state is RunState.COMPLETED
+        await there.runs.import_(tmp_path / "done.jsonl")
+        assert (await there.runs.get(run.id)).continued_by == done.id
+        assert await (await there.resume(run.id)).result() == list(WORDS)
+
+
+async def test_an_older_store_gets_one_end_for_each_lineage(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (m,):
+        run = await failed(m)
+        done = await resumed(m, run.id)
+        assert isinstance(done, Run)
+        lonely = await failed(m)
+    database = tmp_path / "home" / "muster.db"
+    with closing(sqlite3.connect(database)) as raw, raw:  # as it was before a lineage had one end
+        columns = [name for _, name, *_ in raw.execute("PRAGMA table_info(runs)") if name not in ("id", "continued_by")]
+        heirs = (("later", "completed", 1.0), ("open", "interrupted", 2.0), ("branch", "failed", 3.0))
+        for name, state, later in heirs:
+            changed = {"state": f"'{state}'", "created_at": f"created_at + {later}", "parent_key": "NULL"}
+            values = ", ".join(changed.get(column, column) for column in columns)
+            raw.execute(
+                f"INSERT INTO runs (id, {', '.join(columns)}) SELECT ?, {values} FROM runs WHERE id = ?",
+                (name, done.id),
+            )
+        for index in ("runs_by_origin", "runs_by_continuation"):
+            raw.execute(f"DROP INDEX {index}")
+        raw.execute("ALTER TABLE runs DROP COLUMN continued_by")
+        raw.execute("PRAGMA user_version = 14")
+    async with opened(tmp_path) as (m,):
+        links = {one.id: one.continued_by for one in await m.runs.list()}
+        assert links == {
+            run.id: done.id,
+            "open": done.id,
+            "branch": done.id,
+            done.id: None,
+            "later": None,
+            lonely.id: None,
+        }
+        for name in (run.id, "open", "branch"):
+            assert await (await m.resume(name)).result() == list(WORDS)
+    assert _paid["b"] == 1
