@@ -12,7 +12,7 @@ RUNS = {
     "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
     "cancel": CommandEntry("Cancel a run and its batches; its replies stay and can be reused.", "runs.cancel:cancel"),
     "resume": CommandEntry(
-        "Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as a new run.",
+        "Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as one new run.",
         "runs.resume:resume",
     ),
     "fork": CommandEntry("Start a new run that repeats one call and all later ones.", "runs.resume:fork"),

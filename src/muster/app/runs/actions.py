@@ -9,7 +9,6 @@ from muster.app.outputs import require_output
 from muster.app.runs.files import export_run, import_run
 from muster.app.runs.questions import AnswerOutcome, root_of, send_answer
 from muster.app.runs.reading import RunReader
-from muster.domain.budget import Balance
 from muster.domain.call import require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import ANSWERS, NewSignal, Signal
@@ -134,10 +133,6 @@ class RunActions(RunReader):
     async def import_(self, path: str | Path) -> Run:
         """Read a run from a file; it keeps its id."""
         return await import_run(self._store, Path(path))
-
-    async def _server_balance(self) -> Balance | None:
-        level = self._user.level
-        return None if level is None else (await self._store.runs.balances([level])).get(level)
 
     async def _require_counted(self, run: Run) -> None:
         """Raise AccessDenied for a run that would spend past the budget of the server through which the user comes."""

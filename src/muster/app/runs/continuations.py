@@ -3,10 +3,9 @@
 import contextlib
 from dataclasses import replace
 
-from muster.app.backend import Backend
 from muster.app.runs.actions import RunActions
 from muster.app.runs.options import descendant
-from muster.domain.budget import Budgets, require_left, require_server_left
+from muster.domain.budget import Budgets, require_left
 from muster.domain.errors import AlreadyContinued, Conflict, NotFound, QueueFailed
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, show_usd
@@ -16,14 +15,6 @@ from muster.settings import parse_budget
 
 class RunContinuations(RunActions):
     """Makes runs from runs of an open Muster; a lineage, a run and those that it is resumed as, has one end."""
-
-    def __init__(self, backend: Backend) -> None:
-        super().__init__(backend)
-        self._directory, self._workloads, self._queue = backend.directory, backend.workloads, backend.queue
-
-    def new_id(self) -> RunId:
-        """Return the id of the run that the user starts next: the one that was chosen for it, or a new one."""
-        return self._user.run or self._engine.new_id()
 
     async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None, here: bool = True) -> Run:
         """Return the run that goes on: the end of the lineage, or its one continuation, made if it did not complete.
@@ -143,11 +134,6 @@ class RunContinuations(RunActions):
         new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
         new = replace(new, request=self._user.request)
         return await self._engine.create(new, self._user.budget, self._user.level)
-
-    async def _require_payable(self) -> None:
-        """Raise BudgetExhausted when the server through which the user comes has nothing left to spend."""
-        if self._user.level is not None:
-            require_server_left(self._user.level, await self._server_balance())
 
 
 def _driven_elsewhere(run: Run, cap: Microdollars | None, *, here: bool) -> Run:

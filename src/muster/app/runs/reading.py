@@ -21,6 +21,7 @@ from muster.app.runs.options import (
 from muster.app.runs.questions import OpenQuestion, questions_of
 from muster.app.schemas import JsonSchemas
 from muster.domain.batch import Batch
+from muster.domain.budget import Balance, require_server_left
 from muster.domain.entry import Entry, EntryKind, Event
 from muster.domain.errors import (
     BadArgument,
@@ -49,6 +50,11 @@ class RunReader:
     def __init__(self, backend: Backend) -> None:
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
         self._user, self._clock = backend.user, backend.clock
+        self._directory, self._workloads, self._queue = backend.directory, backend.workloads, backend.queue
+
+    def new_id(self) -> RunId:
+        """Return the id of the run that the user starts next: the one that was chosen for it, or a new one."""
+        return self._user.run or self._engine.new_id()
 
     async def find(self, reference: str) -> Run:
         """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
@@ -195,3 +201,12 @@ class RunReader:
     async def end_of_lineage(self, run: Run) -> Run:
         """Return the run that a run was last continued as; itself when it was not."""
         return await self._store.runs.end_of_lineage(run.id) or run
+
+    async def _server_balance(self) -> Balance | None:
+        level = self._user.level
+        return None if level is None else (await self._store.runs.balances([level])).get(level)
+
+    async def _require_payable(self) -> None:
+        """Raise BudgetExhausted when the server through which the user comes has nothing left to spend."""
+        if self._user.level is not None:
+            require_server_left(self._user.level, await self._server_balance())

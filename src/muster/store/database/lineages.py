@@ -10,19 +10,19 @@ from muster.store.codec import run_of
 from muster.store.queries import DatabaseConnection, first
 
 
-def note_continuation(database: DatabaseConnection, new: NewRun) -> None:
+def note_continuation(database: DatabaseConnection, new: NewRun, origin: RunId) -> None:
     """Write into the run that a new one continues which one that is; raise AlreadyContinued if it has another.
 
     A fork, a replay and whatever else only takes replies over has a lineage of its own, and continues nothing.
     """
     lineage = new.budgets.lineage if new.budgets else lineage_level(new.id)
-    if new.origin is None or lineage == lineage_level(new.id):
+    if lineage == lineage_level(new.id):
         return
-    row = first(database.rows("select_run", {"id": new.origin.run}))
+    row = first(database.rows("select_run", {"id": origin}))
     if row is None or run_of(row).lineage_level != lineage:
         return
-    if database.execute("continue_run", {"id": new.origin.run, "continued_by": new.id}) == 0:
-        raise AlreadyContinued(f"run {new.origin.run} is continued as run {row['continued_by']}")
+    if database.execute("continue_run", {"id": origin, "continued_by": new.id}) == 0:
+        raise AlreadyContinued(f"run {origin} is continued as run {row['continued_by']}")
 
 
 def relink_deleted(database: DatabaseConnection, run: Run) -> None:

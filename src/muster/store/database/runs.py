@@ -47,7 +47,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
         return _existing(database, new)
     if new.request is not None and new.request.limit is not None:
         _require_start(database, new, new.request, new.request.limit)
-    note_continuation(database, new)
+    if new.origin is not None:
+        note_continuation(database, new, new.origin.run)
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _join_lineage(database, new)
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
