@@ -348,15 +348,61 @@ async def test_a_task_that_is_tried_again_with_a_higher_budget_pays_for_nothing_
     async with opened(tmp_path, TOML + PAID.replace("COST", "0.03")) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="paid", review=True, budget_usd=0.05))
         await drive(m)
-        await m.pool.tasks.reject(task.id, "again")
-        await drive(m)
-        failed = await m.pool.tasks.get(task.id)
-        assert (failed.state, failed.run.ended_reason, failed.run.total.settled) == (TaskState.FAILED, "budget", 30_000)
-        again = await m.pool.tasks.retry(task.id, budget_usd=0.20)
-        assert (again.id, again.state, again.run.cap) == (task.id, TaskState.PENDING, 200_000)
+        with pytest.raises(
+            BudgetExhausted, match=r"has \$0\.02 of its budget of \$0\.05 left, and another call of agent"
+        ):
+            await m.pool.tasks.reject(task.id, "again")  # its agent keeps to no limit
+        unchanged = await m.pool.tasks.get(task.id)
+        assert (unchanged.state, unchanged.run.cap) == (TaskState.PENDING_REVIEW, 50_000)
+        await m.pool.tasks.reject(task.id, "again", budget_usd=0.20)
         await drive(m)
         waiting = await m.pool.tasks.get(task.id)
         assert (waiting.state, waiting.rejections, waiting.run.total.settled) == (TaskState.PENDING_REVIEW, 1, 60_000)
+
+
+CAPPED = """
+[agents.capped]
+kind = "cli"
+command = ["printf", '{"result": "%s", "cost": 0.01}', "{budget}"]
+output = "json"
+answer = "$.result"
+cost_usd = "$.cost"
+budget_usd = 0.10
+"""
+
+
+async def test_each_round_is_capped_by_what_is_left_of_the_budget(tmp_path: Path) -> None:
+    async with opened(tmp_path, TOML + CAPPED) as m:
+        spec = TaskSpec(prompt="write", agent="capped", review=True, budget_usd=0.10, max_rejections=9)
+        task = await m.pool.tasks.submit(spec)
+        told = []
+        for number in range(4):
+            await drive(m)
+            waiting = await m.pool.tasks.get(task.id)
+            assert (waiting.state, waiting.run.total.settled) == (TaskState.PENDING_REVIEW, 10_000 * (number + 1))
+            told.append(float(waiting.reply.text if waiting.reply else "0"))
+            await m.pool.tasks.reject(task.id, "again")
+        assert told == pytest.approx([0.08, 0.072, 0.064, 0.056])  # 80 percent of what is left
+
+
+async def test_a_task_with_too_little_left_says_so_before_it_is_tried_again(tmp_path: Path) -> None:
+    """What a crash left uncertain does not end a task: it goes on with what is left, or with a new total."""
+    async with opened(tmp_path, TOML + TOLD) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="told", budget_usd=0.15))
+        await drive(m)  # fails, and nobody knows what it cost
+        assert (await m.pool.tasks.get(task.id)).run.total.settled == 100_000
+        await m.pool.tasks.retry(task.id)
+        await drive(m)  # with the five cents that were left
+        failed = await m.pool.tasks.get(task.id)
+        assert (failed.state, failed.run.total.settled) == (TaskState.FAILED, 150_000)
+        with pytest.raises(BudgetExhausted, match=r"has \$0\.00 of its budget of \$0\.15 left") as refused:
+            await m.pool.tasks.retry(task.id)
+        assert refused.value.suggestions == ("set a new total with --budget, at least $0.16",)
+        assert (await m.pool.tasks.get(task.id)).run.id == failed.run.id
+        (tmp_path / "ready").touch()
+        await m.pool.tasks.retry(task.id, budget_usd=0.20)
+        await drive(m)
+        assert (await m.pool.tasks.get(task.id)).state is TaskState.COMPLETED
 
 
 TOLD = """

@@ -215,9 +215,10 @@ class TaskBody(StrictBody):
 
 
 class FeedbackBody(StrictBody):
-    """Why a task is rejected."""
+    """Why a task is rejected, and a new total of its budget if that leaves too little for another round."""
 
     feedback: Text
+    budget_usd: Usd | None = None
 
 
 class AllowBody(StrictBody):

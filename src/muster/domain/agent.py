@@ -61,6 +61,7 @@ class Profile:
     timed: bool = False  # its own time counts there too
     person: bool = False  # it is asked without an attempt, and answers with a signal
     settable: frozenset[str] = frozenset()  # what a call may set for itself
+    keeps_budget: bool = False  # it is told what a call may cost, and stops there
 
     @property
     def label(self) -> str:

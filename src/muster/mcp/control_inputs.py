@@ -11,7 +11,10 @@ from muster.mcp.inputs import GoesWith, Id, Name, Text, ToolInput, Usd
 class ReviewInput(ToolInput):
     """A decision about a task that waits for one."""
 
-    rules = (GoesWith(parameter="feedback", other="decision", values=("reject", "deny")),)
+    rules = (
+        GoesWith(parameter="feedback", other="decision", values=("reject", "deny")),
+        GoesWith(parameter="budget_usd", other="decision", values=("reject",)),
+    )
     id: Id
     decision: Annotated[
         Literal["approve", "reject", "allow", "deny"],
@@ -20,6 +23,10 @@ class ReviewInput(ToolInput):
     feedback: Annotated[
         str, Field(max_length=10_000, description="Needed to reject: what to do differently. With deny: why.")
     ] = ""
+    budget_usd: Annotated[
+        Usd | None,
+        Field(description="With reject: a new total for its budget in US dollars, what it has spent included."),
+    ] = None
 
 
 class AnswerInput(ToolInput):

@@ -113,7 +113,7 @@ async def approve_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, 
 async def reject_task(muster: Opened, audit: Audit, task_id: str, body: FeedbackBody) -> dict[str, Any]:
     """Reject a task that waits for its review; it is done again with all feedback."""
     async with audit.action("reject", task_id) as doing:
-        task = await muster.pool.tasks.reject(task_id, body.feedback, sender=audit.user)
+        task = await muster.pool.tasks.reject(task_id, body.feedback, budget_usd=body.budget_usd, sender=audit.user)
         doing.subject = task.id
     return task_view(task)
 

@@ -60,6 +60,14 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         phased=isinstance(section, ProgramSection),
         timed=section.timeout_secs is not None if isinstance(section, ProgramSection) else False,
         settable=_SETTABLE.get(section.kind, frozenset()),
+        keeps_budget=_keeps_budget(section),
+    )
+
+
+def _keeps_budget(section: AnsweringSection) -> bool:
+    """Return whether an agent is told what a call may cost, and stops there."""
+    return isinstance(section, ClaudeSection) or (
+        isinstance(section, CliSection) and any("{budget}" in part for part in (*section.command, *section.resume))
     )
 
 

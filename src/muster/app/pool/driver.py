@@ -260,10 +260,10 @@ class PoolDriver:
 
         return record
 
-    async def _raised(self, run: RunId, agent: str) -> dict[str, Json]:
-        """Return the limit that calls of a task get in place of the recorded one, if a retry has raised its budget."""
+    async def _limit(self, run: RunId, agent: str) -> dict[str, Json]:
+        """Return the limit that calls of a task get in place of the recorded one, if its budget leaves another."""
         found = await self._store.runs.get(run)
-        limit = None if found is None else self._tasks.raised_limit(agent, found)
+        limit = None if found is None else self._tasks.next_limit(agent, found)
         return {} if limit is None else {"budget_usd": limit}
 
     def _start(
@@ -286,7 +286,7 @@ class PoolDriver:
                     self._on_delta,
                     leave=Leave.FOR_SIGNALS,
                     before=_joined(connection, prepare),
-                    attached={**connection.attached, **await self._raised(run, agent)},
+                    attached={**connection.attached, **await self._limit(run, agent)},
                 )
         except Conflict:  # it was canceled, or somebody else drives it, who needs the slot
             slot = None if await self._is_driven(run) else slot

@@ -6,7 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from muster.app.backend import Backend
 from muster.app.pool.slots import profiles, project_trees
-from muster.app.pool.task_queries import Task, TaskQueries
+from muster.app.pool.task_budgets import TaskBudgets
+from muster.app.pool.task_queries import Task
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice
@@ -14,7 +15,6 @@ from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import ask
 from muster.domain.errors import (
     BadArgument,
-    BadConfiguration,
     BudgetExhausted,
     Conflict,
     MusterError,
@@ -22,7 +22,7 @@ from muster.domain.errors import (
     state_verb,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars, from_usd
+from muster.domain.money import from_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.pool.scheduling import PendingTask, PoolFunds, schedule
 from muster.pool.tasks import (
@@ -38,6 +38,7 @@ from muster.pool.tasks import (
     task_state,
 )
 from muster.pool.workload import TaskRejected
+from muster.settings import parse_budget
 from muster.store.base import POOL_LEVEL
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import bounded_schema_flaw
@@ -45,12 +46,12 @@ from muster.text.schemas.json_schema import bounded_schema_flaw
 MOST_REASON, MOST_TOOL = 10_000, 200  # characters
 
 
-class Tasks(TaskQueries):
+class Tasks(TaskBudgets):
     """The tasks of the pool."""
 
     def __init__(self, backend: Backend, runs: Runs) -> None:
         super().__init__(backend, runs)
-        self._engine, self._directory, self._clock = backend.engine, backend.directory, backend.clock
+        self._engine, self._clock = backend.engine, backend.clock
 
     async def submit(
         self,
@@ -82,10 +83,28 @@ class Tasks(TaskQueries):
         """Approve the work of a task that waits for a review; it completes when the pool is driven."""
         return await self._review(reference, {"approved": True}, sender, client_id)
 
-    async def reject(self, reference: str, feedback: str, *, sender: str = "", client_id: str | None = None) -> Task:
-        """Reject the work of a task that waits for a review; its next prompt has every feedback."""
+    async def reject(
+        self,
+        reference: str,
+        feedback: str,
+        *,
+        budget_usd: str | float | None = None,
+        sender: str = "",
+        client_id: str | None = None,
+    ) -> Task:
+        """Reject the work of a task that waits for a review; its next prompt has every feedback.
+
+        `budget_usd` is a new total for its budget. Raises BudgetExhausted, and changes nothing, when too little of the
+        budget is left for doing it again.
+        """
         if not feedback.strip():
             raise BadArgument("a rejection needs feedback", suggestions=("say what to do differently",))
+        total, task = parse_budget(budget_usd), await self.get(reference)
+        if task.state is TaskState.PENDING_REVIEW and task.permission is None:
+            if task.rejections + 1 < task.spec.max_rejections:  # the last one ends the task
+                await self.require_round(task.run, total)
+            if total is not None:
+                await self._store.commands.set_cap(task.run.id, total)
         return await self._review(reference, {"approved": False, "feedback": feedback}, sender, client_id)
 
     async def allow(
@@ -126,6 +145,9 @@ class Tasks(TaskQueries):
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
+        rounds = await self._rounds(run.id)
+        if not rounds or rounds[-1].reply is None:  # else what is left to do costs nothing
+            await self.require_round(run, parse_budget(budget_usd))
         going_on = await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False)
         if going_on.state is RunState.COMPLETED:  # somebody else tried it again meanwhile
             _require_retryable(going_on)
@@ -165,38 +187,6 @@ class Tasks(TaskQueries):
         found = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         funds = PoolFunds(cap=found.cap, settled=found.settled, reserved=found.reserved) if found else PoolFunds()
         return run.id in schedule([slot], [one], states, funds).assigned
-
-    def call_limit(self, agent: str, spec: TaskSpec, most: Microdollars) -> float | None:
-        """Return what one call of a task may cost, in dollars, where its agent would reserve more than the task has.
-
-        Else a call reserves what the agent says: a crash books that as uncertain, and the task must be able to go on.
-        """
-        found = self._directory.find(agent)  # raises for one that is gone, whatever the task may cost
-        if not most or "budget_usd" not in found.profile.settable:
-            return None
-        usual = self._usual(agent, spec)
-        return most / 1_000_000 if usual is None or usual > most else None
-
-    def raised_limit(self, agent: str, run: Run) -> float | None:
-        """Return what one call of a task may cost, in dollars, after a retry has raised what the task may cost.
-
-        The slot in its journal has the limit from before, which is a part of the calls that are not made again. None:
-        nothing was raised, or calls had no limit of their own.
-        """
-        spec = read_task(run.spec)
-        before, now = self.most(spec), self.most_of(run)
-        if now <= before or self.call_limit(agent, spec, before) is None:
-            return None
-        left, usual = now - run.total.settled, self._usual(agent, spec)
-        return max(left if usual is None else min(left, usual), 0) / 1_000_000
-
-    def _usual(self, agent: str, spec: TaskSpec) -> Microdollars | None:
-        """Return what a call of an agent reserves by itself; None when it has no limit of its own."""
-        found = self._directory.find(agent)
-        try:
-            return found.quote(found.profile.complete(ask(spec.prompt))).most
-        except BadConfiguration:
-            return None
 
     async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)

@@ -25,6 +25,11 @@ from muster.domain.money import show_usd
 if TYPE_CHECKING:
     from rich.console import Console
 
+NewTotalOption = Annotated[
+    str | None,
+    Option("--budget", metavar="USD", help="The new total budget in dollars, including what was spent."),
+]
+
 
 def run(common: CommonOptions, order: OrderOptions) -> int:
     """Run a task and wait until it ends or waits for review; runs in this process if no process runs the pool."""
@@ -86,9 +91,14 @@ def reject(
     common: CommonOptions,
     task: TaskArgument,
     feedback: Annotated[str, Option("--feedback", metavar="TEXT", help="What to do differently.")],
+    budget: NewTotalOption = None,
 ) -> int:
     """Reject a task that waits for review; the agent does it again and sees all feedback."""
-    return _changed(common, lambda muster: muster.pool.tasks.reject(task, feedback), "rejected, and done again")
+
+    def work(muster: Muster) -> Awaitable[Task]:
+        return muster.pool.tasks.reject(task, feedback, budget_usd=budget)
+
+    return _changed(common, work, "rejected, and done again")
 
 
 def allow(
@@ -120,10 +130,7 @@ def deny(
 def retry(
     common: CommonOptions,
     task: TaskArgument,
-    budget: Annotated[
-        str | None,
-        Option("--budget", metavar="USD", help="The new total budget in dollars, including what was spent."),
-    ] = None,
+    budget: NewTotalOption = None,
 ) -> int:
     """Queue a failed or canceled task again."""
     return _changed(common, lambda muster: muster.pool.tasks.retry(task, budget_usd=budget), "queued again, and done")

@@ -28,7 +28,9 @@ async def review_task(request: ToolRequest, given: ReviewInput) -> Answer:
             case "approve":
                 task = await muster.pool.tasks.approve(given.id, sender=sender)
             case "reject":
-                task = await muster.pool.tasks.reject(given.id, given.feedback, sender=sender)
+                task = await muster.pool.tasks.reject(
+                    given.id, given.feedback, budget_usd=given.budget_usd, sender=sender
+                )
             case "allow":
                 task = await muster.pool.tasks.allow(given.id, sender=sender)
             case "deny":
