@@ -240,6 +240,7 @@ class CouncilPhaseRun:
             key=one.key,
             known=call_seconds(None, self._left) == 0,
             allowance=one.member.allowance,
+            optional=True,  # without the money for it a council stops, and what it has decided stands
         )
 
     def _read(self, one: _MemberCall, reply: Reply) -> Said | UnreadableAnswer:

@@ -22,10 +22,16 @@ async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
 
 
 async def ordered_map(
-    function: Callable[[int, T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], window: int
-) -> AsyncIterator[R]:
-    """Apply a function to items, at most `window` at a time; after a failure those under way still finish."""
-    running = _RunningItems(function, items, window)
+    function: Callable[[int, T], Awaitable[R]],
+    items: Iterable[T] | AsyncIterable[T],
+    window: int,
+    returns: Callable[[Exception], bool] | None = None,
+) -> AsyncIterator[R | Exception]:
+    """Apply a function to items, at most `window` at a time; after a failure those under way still finish.
+
+    A failure for which `returns` is true is yielded in the place of its item.
+    """
+    running = _RunningItems(function if returns is None else _caught(function, returns), items, window)
     try:
         while True:
             await running.feed()
@@ -41,6 +47,20 @@ async def ordered_map(
     except BaseException:
         await running.finish()
         raise
+
+
+def _caught(
+    function: Callable[[int, T], Awaitable[R]], returns: Callable[[Exception], bool]
+) -> Callable[[int, T], Awaitable[R | Exception]]:
+    async def apply(number: int, item: T) -> R | Exception:
+        try:
+            return await function(number, item)
+        except Exception as error:
+            if returns(error):
+                return error
+            raise
+
+    return apply
 
 
 class Item:

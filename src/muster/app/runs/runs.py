@@ -157,6 +157,7 @@ class Runs(RunActions):
         If it is to be driven in this process (`here`), the batches that it waits for must be within reach.
         """
         run = await self.find(reference)
+        self._require_not_beginning(run.id)
         if not self._engine.is_abandoned(run):
             require_not_driven(run)
         cap = parse_budget(budget_usd)
@@ -307,6 +308,13 @@ class Runs(RunActions):
 
     def _handle(self, run: RunId, task: "asyncio.Task[Run] | None") -> RunHandle:
         return RunHandle(self, self._store, run, task, self._engine.sweep)
+
+    def _require_not_beginning(self, run: RunId) -> None:
+        if self._engine.is_beginning(run):
+            raise Conflict(
+                f"run {run} is being started by this process",
+                suggestions=("use the handle that started or resumed it", f"muster runs watch {run}"),
+            )
 
     def _require_going_on(self) -> None:
         if self._stopped is not None:
