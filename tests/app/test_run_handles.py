@@ -54,7 +54,7 @@ async def test_the_events_of_a_waiting_run_that_is_resumed_go_on_to_its_end(tmp_
         left = await (await m.start("test-approval", None, name="left", detach=True)).wait()
         assert left.state is RunState.WAITING
         again = await m.resume("left")
-        kinds = []
+        kinds: list[str] = []
         async for event in again.events(left.last_seq):
             if not kinds:
                 await m.runs.send("left", "approval", "yes")

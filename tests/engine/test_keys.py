@@ -60,8 +60,12 @@ async def test_a_resume_finds_the_value_of_every_key_once(tmp_path: Path) -> Non
     made: list[str] = []
     fails = True
 
+    def make() -> Json:
+        made.append("first")
+        return len(made)
+
     async def work(ctx: Context, spec: Any) -> Json:
-        first = await ctx.step("first", lambda: made.append("first") or len(made))
+        first = await ctx.step("first", make)
         chance = ctx.random("order").random()
         await ctx.emit("told", "test.told")
         if fails:

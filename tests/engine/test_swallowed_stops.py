@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ async def in_steps(ctx: Context, spec: Any) -> Json:
     rows = []
     for number in ROWS:
         try:
-            rows.append(await ctx.step(f"step/{number}", lambda number=number: answer_or_say_why(ctx, number)))
+            rows.append(await ctx.step(f"step/{number}", partial(answer_or_say_why, ctx, number)))
         except Exception as error:
             rows.append(f"FAILED {type(error).__name__}")
     return rows
@@ -69,7 +70,7 @@ async def in_steps_of_steps(ctx: Context, spec: Any) -> Json:
             return "FAILED in its step"
 
     try:
-        return [await ctx.step(f"outer/{number}", lambda number=number: outer(number)) for number in ROWS]
+        return [await ctx.step(f"outer/{number}", partial(outer, number)) for number in ROWS]
     except Exception:
         return "FAILED"
 
@@ -191,7 +192,7 @@ async def test_the_refusal_of_an_allowance_can_be_caught(tmp_path: Path) -> None
         rows = []
         for number in range(3):
             try:
-                rows.append(await ctx.step(f"s/{number}", lambda number=number: answer(ctx, number, allowance=small)))
+                rows.append(await ctx.step(f"s/{number}", partial(answer, ctx, number, allowance=small)))
             except BudgetExhausted:
                 rows.append("no money")
         return [*rows, await answer(ctx, 7)]

@@ -34,7 +34,7 @@ from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
 from muster.engine.clock import STEP, Clock, StepActivity
 from muster.engine.driven_run import ChildOptions, DrivenRun
-from muster.engine.mapping import gather, ordered_map
+from muster.engine.mapping import gather, ordered_map, returning_failures
 from muster.engine.signals import CallInbox, Receiver
 from muster.store.base import Record, Store
 
@@ -207,7 +207,9 @@ class Context:
         """
         # Twice the concurrency: while some items are on the wire others are being written down.
         wide = window or 2 * self._run.concurrency
-        return ordered_map(function, items, wide, self._concerns_one_item if return_exceptions else None)
+        if return_exceptions:
+            return ordered_map(returning_failures(function, self._concerns_one_item), items, wide)
+        return ordered_map(function, items, wide)
 
     def _concerns_one_item(self, error: Exception) -> bool:
         stops = isinstance(error, StopRun) and self._path.halt.error is not None

@@ -22,16 +22,10 @@ async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
 
 
 async def ordered_map(
-    function: Callable[[int, T], Awaitable[R]],
-    items: Iterable[T] | AsyncIterable[T],
-    window: int,
-    returns: Callable[[Exception], bool] | None = None,
-) -> AsyncIterator[R | Exception]:
-    """Apply a function to items, at most `window` at a time; after a failure those under way still finish.
-
-    A failure for which `returns` is true is yielded in the place of its item.
-    """
-    running = _RunningItems(function if returns is None else _caught(function, returns), items, window)
+    function: Callable[[int, T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], window: int
+) -> AsyncIterator[R]:
+    """Apply a function to items, at most `window` at a time; after a failure those under way still finish."""
+    running = _RunningItems(function, items, window)
     try:
         while True:
             await running.feed()
@@ -49,9 +43,11 @@ async def ordered_map(
         raise
 
 
-def _caught(
+def returning_failures(
     function: Callable[[int, T], Awaitable[R]], returns: Callable[[Exception], bool]
 ) -> Callable[[int, T], Awaitable[R | Exception]]:
+    """Return the function for a map that yields a failure in the place of its item, if `returns` is true for it."""
+
     async def apply(number: int, item: T) -> R | Exception:
         try:
             return await function(number, item)
