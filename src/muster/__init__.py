@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from muster.app.verify.request import VerifyChoice, VerifyRequest
     from muster.app.verify.values import FileSelection
     from muster.domain.batch import Batch, BatchState
+    from muster.domain.budget import Allowance
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
     from muster.domain.entry import Event
-    from muster.domain.errors import MusterError, Overdraft, RunFailed
+    from muster.domain.errors import MusterError, Overdraft, RunFailed, StopRun
     from muster.domain.observation import (
         AttemptBegan,
         AttemptEnded,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Allowance",
     "AnswerSource",
     "AttemptBegan",
     "AttemptEnded",
@@ -78,6 +80,7 @@ __all__ = [
     "RunOptions",
     "RunState",
     "RunWatcher",
+    "StopRun",
     "SuiteChoice",
     "SuiteSpec",
     "TaskSpec",
@@ -93,6 +96,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Allowance": ("muster.domain.budget", "Allowance"),
     "AnswerSource": ("muster.app.suites.suites", "AnswerSource"),
     "AttemptBegan": ("muster.domain.observation", "AttemptBegan"),
     "AttemptEnded": ("muster.domain.observation", "AttemptEnded"),
@@ -131,6 +135,7 @@ _HOMES = {
     "RunOptions": ("muster.app.runs.options", "RunOptions"),
     "RunState": ("muster.domain.run", "RunState"),
     "RunWatcher": ("muster.app.runs.follow", "RunWatcher"),
+    "StopRun": ("muster.domain.errors", "StopRun"),
     "SuiteChoice": ("muster.app.suites.suites", "SuiteChoice"),
     "SuiteSpec": ("muster.app.suites.values", "SuiteSpec"),
     "TaskSpec": ("muster.app.pool.values", "TaskSpec"),

@@ -21,7 +21,7 @@ from tests.engine.house import Hanging, Puppet, check_books, dead_driver, echo, 
 async def all_at_once(ctx: Context, spec: Any) -> Json:
     async def one(i: int) -> int:
         try:
-            await ctx.call("a", f"hi {i}", key=f"k{i}")
+            await ctx.call("a", f"hi {i}", key=f"k{i}", optional=True)
         except BudgetExhausted:
             return 0
         return 1
@@ -105,7 +105,7 @@ async def test_a_small_call_goes_through_where_a_large_one_was_refused(tmp_path:
 
     async def both(ctx: Context, spec: Any) -> Json:
         try:
-            await ctx.call("large", "hi", key="large")
+            await ctx.call("large", "hi", key="large", optional=True)
         except BudgetExhausted:
             return (await ctx.call("small", "hi", key="small")).text
         return "not refused"

@@ -29,9 +29,11 @@ async def step_between_results(ctx: Context, spec: Any) -> Json:
     async def one(number: int, wait: bool) -> str:
         return await call(ctx, number) if wait else ""
 
+    pages = 0
     async for _ in ctx.map(one, [False, True, True]):
         await ctx_is_free.wait()
-        await ctx.step("page", lambda: 1)
+        pages += 1
+        await ctx.step(f"page/{pages}", lambda: 1)
     return None
 
 

@@ -66,7 +66,7 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
     async def work() -> Json:
         try:
             spec = stored(one.spec)
-            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.timeout_secs)
+            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.timeout_secs, optional=True)
         except ChildFailed as error:
             return {"run": error.run, "ending": "", "closing": []}
         return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
@@ -84,7 +84,8 @@ async def _revise(
     if not spec.reviser:
         return None
     try:
-        answer = await ask_structured(ctx, spec.reviser, revision_question(spec, planned, played), "revision")
+        question = revision_question(spec, planned, played)
+        answer = await ask_structured(ctx, spec.reviser, question, "revision", optional=True)
     except BudgetExhausted as error:
         return PromptRevision(agent=spec.reviser, flaw=error.message)
     return answer.value or PromptRevision(agent=spec.reviser, flaw=answer.flaw)

@@ -202,7 +202,7 @@ async def _ask(ctx: Context, one: _Question) -> Said:
 
 async def _try(ctx: Context, one: _Question, request: Request, key: str) -> tuple[Said | UnreadableAnswer, str]:
     try:
-        reply = await ctx.call(one.agent, request, key=key, allowance=one.allowance)
+        reply = await ctx.call(one.agent, request, key=key, allowance=one.allowance, optional=True)
     except BadOutput as error:
         return UnreadableAnswer(reason=error.message), ""
     return one.read(reply), reply.text

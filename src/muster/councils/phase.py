@@ -118,6 +118,7 @@ class CouncilPhaseRun:
     injections: Sequence[str] = ()
     seconds: float | None = None  # that it may take
     shortage: StopReason | None = None  # what there was too little of to ask everybody
+    refused_by: str = ""  # the level of the budget, if it was money
     _began: float = 0.0
     _stopped: bool = False
     _poor: list[str] = field(default_factory=list)
@@ -205,7 +206,7 @@ class CouncilPhaseRun:
             if error.level.startswith("part:"):
                 self._poor.append(one.member.name)
             else:
-                self.shortage = StopReason.BUDGET
+                self.shortage, self.refused_by = StopReason.BUDGET, error.level
             said = self._abstention(one.member, AbstentionCause.NOT_STARTED, error.message)
         except ReplayMiss:
             if self._left != 0:
@@ -240,6 +241,7 @@ class CouncilPhaseRun:
             key=one.key,
             known=call_seconds(None, self._left) == 0,
             allowance=one.member.allowance,
+            optional=True,  # without the money for it a council stops, and what it has decided stands
         )
 
     def _read(self, one: _MemberCall, reply: Reply) -> Said | UnreadableAnswer:

@@ -78,7 +78,7 @@ async def _answer(
 ) -> tuple[Synthesis | UnreadableAnswer, str]:
     """Make one call and read it; who wrote something else than was asked for has answered, and badly."""
     try:
-        reply = await ctx.call(author.name, request, key=key, allowance=author.allowance)
+        reply = await ctx.call(author.name, request, key=key, allowance=author.allowance, optional=True)
     except BadOutput as error:
         return UnreadableAnswer(reason=error.message), ""
     return read_synthesis(reply, author, dissent), reply.text

@@ -63,6 +63,7 @@ class _Deliberation:
     injections: list[str] = field(default_factory=list)
     _stopped: bool = False
     _shortage: StopReason | None = None  # in the last phase
+    _refused_by: str = ""  # the level of the budget, if it was money
     _poor: frozenset[str] = frozenset()  # whose own budget is used up
 
     async def argue(self) -> CouncilResult:
@@ -89,7 +90,9 @@ class _Deliberation:
         except CouncilFailed as error:
             if not self.rounds and self._shortage is StopReason.BUDGET:
                 raise BudgetExhausted(
-                    error.message, suggestions=(ArgumentAdvice("budget", "USD", words="resume the run with {}"),)
+                    error.message,
+                    level=self._refused_by,
+                    suggestions=(ArgumentAdvice("budget", "USD", words="resume the run with {}"),),
                 ) from error
             if not self.rounds:
                 raise
@@ -127,7 +130,7 @@ class _Deliberation:
         try:
             record = await held.hold()
         finally:
-            self._shortage = held.shortage
+            self._shortage, self._refused_by = held.shortage, held.refused_by
         self.times.append(PhaseTime(phase=phase, seconds=record.seconds))
         self._stopped = self._stopped or record.stopped
         self._poor = frozenset(record.out_of_money)

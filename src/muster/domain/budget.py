@@ -11,6 +11,7 @@ from muster.domain.money import NOTHING, Microdollars, show_usd
 
 DECLARE = "set the maximum cost of a call of this agent: budget_usd in muster.toml"
 CALL = "call"  # the level of a single call
+PART = "part:"  # the levels of parts of runs begin so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def server_level(name: str) -> str:
 
 def part_level(lineage: str, name: str) -> str:
     """Return the level that counts what one part of a run spends, such as one member of a council."""
-    return f"part:{lineage}/{quote(name)}"  # ids are kept in lists with spaces between them
+    return f"{PART}{lineage}/{quote(name)}"  # ids are kept in lists with spaces between them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,20 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from muster.domain.budget import Budgets, lineage_level, run_level
+from muster.domain.budget import PART, Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
-from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting, RunCanceled, state_verb
+from muster.domain.errors import (
+    AuthRefused,
+    BudgetExhausted,
+    ChildFailed,
+    Interrupted,
+    KeyReused,
+    LeftWaiting,
+    RunCanceled,
+    StopRun,
+    state_verb,
+)
 from muster.domain.ids import RunId
 from muster.domain.run import CALLS_ONLY, TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
@@ -138,4 +148,17 @@ def _result(run: Run, key: str) -> Json:
         run=run.id,
         reason=run.ended_reason or "",
         cause=message,
+        stop=_stop_above(run, message),
     )
+
+
+def _stop_above(run: Run, message: str) -> StopRun | None:
+    """Return what stops the parent of a failed child too: a refused key, or a budget that is not the child's own."""
+    error = run.error or {}
+    suggestions, level = tuple(error.get("suggestions", ())), str(error.get("level", ""))
+    if run.ended_reason == AuthRefused.code:
+        return AuthRefused(message, suggestions=suggestions)
+    own = ("", run_level(run.id), run.budgets.lineage if run.budgets else "")
+    if run.ended_reason != BudgetExhausted.code or level in own or level.startswith(PART):
+        return None
+    return BudgetExhausted(message, level=level, suggestions=suggestions)

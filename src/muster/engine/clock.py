@@ -4,7 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
+
+from muster.domain.errors import StopRun
 
 
 class Clock(Protocol):
@@ -180,6 +183,7 @@ class StepActivity:
     def __init__(self, activity: Activity) -> None:
         self._activity = activity
         self._calls = 0
+        self.stopped: StopRun | None = None  # what stops the run, raised to what the step does
 
     @contextmanager
     def calling(self) -> Iterator[None]:
@@ -193,3 +197,6 @@ class StepActivity:
             self._calls -= 1
             if self._calls == 0:
                 self._activity.open_call()
+
+
+STEP: ContextVar[StepActivity | None] = ContextVar("step", default=None)  # in which the workload does something

@@ -11,14 +11,14 @@ from collections.abc import (
     Collection,
     Coroutine,
     Iterable,
+    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, overload, runtime_checkable
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
@@ -30,18 +30,16 @@ from muster.domain.errors import BadArgument, BadOutput, ChildFailed, KeyReused,
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
+from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
-from muster.engine.clock import Clock, StepActivity
+from muster.engine.clock import STEP, Clock, StepActivity
 from muster.engine.driven_run import ChildOptions, DrivenRun
-from muster.engine.mapping import gather, ordered_map
+from muster.engine.mapping import gather, ordered_map, returning_failures
 from muster.engine.signals import CallInbox, Receiver
 from muster.store.base import Record, Store
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-_STEP: ContextVar[StepActivity | None] = ContextVar("step", default=None)  # in which a call is made
 
 
 async def _inside(step: StepActivity, calling: Awaitable[R]) -> R:
@@ -89,9 +87,11 @@ class Context:
         self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
         self._store, self._path, self._clock, self._children = store, path, clock, children
         self._receiver, self._activity, self._levels = receiver, driven.activity, driven.levels
-        self._on_delta = on_delta
+        self._on_delta = None if on_delta is None else DeltaListener(on_delta, f"run {driven.run.id}")
         self._inboxes: list[CallInbox] = []
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
+        self._used: set[str] = set()  # keys of steps and events, under this driver
+        self._drawn: set[str] = set()  # keys of random numbers
 
     @cached_property
     def _child(self) -> ChildStarter:
@@ -130,6 +130,7 @@ class Context:
         allowance: Allowance | None = None,
         final_failures: Collection[str] = (),
         inbox: CallInbox | None = None,
+        optional: bool = False,
     ) -> Coroutine[Any, Any, Reply]:
         """Ask an agent, or run a command; answered once and paid once, however often the run is resumed.
 
@@ -141,10 +142,13 @@ class Context:
         again when the run is resumed: once recorded, they are raised as RecordedFailure. What comes into an `inbox`
         reaches an agent at work that can be told more, and the prompt of whoever is asked again after an attempt that
         had taken it in. Calls with the same `allowance` spend no more than it together; one that does not fit raises
-        BudgetExhausted.
+        BudgetExhausted, and so does an `optional` one that a budget of the run does not cover: the run goes on. All
+        else that stops the run ends it, whether or not the workload catches it.
         """
         request = _completed(ask(request) if isinstance(request, str) else request, system, schema)
-        listener = on_delta or (self._listener(key) if stream else None)
+        listener: OnDelta | None = self._listener(key) if stream else None
+        if on_delta is not None:
+            listener = DeltaListener(on_delta, f"call {key!r} of run {self._run.id}")
         calling = self._path.call(
             agent,
             request,
@@ -158,14 +162,35 @@ class Context:
             allowance=allowance,
             final_failures=final_failures,
             inbox=inbox,
+            optional=optional,
         )
         found = calling if schema is None else _fitting(calling, schema)
-        step = _STEP.get()
+        step = STEP.get()
         return found if step is None else _inside(step, found)
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
         return await gather(awaitables)
+
+    @overload
+    def map(
+        self,
+        function: Callable[[int, T], Awaitable[R]],
+        items: Iterable[T] | AsyncIterable[T],
+        *,
+        window: int | None = None,
+        return_exceptions: Literal[False] = False,
+    ) -> AsyncIterator[R]: ...
+
+    @overload
+    def map(
+        self,
+        function: Callable[[int, T], Awaitable[R]],
+        items: Iterable[T] | AsyncIterable[T],
+        *,
+        window: int | None = None,
+        return_exceptions: Literal[True],
+    ) -> AsyncIterator[R | Exception]: ...
 
     def map(
         self,
@@ -173,42 +198,70 @@ class Context:
         items: Iterable[T] | AsyncIterable[T],
         *,
         window: int | None = None,
-    ) -> AsyncIterator[R]:
-        """Apply a function to many items with bounded memory, results in order."""
+        return_exceptions: bool = False,
+    ) -> AsyncIterator[Any]:
+        """Apply a function to many items with bounded memory, results in order.
+
+        With `return_exceptions` the exception of an item is yielded in its place, and the others go on. What stops the
+        run, and a key that is used twice, are raised all the same.
+        """
         # Twice the concurrency: while some items are on the wire others are being written down.
-        return ordered_map(function, items, window or 2 * self._run.concurrency)
+        wide = window or 2 * self._run.concurrency
+        if return_exceptions:
+            return ordered_map(returning_failures(function, self._concerns_one_item), items, wide)
+        return ordered_map(function, items, wide)
+
+    def _concerns_one_item(self, error: Exception) -> bool:
+        stops = isinstance(error, StopRun) and self._path.halt.error is not None
+        return not stops and not isinstance(error, KeyReused)
 
     async def step(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
-        """Do anything else once: its value is remembered and given back on resume."""
-        require_key(key)
-        async with self._alone(key):
-            known, value = await self._remembered(key, EntryKind.STEP)
-            if known:
-                return value
-            await self._path.halt.admit()
-            with self._activity.working() as step:
-                around = _STEP.set(step)
-                try:
-                    made = function()
-                    value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
-                finally:
-                    _STEP.reset(around)
-            return await self._record(key, EntryKind.STEP, value)
+        """Do anything else once: its value is remembered and given back on resume.
 
-    async def recall(self, key: str) -> Json:
-        """Return the value of a step that this very run has done before; None if it has not."""
+        Raises KeyReused for a key that had a value before under this driver: `recall` reads one again.
+        """
+        require_key(key)
+        with self._claimed(key, "step"):
+            return await self._once(key, function)
+
+    async def _once(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
+        known, value = await self._remembered(key, EntryKind.STEP)
+        if known:
+            return value
+        await self._path.halt.admit()
+        with self._activity.working() as step:
+            around = STEP.set(step)
+            try:
+                made = function()
+                value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
+            finally:
+                STEP.reset(around)
+        if step.stopped is not None:  # what it lacks would be missing for ever
+            self._path.halt.note(step.stopped)
+            raise step.stopped
+        return await self._record(key, EntryKind.STEP, value)
+
+    async def recall(self, key: str, *, inherited: bool = False) -> Json:
+        """Return the value of a step that this very run has done before; None if it has not.
+
+        With `inherited` also of one that only a run has done which this one comes from; it is taken over.
+        """
+        if inherited:
+            known, value = await self._remembered(key, EntryKind.STEP)
+            return value if known else None
         entry = await self._store.journal.find(self._run.id, key)
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
 
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
         """Emit an event once in this run."""
         require_key(key)
-        entry = await self._store.journal.find(self._run.id, key)
-        if entry is None:
-            told = plain_json(dict(data or {}), f"the data of event {key!r}")
-            await self._record(key, EntryKind.EMIT, told, kind_of_event=kind)
-        elif entry.kind is not EntryKind.EMIT:
-            raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for an event")
+        with self._claimed(key, "event"), self._path.halt.noting():
+            entry = await self._store.journal.find(self._run.id, key)
+            if entry is None:
+                told = plain_json(dict(data or {}), f"the data of event {key!r}")
+                await self._record(key, EntryKind.EMIT, told, kind_of_event=kind)
+            elif entry.kind is not EntryKind.EMIT:
+                raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for an event")
 
     async def child(
         self,
@@ -219,11 +272,13 @@ class Context:
         budget_usd: str | float | None = None,
         dispatch: str | None = None,
         timeout: float | None = None,
+        optional: bool = False,
     ) -> Json:
         """Run another workload inside this one, under this one's budget; started once, its result remembered.
 
         `dispatch` sends its calls "live" or in a "batch", whatever this run does with its own; `timeout` is that of
-        the child. Raises ChildFailed, which names the run, when it does not complete.
+        the child. Raises ChildFailed, which names the run, when it does not complete. A refused key, or a budget above
+        the child's own, ends this run too, whether or not that is caught; unless the child is `optional`.
         """
         require_key(key)
         await self._path.halt.admit()
@@ -235,13 +290,16 @@ class Context:
         async with self._alone(key):
             try:
                 starting = self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), options)
-                step = _STEP.get()
+                step = STEP.get()
                 return await (starting if step is None else _inside(step, starting))
-            except StopRun:  # it was stopped with this run, and may have had nothing to wait for
+            except StopRun as error:  # it was stopped with this run, and may have had nothing to wait for
                 await self._path.halt.wait()
+                self._path.halt.note(error)
                 raise
-            except ChildFailed:  # canceled or timed out with this run, it is not a result of its own
+            except ChildFailed as error:  # canceled or timed out with this run, it is not a result of its own
                 await self._path.halt.admit()
+                if error.stop is not None and not optional:
+                    self._path.halt.note(error.stop)
                 raise
 
     async def receive(
@@ -253,14 +311,14 @@ class Context:
         `aside` is for a signal that may end other work: it is waited for beside that, and canceled when that is done.
         """
         require_key(key)
-        until = None if timeout is None else await self.now(f"{key}/since") + timeout
         async with self._alone(key):
+            until = None if timeout is None else float(await self._once(f"{key}/since", self._clock.now)) + timeout
             known, value = await self._remembered(key, EntryKind.SIGNAL)
             if known:
                 return Signal(**value[0]) if value else None
             await self._path.halt.admit()
             awaited = AwaitedSignal(address=self._run.lineage_level, channel=channel, until=until)
-            receiving, step = self._receiver.receive(key, awaited, aside=aside), _STEP.get()
+            receiving, step = self._receiver.receive(key, awaited, aside=aside), STEP.get()
             return await (receiving if step is None or aside else _inside(step, receiving))
 
     async def collect(self, key: str, channel: str, *, slot: str | None = None) -> Sequence[Signal]:
@@ -319,7 +377,20 @@ class Context:
 
     def random(self, key: str) -> random.Random:
         """Return chance that is the same on resume, seeded by the run."""
+        _require_new(key, self._drawn, "random sequence")
+        self._drawn.add(key)
         return random.Random(f"{self._run.seed}/{key}")  # noqa: S311  # it decides orders, it keeps no secrets
+
+    @contextmanager
+    def _claimed(self, key: str, what: str) -> Iterator[None]:
+        """Let a key be used once under this driver; one whose use failed may be used again."""
+        _require_new(key, self._used, what)
+        self._used.add(key)
+        try:
+            yield
+        except BaseException:
+            self._used.discard(key)
+            raise
 
     @asynccontextmanager
     async def _alone(self, key: str) -> AsyncIterator[None]:
@@ -341,27 +412,36 @@ class Context:
         return lambda delta: listener(key, delta)
 
     async def _remembered(self, key: str, kind: EntryKind) -> tuple[bool, Any]:
-        entry = await self._store.journal.find(self._run.id, key)
-        if entry is None:
-            entry = await self._inheritance.find(key, _no_digest(kind), kind)
-            if entry is not None:
-                await self._store.reuser.reuse(self._run.id, self._epoch, entry, self._clock.now())
+        with self._path.halt.noting():
+            entry = await self._store.journal.find(self._run.id, key)
+            if entry is None:
+                entry = await self._inheritance.find(key, _no_digest(kind), kind)
+                if entry is not None:
+                    await self._store.reuser.reuse(self._run.id, self._epoch, entry, self._clock.now())
         if entry is not None and entry.kind is not kind:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a {kind}")
         return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None
 
     async def _record(self, key: str, kind: EntryKind, value: Json, kind_of_event: str | None = None) -> Json:
-        return await self._store.journal.record(
-            Record(
-                run=self._run.id,
-                epoch=self._epoch,
-                key=key,
-                kind=kind,
-                digest=_no_digest(kind),
-                value=value,
-                at=self._clock.now(),
-                kind_of_event=kind_of_event,
-            )
+        record = Record(
+            run=self._run.id,
+            epoch=self._epoch,
+            key=key,
+            kind=kind,
+            digest=_no_digest(kind),
+            value=value,
+            at=self._clock.now(),
+            kind_of_event=kind_of_event,
+        )
+        with self._path.halt.noting():
+            return await self._store.journal.record(record)
+
+
+def _require_new(key: str, used: Collection[str], what: str) -> None:
+    if key in used:
+        raise KeyReused(
+            f"key {key!r} was used before in this run and cannot be used for another {what}",
+            suggestions=(f"use a different key for each, with the number or the name of its item: {key}/1",),
         )
 
 

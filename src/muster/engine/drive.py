@@ -27,7 +27,7 @@ from muster.domain.run import TRACEBACK, Run, RunState
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
-from muster.engine.clock import Stopwatch
+from muster.engine.clock import STEP, Stopwatch
 from muster.engine.context import Context
 from muster.engine.driven_run import DrivenRun
 from muster.engine.signals import Receiver
@@ -66,6 +66,7 @@ class WorkloadOutcome:
 
     result: Json = None
     error: BaseException | None = None
+    stop: StopRun | None = None  # that was raised to it, and that it may have caught
 
 
 class ChildDrive(Protocol):
@@ -114,6 +115,7 @@ class Drive:
         self._awaited: tuple[AwaitedSignal, ...] = ()  # when it was told to let go for that
         self._stopwatch: Stopwatch = driven.activity.stopwatch
         self._stop: StopRun | None = None
+        self._raised: StopRun | None = None  # to the workload, while it worked
         self._now = False  # whether calls on the wire were cut
         self._task: asyncio.Task[Json] | None = None
         self._helpers: set[asyncio.Task[None]] = set()
@@ -205,7 +207,7 @@ class Drive:
         if self._stop is None:
             await self._work()
         # Else it was told to stop before it began.
-        self.ended = await self._release(_outcome(self._task))
+        self.ended = await self._release(self._outcome())
         return self.ended
 
     async def _work(self) -> None:
@@ -216,7 +218,8 @@ class Drive:
         if self._leave is not Leave.NEVER:
             self._help(self._leave_when_waiting())
         await self._unless_abandoned(self._task)
-        await self._close(_outcome(self._task))
+        self._raised = self._path.halt.raised  # what is refused from here on is only what the workload left behind
+        await self._close(self._outcome())
         for helper in self._helpers:
             helper.cancel()
 
@@ -224,7 +227,7 @@ class Drive:
         """End what the workload left behind: of one that failed or was told to stop, calls on the wire are answered."""
         why = self._stop or Interrupted(f"run {self._run.id} has ended")
         self._path.halt.tell(why)
-        waits = not self._now and (self._stop is not None or outcome.error is not None)
+        waits = not self._now and (self._stop or outcome.stop or outcome.error) is not None
         for child in tuple(self.children):
             child.stop(why, now=not waits)
         if waits:
@@ -248,6 +251,14 @@ class Drive:
         abandoned = asyncio.ensure_future(self._abandoned.wait())
         await asyncio.wait({task, abandoned}, return_when=asyncio.FIRST_COMPLETED)
         abandoned.cancel()
+
+    def _outcome(self) -> WorkloadOutcome:
+        """Return what the workload came to; without a result and an error of its own it was canceled."""
+        task = self._task
+        if task is None or not task.done() or task.cancelled():
+            return WorkloadOutcome(error=asyncio.CancelledError(), stop=self._raised)
+        error = task.exception()
+        return WorkloadOutcome(result=None if error else task.result(), error=error, stop=self._raised)
 
     async def _release(self, outcome: WorkloadOutcome) -> Run:
         if isinstance(self._stop, LeaseLost):
@@ -360,25 +371,19 @@ async def _turns() -> None:
 
 
 async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
+    STEP.set(None)  # a child is not in the step in which its parent waits for it
     try:
         return plain_json(await workload(context, spec), "the result of the workload")
     except SystemExit as error:  # else it would end the whole process, with every other run in it
         raise RuntimeError(f"the workload tried to exit the process with {error.code!r}") from error
 
 
-def _outcome(task: "asyncio.Task[Json] | None") -> WorkloadOutcome:
-    if task is None or not task.done() or task.cancelled():
-        return WorkloadOutcome(error=asyncio.CancelledError())
-    error = task.exception()
-    return WorkloadOutcome(error=error) if error is not None else WorkloadOutcome(result=task.result())
-
-
 def verdict(outcome: WorkloadOutcome, stop: StopRun | None) -> tuple[RunState, str]:
-    """Return in which state a run ends and why: told to stop, failed, or completed."""
-    error = outcome.error
-    if error is None and (stop is None or isinstance(stop, Interrupted)):
+    """Return in which state a run ends and why: told to stop, stopped by itself, failed, or completed."""
+    own = outcome.stop or outcome.error
+    if own is None and (stop is None or isinstance(stop, Interrupted)):
         return RunState.COMPLETED, "done"  # it was done before it noticed
-    cause = stop or error
+    cause = stop or own
     for kind, state in _STATES.items():
         if isinstance(cause, kind):
             return state, cause.code
@@ -389,7 +394,7 @@ def verdict(outcome: WorkloadOutcome, stop: StopRun | None) -> tuple[RunState, s
 
 def describe(outcome: WorkloadOutcome, stop: StopRun | None) -> Mapping[str, Json]:
     """Put down what went wrong, for the run's row."""
-    cause = stop or outcome.error
+    cause = stop or outcome.stop or outcome.error
     if isinstance(cause, MusterError):
         return cause.record()
     text = "".join(traceback.format_exception(cause)[-6:]) if cause else ""

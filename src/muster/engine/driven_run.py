@@ -4,7 +4,8 @@ The call path, its branch for batches, the context and the drive of a run all st
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -15,7 +16,7 @@ from muster.domain.errors import KeyReused, NotFound, Overdraft, RecordedFailure
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
-from muster.engine.clock import Activity, Clock
+from muster.engine.clock import STEP, Activity, Clock
 from muster.store.base import Store
 
 
@@ -296,10 +297,11 @@ def require_same(key: str, recorded: str, asked: str) -> None:
 class StopState:
     """Refuses new work of one run once it has been told to stop; a held refusal waits for `release`."""
 
-    __slots__ = ("_held", "_released", "error")
+    __slots__ = ("_held", "_released", "error", "raised")
 
     def __init__(self) -> None:
         self.error: StopRun | None = None
+        self.raised: StopRun | None = None  # to the workload: it decides the end of the run, whatever that returns
         self._held: asyncio.Event | None = None
         self._released = False
 
@@ -307,16 +309,29 @@ class StopState:
         """Let no new attempt, step or child start; the first error counts."""
         self.error = self.error or error
 
-    def check(self) -> None:
-        """Raise if the run has been told to stop."""
-        if self.error is not None:
-            raise self.error
+    def note(self, error: StopRun) -> None:
+        """Note what is being raised to the workload: it stops the run, and the step in which it is raised."""
+        self.tell(error)
+        self.raised = self.raised or error
+        step = STEP.get()
+        if step is not None:
+            step.stopped = step.stopped or error
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note what stops the run when it is raised in here."""
+        try:
+            yield
+        except StopRun as error:
+            self.note(error)
+            raise
 
     async def admit(self) -> None:
         """Raise if the run has been told to stop, as soon as its workload may learn of it."""
         if self.error is not None:
             await self.wait()
-            raise self.error
+            self.note(self.error)
+            raise self.error.with_traceback(None)  # it is raised often, and would keep the frames of all those places
 
     def hold(self) -> None:
         """Keep refusals back until `release`."""
@@ -359,7 +374,7 @@ class CallGuard:
     def check(self) -> None:
         """Raise if no call may be made."""
         if self.refusal is not None:
-            raise self.refusal
+            raise self.refusal.with_traceback(None)
 
     def add_excess(self, key: str, cost: Microdollars, reserved: Microdollars) -> None:
         """Note a call that cost more than was reserved for it; the first counts."""

@@ -43,6 +43,7 @@ _UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this 
 class _Beginning:
     """A run between the order to drive it and its claim."""
 
+    run: RunId
     told: tuple[StopRun, bool] | None = None  # to stop, and whether at once
 
 
@@ -101,7 +102,7 @@ class Engine:
         What is `attached` goes into the volatile part of its requests while it is driven here, and is not remembered.
         A stop counts for it from the moment of this call on, before its coroutine has had a turn.
         """
-        return self._drive_root(run_id, on_delta, leave, before, attached, self._expect())
+        return self._drive_root(run_id, on_delta, leave, before, attached, self._expect(run_id))
 
     async def _drive_root(
         self,
@@ -269,8 +270,12 @@ class Engine:
             return self._with.is_gone(driver)
         return run.lease.until < self._with.clock.now()
 
-    def _expect(self) -> _Beginning:
-        beginning = _Beginning()
+    def is_beginning(self, run: RunId) -> bool:
+        """Return whether this process is about to claim a run, which is still stored as it was before."""
+        return any(beginning.run == run for beginning in self._beginning)
+
+    def _expect(self, run: RunId) -> _Beginning:
+        beginning = _Beginning(run)
         self._beginning.add(beginning)
         return beginning
 
@@ -318,7 +323,7 @@ class Engine:
         """Put together the call path, the context and the drive of a run; its children are driven under that drive."""
 
         async def drive_here(child: Run) -> Run:
-            return await self._drive(child, None, drive, _Beginning())
+            return await self._drive(child, None, drive, _Beginning(child.id))
 
         async def drive_child(child: Run) -> Run:
             shared = self._shared(child, drive, drive_here)

@@ -43,6 +43,22 @@ async def ordered_map(
         raise
 
 
+def returning_failures(
+    function: Callable[[int, T], Awaitable[R]], returns: Callable[[Exception], bool]
+) -> Callable[[int, T], Awaitable[R | Exception]]:
+    """Return the function for a map that yields a failure in the place of its item, if `returns` is true for it."""
+
+    async def apply(number: int, item: T) -> R | Exception:
+        try:
+            return await function(number, item)
+        except Exception as error:
+            if returns(error):
+                return error
+            raise
+
+    return apply
+
+
 class Item:
     """One item under way; while a call of it is parked it leaves its place to another item."""
 

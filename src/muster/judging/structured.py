@@ -42,13 +42,15 @@ class StructuredQuestion(Generic[T]):
     token: str = ""  # of the fence in the request: a reply that holds it only quotes
 
 
-async def ask_structured(ctx: Context, agent: str, question: StructuredQuestion[T], key: str) -> StructuredAnswer[T]:
+async def ask_structured(
+    ctx: Context, agent: str, question: StructuredQuestion[T], key: str, *, optional: bool = False
+) -> StructuredAnswer[T]:
     """Ask, and once more when the answer cannot be used; a failed call is a flaw too, and only StopRun is raised."""
     replies: tuple[Reply, ...] = ()
     request, place, flaw = question.request, key, ""
     for _ in range(2):
         try:
-            reply = await ctx.call(agent, request, key=place)
+            reply = await ctx.call(agent, request, key=place, optional=optional)
         except FAILED_CALL as error:
             return StructuredAnswer(flaw=words_of(error), replies=replies)
         replies = (*replies, reply)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from muster.domain.errors import MusterError, StoreFailed
+from muster.domain.errors import BadArgument, MusterError, StoreFailed
 from muster.store.queries import NO_LOCKS, CommitUnknown, DatabaseConnection, Locked, Locks, merge_locks
 
 BUSY = 4  # writes in one commit
@@ -22,6 +22,18 @@ NOTICE = 5.0  # seconds after which it is told that a lock is waited for
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def require_loop(home: asyncio.AbstractEventLoop) -> None:
+    """Raise BadArgument outside of the event loop in which a store was opened."""
+    if asyncio.get_running_loop() is not home:
+        raise BadArgument(
+            "the store was opened in another event loop, and can be used only in that one",
+            suggestions=(
+                "open one for this event loop: async with muster.open() as m",
+                "or hand the work over: asyncio.run_coroutine_threadsafe(m.ask(...), loop)",
+            ),
+        )
 
 
 class PendingWrite(asyncio.Future[R]):
@@ -120,6 +132,7 @@ class Writer:
     def _put(self, group: WriteGroup[Any, Any] | None, item: Any, locks: Locks = NO_LOCKS) -> "asyncio.Future[Any]":
         if self._closing:
             raise StoreFailed("the store is closed")
+        require_loop(self._loop)
         future: PendingWrite[Any] = PendingWrite(loop=self._loop)
         if self._dead is not None:
             _fail(future, self._dead)

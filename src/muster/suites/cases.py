@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mappin
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,9 @@ _LONGEST_SUITE = 100  # characters of its name in an id that is made here
 
 async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
     """Return what was read in; whoever resumes the run gets the very same."""
-    value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
+    value = await ctx.recall(SNAPSHOT, inherited=True)  # whoever surveyed the cases may have recorded it
+    if value is None:
+        value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
     return msgspec.convert(value, SuiteSnapshot)
 
 
@@ -280,13 +281,11 @@ class Units:
                 number += 1
 
     async def _units(self, ctx: Context, page: int) -> Iterator[Unit]:
-        # A step and no mere look: an heir takes the page over, since its reports need it.
-        cases = cases_of(await ctx.step(cases_key(page), partial(_gone, page)))
+        value = await ctx.recall(cases_key(page), inherited=True)  # an heir takes it over, since its reports need it
+        if value is None:
+            raise NotFound(f"page {page} of the cases that were read in is gone", suggestions=("start a new run",))
+        cases = cases_of(value)
         return (unit for case in cases for unit in self.of(case))
-
-
-def _gone(page: int) -> Json:
-    raise NotFound(f"page {page} of the cases that were read in is gone", suggestions=("start a new run",))
 
 
 def _nobody(case: Case) -> tuple[Subject, ...]:

@@ -118,8 +118,10 @@ async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ..
     """Return the files as they were read."""
     found: list[Source] = []
     for page in range(snapshot.pages):
-        # A step and no mere look: an heir takes the page over.
-        found += msgspec.convert(await ctx.step(files_key(page), _gone), _SOURCES)
+        value = await ctx.recall(files_key(page), inherited=True)  # an heir takes it over
+        if value is None:
+            raise NotFound("a page of the files that were read in is gone", suggestions=("start a new run",))
+        found += msgspec.convert(value, _SOURCES)
     return tuple(found)
 
 
@@ -175,10 +177,6 @@ def _info(source: Source) -> FileInfo:
         redacted=source.redacted,
         note=source.note,
     )
-
-
-def _gone() -> Json:
-    raise NotFound("a page of the files that were read in is gone", suggestions=("start a new run",))
 
 
 _TOKEN = 32  # hexadecimal digits: too many to be found by trying

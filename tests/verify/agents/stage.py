@@ -89,18 +89,20 @@ def checker(*command: str, parser: str = "lines", **more: Any) -> Verifier:
     return Verifier(name="check", kind=Kind.COMMAND, command=command, parser=parser, **more)
 
 
-async def checked(folder: Path, verifier: Verifier, files: Sequence[FileInfo], *, times: int = 1) -> Examined:
-    """Have a checker run over the files of a folder."""
+async def checked(folder: Path, verifier: Verifier, files: Sequence[FileInfo], *, replay: bool = False) -> Examined:
+    """Have a checker run over the files of a folder; a replay must find the same."""
     found: list[Examined] = []
 
     @REGISTRY.workload("test-checker")
     async def work(ctx: Context, spec: Any) -> Any:
-        key = "wave/1/check/command"
-        found.extend([await run_checker(ctx, verifier, str(folder), files, key=key) for _ in range(times)])
+        found.append(await run_checker(ctx, verifier, str(folder), files, key="wave/1/check/command"))
 
     settings = load_settings(folder=folder, environment={"PATH": os.environ["PATH"]})
     async with open_muster(settings=settings) as muster:
         run = await (await muster.start("test-checker", {})).wait()
-    assert run.state is RunState.COMPLETED, run.error
+        assert run.state is RunState.COMPLETED, run.error
+        if replay:
+            again = await muster.runs.drive(await muster.runs.replay(run.id)).wait()
+            assert again.state is RunState.COMPLETED, again.error
     assert all(one == found[0] for one in found)
     return found[0]

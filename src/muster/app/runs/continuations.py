@@ -73,6 +73,7 @@ class RunContinuations(RunActions):
         if end.is_driven and not self._engine.is_abandoned(end):
             return _driven_elsewhere(end, cap, here=here)
         if here:
+            self._require_not_beginning(end.id)
             await self.require_batches(end.id)
         if end.state in TERMINAL:
             replayed = end.origin is not None and end.origin.reuse in REPLAYS  # then nobody is asked now either
@@ -84,6 +85,13 @@ class RunContinuations(RunActions):
         elif end.calls.done < end.calls.total:  # else what is left to do may cost nothing
             require_left(end.id, end.cap, end.total.settled)
         return await self.get(end.id)
+
+    def _require_not_beginning(self, run: RunId) -> None:
+        if self._engine.is_beginning(run):
+            raise Conflict(
+                f"run {run} is being started by this process",
+                suggestions=("use the handle that started or resumed it", f"muster runs watch {run}"),
+            )
 
     async def require_batches(self, run: RunId) -> None:
         """Raise BadConfiguration when a batch that a run waits for is out of reach: a key is missing or another's."""

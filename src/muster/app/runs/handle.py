@@ -37,7 +37,7 @@ class RunHandle:
 
     def events(self, after: int = 0) -> AsyncIterator[Event]:
         """Return the events after a number as they come, until the run is over or stands still."""
-        return follow(self._store, self.id, after, self._sweep)
+        return follow(self._store, self.id, after, self._sweep, self._driving)
 
     async def wait(self) -> Run:
         """Wait until the run is over or stands still."""
@@ -75,12 +75,20 @@ PAGE = 500
 LOOK_SECONDS = 1.0
 
 
-async def follow(store: Store, run: RunId, after: int, sweep: Callable[[], Awaitable[object]]) -> AsyncIterator[Event]:
+async def follow(
+    store: Store,
+    run: RunId,
+    after: int,
+    sweep: Callable[[], Awaitable[object]],
+    driving: "asyncio.Task[Run] | None" = None,
+) -> AsyncIterator[Event]:
     """Yield every event after a number, in order, until the run is over or stands still.
 
-    When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
+    A run that this process is `driving` stands still only when that has ended: before it is claimed, it is stored as it
+    was. When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
     """
     while True:
+        under_way = driving if driving is not None and not driving.done() else None
         before = await store.runs.get(run)
         events = await store.events.read(run, after, PAGE)
         for event in events:
@@ -89,10 +97,22 @@ async def follow(store: Store, run: RunId, after: int, sweep: Callable[[], Await
         if events:
             continue
         # Read before the events: whatever was told before it came to rest has been given by now.
-        if before is None or before.state in TERMINAL or _stands_still(before):
+        if before is None or before.state in TERMINAL or (under_way is None and _stands_still(before)):
             return
-        if not await store.changes.wait(LOOK_SECONDS):
+        if not await _changed(store, under_way):
             await sweep()
+
+
+async def _changed(store: Store, driving: "asyncio.Task[Run] | None") -> bool:
+    """Wait until something was written or the driving has ended; returns False when neither happens for a while."""
+    if driving is None:
+        return await store.changes.wait(LOOK_SECONDS)
+    change = asyncio.ensure_future(store.changes.wait(LOOK_SECONDS))
+    try:
+        await asyncio.wait({change, driving}, return_when=asyncio.FIRST_COMPLETED)
+        return driving.done() or change.result()
+    finally:
+        change.cancel()
 
 
 def _stands_still(run: Run) -> bool:

@@ -100,12 +100,20 @@ class ChildFailed(MusterError):
     exit_code = 1
 
     def __init__(
-        self, message: str, *, run: str = "", reason: str = "", cause: str = "", suggestions: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        run: str = "",
+        reason: str = "",
+        cause: str = "",
+        stop: StopRun | None = None,
+        suggestions: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message, suggestions=suggestions)
         self.run = run  # the id of the child
         self.reason = reason  # the code of why the child ended
         self.cause = cause  # the same in words, without the run
+        self.stop = stop  # what the child met, if it stops its parent too
 
 
 class BattleFailed(MusterError):

@@ -1,6 +1,7 @@
 """The exchange with an agent: on the wire and back, whoever cancels meanwhile. Step 4 of the call path."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -135,6 +136,27 @@ SECONDS_BETWEEN = 1.0
 Shown = Callable[[str], str]  # what is told of the text so far
 
 
+class DeltaListener:
+    """A listener that cannot disturb what it listens to: the first time that it raises it is dropped."""
+
+    def __init__(self, listen: Callable[..., None], of: str) -> None:
+        self._listen: Callable[..., None] | None = listen
+        self._of = of
+
+    def __call__(self, *told: str) -> None:
+        """Tell the listener, if it is still there."""
+        if self._listen is None:
+            return
+        try:
+            self._listen(*told)
+        except Exception as error:
+            self._listen = None
+            # Only the kind: the message of an error may quote what was told.
+            logging.getLogger("muster").error(
+                "the listener of the deltas of %s raised %s and is not called again", self._of, type(error).__name__
+            )
+
+
 class Partial:
     """Collects the text of one attempt and stores it at most once a second, also when nothing follows for a while."""
 
@@ -168,7 +190,12 @@ class Partial:
 
     def _text(self) -> str:
         text = "".join(self._parts)
-        return text if self._shown is None else self._shown(text)
+        if self._shown is None:
+            return text
+        try:
+            return self._shown(text)
+        except Exception:  # what is shown of an answer never touches the answer
+            return self._told
 
     def _added(self) -> str:
         """Return what a listener is told next; what is taken back it has heard already."""

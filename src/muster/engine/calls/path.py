@@ -27,6 +27,7 @@ from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, Opening, Replied, Unsent
 from muster.domain.errors import (
+    BudgetExhausted,
     KeyTaken,
     Overdraft,
     ReplayMiss,
@@ -118,6 +119,7 @@ class CallPath:
         allowance: Allowance | None = None,
         final_failures: Collection[str] = (),
         inbox: CallInbox | None = None,
+        optional: bool = False,
     ) -> Reply:
         require_key(key)
         if self.halt.error is not None:
@@ -126,7 +128,7 @@ class CallPath:
         asking.on_delta, asking.streams, asking.shown = on_delta, stream or on_delta is not None, shown
         asking.part = self._part(allowance)
         asking.final_failures = final_failures
-        asking.inbox = inbox
+        asking.inbox, asking.optional = inbox, optional
         if key in self._open_calls:
             joined = await self._open_calls.join(key, asking.identity.digest)
             if joined is not None:
@@ -148,13 +150,19 @@ class CallPath:
         except Exception as error:
             outcome = error
             if isinstance(error, StopRun):
-                await self.halt.wait()
+                await self._note_stop(asking, error)
             if asking.over is not None:
                 asking.over.set_exception(error)
                 asking.over.exception()  # whoever waited may be gone
             raise
         finally:
             self._open_calls.end(asking, outcome)
+
+    async def _note_stop(self, asking: CallState, error: StopRun) -> None:
+        """Note what is raised to the workload now, unless it concerns only this call."""
+        await self.halt.wait()
+        if not _is_of_call(asking, error):
+            self.halt.note(error)
 
     def on_wire(self, key: str) -> bool:
         """Return whether the agent of a call is at work on it."""
@@ -332,8 +340,6 @@ class CallPath:
         self._guard.check()
         if isinstance(decision, Again):
             return decision
-        if isinstance(answer, StopRun):
-            self.halt.tell(answer)
         raise _last_word(asking, answer, decision)
 
     async def _stored_reply(self, asking: CallState, reply: Reply) -> Reply:
@@ -345,6 +351,12 @@ class CallPath:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
         over = self._guard.refusal is not None or asking.wire >= asking.timeouts.call
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
+
+
+def _is_of_call(asking: CallState, error: StopRun) -> bool:
+    """Return whether a refusal concerns one call and not the run: of its allowance, or of one that is optional."""
+    of_part = asking.part is not None and isinstance(error, BudgetExhausted) and error.level == asking.part.id
+    return of_part or (asking.optional and isinstance(error, BudgetExhausted))
 
 
 def _last_word(asking: CallState, error: WireError, decision: RetryDecision) -> WireError:

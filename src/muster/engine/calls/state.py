@@ -101,6 +101,7 @@ class CallState:
     shown: Callable[[str], str] | None = None  # what is told of the text so far
     final_failures: Collection[str] = ()  # codes of those that are not tried again
     inbox: CallInbox | None = None  # what reaches the agent while it works
+    optional: bool = False  # its workload can do without it when a budget does not cover it
     attempts: int = 0  # made so far, by older drivers too
     known: bool = False  # the call is in the journal
     failed: bool = False  # the journal says it failed

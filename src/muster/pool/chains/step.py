@@ -7,7 +7,6 @@ and do not count as tries of this one.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
@@ -55,10 +54,6 @@ class StepError(MusterError):
         self.output, self.cost = output, cost
 
 
-class _NotKnown(Exception):
-    """A step of the journal that was only looked up is not there."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTry:
     """A try that failed, as it is remembered."""
@@ -95,7 +90,7 @@ async def run_step(ctx: Context, spec: ChainSpec, step: ChainStep) -> StepRecord
 
 
 async def _record(ctx: Context, spec: ChainSpec, step: ChainStep) -> StepRecord:
-    known = await _known(ctx, record_key(step.name))
+    known = await ctx.recall(record_key(step.name), inherited=True)
     return await _StepRun(ctx, spec, step).record() if known is None else msgspec.convert(known, StepRecord)
 
 
@@ -103,18 +98,6 @@ async def _keep(ctx: Context, record: StepRecord) -> None:
     """Remember a step that is done; one that failed is tried again when the chain is resumed."""
     if record.status is not StepStatus.FAILED:
         await ctx.step(record_key(record.name), lambda: msgspec.to_builtins(record))
-
-
-async def _known(ctx: Context, key: str) -> Any:
-    """Return what this run, or the one that it comes from, remembers under a key; None when there is nothing."""
-    try:
-        return await ctx.step(key, _raise)
-    except _NotKnown:
-        return None
-
-
-def _raise() -> Json:
-    raise _NotKnown
 
 
 def _told(record: StepRecord) -> dict[str, Json]:
@@ -211,7 +194,7 @@ class _ItemRun:
         while own < self._step.most_tries:
             number += 1
             key = try_key(self._step.name, self._item, number)
-            failed = await _known(self._ctx, f"{key}/failed")
+            failed = await self._ctx.recall(f"{key}/failed", inherited=True)
             if failed is None:
                 await self._back_off(key, own)
                 try:

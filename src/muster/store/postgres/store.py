@@ -24,7 +24,7 @@ from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
 from muster.store.queries import POSTGRES, DatabaseConnection, DatabaseReader, Locked, Locks, migrations
 from muster.store.tables import TABLES
-from muster.store.writer import Writer
+from muster.store.writer import Writer, require_loop
 
 READERS = 4  # connections of a process that only read
 REST = 0.01  # seconds between two commits, of a writer that is busy: each is a dozen round trips
@@ -40,7 +40,7 @@ class PostgresReader(DatabaseReader):
     """Reads in threads, each on a connection of its own; a read whose connection was lost is made again."""
 
     def __init__(self, address: PostgresAddress, server_time: ServerTime) -> None:
-        self._address, self._time = address, server_time
+        self._address, self._time, self._loop = address, server_time, asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="muster-reader")
         self._idle: list[PostgresConnection] = []
         self._gives_up = False
@@ -48,10 +48,11 @@ class PostgresReader(DatabaseReader):
 
     async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Run some queries that belong together."""
-        loop, since, pause = asyncio.get_running_loop(), time.monotonic(), SHORTEST_PAUSE
+        require_loop(self._loop)
+        since, pause = time.monotonic(), SHORTEST_PAUSE
         while True:
             try:
-                return await loop.run_in_executor(self._threads, self._read, work)
+                return await self._loop.run_in_executor(self._threads, self._read, work)
             except Locked:
                 if self._gives_up or time.monotonic() - since > READ_PATIENCE:
                     raise

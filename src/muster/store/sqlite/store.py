@@ -20,7 +20,7 @@ from muster.store.database.store import CallWrites, DatabaseStore, ignore_messag
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema
 from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite.read_only import find_access, is_current, make_empty, no_store, read_only
-from muster.store.writer import CommitSignal, Writer
+from muster.store.writer import CommitSignal, Writer, require_loop
 
 T = TypeVar("T")
 LOOK_SECONDS = 0.1
@@ -108,10 +108,11 @@ class SqliteReader(DatabaseReader):
     """Reads at once, on one connection: a read of a file is over before a thread would have begun with it."""
 
     def __init__(self, connection: SqliteConnection) -> None:
-        self._connection = connection
+        self._connection, self._loop = connection, asyncio.get_running_loop()
 
     async def read(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Run some queries that belong together."""
+        require_loop(self._loop)
         return work(self._connection)
 
 
