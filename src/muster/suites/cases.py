@@ -12,8 +12,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
@@ -39,6 +37,7 @@ from muster.suites.journal import (
 )
 from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.verdict import CaseResult
+from muster.text import typed
 from muster.text.documents.tree import Flaw, Unreadable
 from muster.text.files import shown, whole_text
 from muster.text.json_documents import json_words
@@ -53,7 +52,7 @@ _LONGEST_SUITE = 100  # characters of its name in an id that is made here
 async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
     """Return what was read in; whoever resumes the run gets the very same."""
     value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
-    return msgspec.convert(value, SuiteSnapshot)
+    return typed.convert(value, SuiteSnapshot)
 
 
 async def _read(ctx: Context, spec: SuiteSpec) -> Json:
@@ -65,7 +64,7 @@ async def _read(ctx: Context, spec: SuiteSpec) -> Json:
             pages += 1
     finally:
         await aside.done()
-    return msgspec.to_builtins(reading.snapshot(pages))
+    return typed.to_builtins(reading.snapshot(pages))
 
 
 async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import msgspec
-
 from muster.domain.call import SHORTEST_CACHED
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, Conflict, NotFound
 from muster.domain.run import Mode
 from muster.engine.context import Context
+from muster.text import typed
 from muster.text.redaction import Redactor
 from muster.verify.journal import SNAPSHOT, files_key
 from muster.verify.source import Chunk, FileInfo, Piece, Source, VerifySnapshot, read_source
@@ -111,7 +110,7 @@ _SOURCES = tuple[Source, ...]
 
 async def read_in(ctx: Context, spec: Verification) -> VerifySnapshot:
     """Return what was read in; whoever resumes the run gets the very same."""
-    return msgspec.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), VerifySnapshot)
+    return typed.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), VerifySnapshot)
 
 
 async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ...]:
@@ -119,7 +118,7 @@ async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ..
     found: list[Source] = []
     for page in range(snapshot.pages):
         # A step and no mere look: an heir takes the page over.
-        found += msgspec.convert(await ctx.step(files_key(page), _gone), _SOURCES)
+        found += typed.convert(await ctx.step(files_key(page), _gone), _SOURCES)
     return tuple(found)
 
 
@@ -142,7 +141,7 @@ async def _read(ctx: Context, spec: Verification) -> Json:
         if sources:
             await _keep(ctx, kept, sources)
             kept += 1
-    return msgspec.to_builtins(VerifySnapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
+    return typed.to_builtins(VerifySnapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
 
 
 def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
@@ -161,8 +160,8 @@ def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
 
 async def _keep(ctx: Context, number: int, page: list[Source]) -> None:
     """Keep a page of files; a crash in the middle of reading must not mix two versions of a file."""
-    value = msgspec.to_builtins(page)
-    if msgspec.convert(await ctx.step(files_key(number), lambda: value), _SOURCES) != tuple(page):
+    value = typed.to_builtins(page)
+    if typed.convert(await ctx.step(files_key(number), lambda: value), _SOURCES) != tuple(page):
         raise Conflict("the files were changed after this run had begun to read them", suggestions=("start a new run",))
 
 
