@@ -137,7 +137,8 @@ def measure(watchers: int) -> dict[str, Any]:
         folder = Path(name)
         (folder / "sides.py").write_text(SIDES)
         (folder / "muster.toml").write_text(TOML)
-        with serving(folder) as server:
+        environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": name}
+        with serving(folder, environment) as server:
             port = int(server.url.rpartition(":")[2])
             return asyncio.run(server.beside(follow_battles(folder, server.process.pid, port, watchers)))
 
