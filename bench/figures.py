@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from bench.processes import run_child
 from muster.testing.sim import RehearsalProcess
 
 CALLS = 5_000
@@ -44,9 +45,7 @@ class Figure:
 
 def child(module: str, *arguments: str | int) -> dict[str, Any]:
     """Run a child process and give its figures."""
-    command = [sys.executable, "-m", f"bench.{module}", *map(str, arguments)]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return found
+    return run_child([sys.executable, "-m", f"bench.{module}", *map(str, arguments)])
 
 
 def fleet(kind: str, url: str, calls: int, concurrency: int) -> dict[str, float]:

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser import chromium
 
 import muster
+from bench.processes import serving
 from bench.suites import write_suite
 from muster.settings import load_settings
 
@@ -59,14 +59,9 @@ async def fill_suite(folder: Path, cases: int) -> str:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Serve the store of a folder."""
-    command = [sys.executable, "-m", "muster", "serve", "--port", "0", "--json"]
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(folder)}
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
+    with serving(folder, environment) as server:
+        yield server.url
 
 
 # The time since the navigation began at which something is in the document: what asks from outside, asks late.

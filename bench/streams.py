@@ -11,7 +11,6 @@ import json
 import os
 import resource
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import muster
+from bench.processes import serving
 from muster.agents.http.sse import EventParser, ServerSentEvent
 from muster.domain.ids import RunId
 from muster.settings import load_settings
@@ -137,14 +137,10 @@ def measure(watchers: int) -> dict[str, Any]:
         folder = Path(name)
         (folder / "sides.py").write_text(SIDES)
         (folder / "muster.toml").write_text(TOML)
-        command = [sys.executable, "-m", "muster", "serve", "--port", "0", "--json"]
-        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-            try:
-                line = server.stdout.readline() if server.stdout else ""
-                port = int(json.loads(line)["url"].rpartition(":")[2])
-                return asyncio.run(follow_battles(folder, server.pid, port, watchers))
-            finally:
-                server.kill()
+        environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": name}
+        with serving(folder, environment) as server:
+            port = int(server.url.rpartition(":")[2])
+            return asyncio.run(server.beside(follow_battles(folder, server.process.pid, port, watchers)))
 
 
 async def follow_battles(folder: Path, pid: int, port: int, watchers: int) -> dict[str, Any]:

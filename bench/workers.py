@@ -42,6 +42,8 @@ def redis_at(folder: Path) -> Iterator[str]:
                 socket.create_connection(("127.0.0.1", port), 1).close()
                 break
             except OSError:
+                if process.poll() is not None:
+                    raise RuntimeError(f"redis-server ended with {process.returncode}") from None
                 time.sleep(0.02)
         yield f"redis://127.0.0.1:{port}/0"
     finally:
@@ -74,7 +76,8 @@ def work_off(folder: Path, environment: dict[str, str], workers: int, most: int)
         subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL) for _ in range(workers)
     ]
     for process in started:
-        assert process.wait() == 0
+        if code := process.wait():
+            raise RuntimeError(f"a worker ended with {code}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -1,7 +1,10 @@
-"""JSON Schemas that would take for ever: refused or given up, while the server answers everybody else."""
+"""Schemas and patterns that would take for ever: refused or given up, while the server answers everybody else."""
 
 import json
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +58,27 @@ def test_a_validator_that_would_take_for_ever_decides_nothing_and_keeps_nobody_w
         decisions = crewed.get(f"/api/battles/{run}/decisions").json
         assert [one["verdict"] for one in decisions] == ["uncertain"] * 3
         assert all("too long" in one["reason"] for one in decisions)
+
+
+@pytest.mark.one_server
+def test_a_pattern_that_explodes_in_the_compiler_is_refused_and_takes_nothing_of_the_server(crewed: Server) -> None:
+    validator = {"kind": "regex", "pattern": "(?x)((((a{99} ) {99} ) {99} ) {12} )"}
+    before = peak_memory(crewed)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(crewed.post, "/api/battles/start", {"agentId": "sim/echo", "validators": [validator]})
+        while not answer.done():
+            assert crewed.get("/healthz").status == 200
+    assert (answer.result().status, answer.result().error["code"]) == (400, "bad_argument")
+    assert re.search("takes too (long|much memory)", answer.result().error["message"])
+    assert peak_memory(crewed) - before < 50_000
+
+
+def peak_memory(server: Server) -> int:
+    """Return the most memory that a server had in use, in kilobytes."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1])
 
 
 def test_a_pattern_of_properties_keeps_nobody_waiting(crewed: Server) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from muster.text.cpu_limit import CpuAllowance
-from muster.text.patterns import TooSlow
+from muster.text.limited_process import TooSlow
 from muster.text.schemas.json_schema import evaluate, schema_flaw
 
 

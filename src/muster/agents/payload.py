@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any, TypeVar
 
-import msgspec
-
 from muster.domain.call import Message, Request
 from muster.domain.canonical import Json
 from muster.domain.money import MOST_DOLLARS, Microdollars
+from muster.text import typed
 
 MALFORMED = "_malformed"  # holds the arguments of a tool call that are not a JSON object, as they came
 
@@ -20,25 +19,25 @@ _LENIENT = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|NaN|Infinity|[0-9]{30
 _LONGEST_INTEGER = 300  # digits; floating-point numbers end at 309
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
-_encode = msgspec.json.Encoder().encode
+_encode = typed.encode
 
 T = TypeVar("T")
 
 
 def reader(kind: type[T], *raw: tuple[str, str]) -> Callable[[bytes], T]:
-    """Return the function that reads one kind of JSON; it raises msgspec.DecodeError or UnicodeError.
+    """Return the function that reads one kind of JSON; it raises typed.DecodeError or UnicodeError.
 
     `raw` names the fields that the kind leaves to be read later, each with the field that it is in.
     """
-    decode = msgspec.json.Decoder(kind).decode
+    decode = typed.Decoder(kind).decode
 
     def read(body: bytes) -> T:
         try:
             return decode(body)
-        except (msgspec.DecodeError, UnicodeError):
+        except (typed.DecodeError, UnicodeError):
             if _LENIENT.search(body) is None:
                 raise
-        return msgspec.convert(_left_raw(_loaded(body), raw), kind)
+        return typed.convert(_left_raw(_loaded(body), raw), kind)
 
     return read
 
@@ -63,7 +62,7 @@ def arguments_of(text: Any) -> Mapping[str, Json]:
         return text
     try:
         return _arguments((text or "{}").encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, AttributeError, UnicodeError):
+    except (typed.DecodeError, AttributeError, UnicodeError):
         return {MALFORMED: text}
 
 
@@ -72,14 +71,14 @@ def _loaded(body: bytes) -> Any:
     try:
         return json.loads(body, parse_int=_integer)
     except (ValueError, RecursionError) as error:
-        raise msgspec.DecodeError(str(error)) from None
+        raise typed.DecodeError(str(error)) from None
 
 
 def _left_raw(value: Any, parts: Iterable[tuple[str, str]]) -> Any:
     for outer, inner in parts:
         holder = value.get(outer) if isinstance(value, dict) else None
         if isinstance(holder, dict) and inner in holder:
-            holder[inner] = msgspec.Raw(json.dumps(holder[inner], separators=(",", ":")).encode())
+            holder[inner] = typed.Raw(json.dumps(holder[inner], separators=(",", ":")).encode())
     return value
 
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from muster.battles.revision import PlayedBattle, PromptRevision, revision_question
 from muster.battles.scale_spec import (
     SCALE,
@@ -23,6 +21,7 @@ from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.structured import ask_structured
+from muster.text import typed
 from muster.text.schemas.guard import in_schema_thread
 
 PLAYED_EVENT = "scale.played"  # a battle is over
@@ -50,7 +49,7 @@ async def scale(ctx: Context, spec: Any) -> Json:
     revision = await _revise(ctx, wanted, planned, played)
     again = plan_revised(wanted, revision.prompt) if wanted.try_revised and revision and revision.prompt else ()
     revised = await _play_all(ctx, again, wanted.concurrency)
-    return msgspec.to_builtins(ScaleOutcome(battles=played, revision=revision, revised=revised))
+    return typed.to_builtins(ScaleOutcome(battles=played, revision=revision, revised=revised))
 
 
 async def _play_all(ctx: Context, planned: Sequence[PlannedBattle], concurrency: int) -> tuple[PlayedBattle, ...]:
@@ -74,7 +73,7 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
     found: Mapping[str, Json] = await ctx.step(f"{one.key}{PLAYED}", work)
     told = {"number": one.number, "conversation": found["run"], "ending": found["ending"]}
     await ctx.emit(f"{one.key}/told", PLAYED_EVENT, told)
-    return msgspec.convert({"number": one.number, "key": one.key, **found}, PlayedBattle)
+    return typed.convert({"number": one.number, "key": one.key, **found}, PlayedBattle)
 
 
 async def _revise(

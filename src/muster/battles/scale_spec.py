@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from muster.battles.spec import BattleSpec, battle_flaws, lean, stored, unknown_keys
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.text import typed
 
 SCALE = "scale"  # the workload
 MOST_RUNS, MOST_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
@@ -132,8 +131,8 @@ def read_scale(spec: Json) -> ScaleSpec:
     flaws = list(_unknown(spec))
     if not flaws:
         try:
-            found = msgspec.convert(spec, ScaleSpec)
-        except msgspec.ValidationError as error:
+            found = typed.convert(spec, ScaleSpec)
+        except typed.ValidationError as error:
             flaws = [str(error)]
         else:
             flaws = list(scale_flaws(found))
@@ -145,8 +144,8 @@ def read_scale(spec: Json) -> ScaleSpec:
 def known_scale(spec: Json) -> ScaleSpec:
     """Read a spec that was checked when it was stored, without checking it again, which may take a while."""
     try:
-        return msgspec.convert(spec, ScaleSpec)
-    except msgspec.ValidationError as error:
+        return typed.convert(spec, ScaleSpec)
+    except typed.ValidationError as error:
         raise BadArgument(f"not a valid spec of a scale test: {error}") from error
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from statistics import fmean, median
 
-import msgspec
-
 from muster.battles.revision import PromptRevision
 from muster.battles.scale import PLAYED, PLAYED_EVENT, ScaleOutcome
 from muster.battles.scale_spec import SCALE, PlannedBattle, ScaleSpec, known_scale, plan_battles, plan_revised
@@ -29,6 +27,7 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.statistics.intervals import Interval, percentile, wilson
 from muster.statistics.paired_tests import mcnemar_exact
 from muster.store.base import Store
+from muster.text import typed
 from muster.text.thresholds import reaches
 from muster.text.words import count, percent
 
@@ -245,7 +244,7 @@ async def summarize_scale(store: Store, run: Run) -> ScaleReport:
     """Sum a scale test up; raises BadArgument for a run of another workload."""
     require_workload(run, SCALE, "scale test")
     spec = known_scale(run.spec)
-    outcome = msgspec.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
+    outcome = typed.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
     revision = None if outcome is None else outcome.revision
     again: tuple[PlannedBattle, ...] = ()
     if spec.try_revised and revision is not None and revision.prompt:

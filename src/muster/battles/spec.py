@@ -6,12 +6,11 @@ from itertools import islice
 from math import isfinite
 from typing import Any
 
-import msgspec
-
 from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, ValidatorKind, total_flaws, validator_flaws
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.text import typed
 from muster.text.cpu_limit import CpuAllowance
 
 MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the spec, in the workload
@@ -83,8 +82,8 @@ def read_spec(spec: Json) -> BattleSpec:
         flaws = list(_unknown_in_validators(spec))
     if not flaws:
         try:
-            found = msgspec.convert(spec, BattleSpec)
-        except msgspec.ValidationError as error:
+            found = typed.convert(spec, BattleSpec)
+        except typed.ValidationError as error:
             flaws = [str(error)]
         else:
             flaws = list(battle_flaws(found))
@@ -96,8 +95,8 @@ def read_spec(spec: Json) -> BattleSpec:
 def known_spec(spec: Json) -> BattleSpec:
     """Read a spec that was checked when it was stored, without checking it again, which may take a while."""
     try:
-        return msgspec.convert(spec, BattleSpec)
-    except msgspec.ValidationError as error:
+        return typed.convert(spec, BattleSpec)
+    except typed.ValidationError as error:
         raise BadArgument(f"not a valid spec of a battle: {error}") from error
 
 
@@ -173,5 +172,5 @@ def lean(value: Any) -> dict[str, Json]:
         given = getattr(value, field.name)
         usual = field.default_factory() if field.default_factory is not MISSING else field.default
         if usual is MISSING or given != usual:
-            found[field.name] = msgspec.to_builtins(given)
+            found[field.name] = typed.to_builtins(given)
     return found

@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count as count_from
 
-import msgspec
-
 from muster.battles.spec import BattleSpec, known_spec
 from muster.battles.values import (
     DECISION_EVENT,
@@ -27,6 +25,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, CallCounts, Run, RunState, Spent
 from muster.store.base import Store
+from muster.text import typed
 from muster.text.words import count
 
 MOST_MESSAGES = 500  # on one page
@@ -169,7 +168,7 @@ async def messages_of(
         entry = await store.journal.find(run, message_key(seq))
         if entry is None:
             return
-        yield msgspec.convert(_value(entry), BattleMessage)
+        yield typed.convert(_value(entry), BattleMessage)
 
 
 async def decisions_of(store: Store, run: RunId) -> AsyncIterator[BattleDecision]:
@@ -179,7 +178,7 @@ async def decisions_of(store: Store, run: RunId) -> AsyncIterator[BattleDecision
         if entry is None:  # those of a turn come before the next reply, and the spec says whether turns have any
             return
         for number in count_from(2):
-            yield msgspec.convert(_value(entry), BattleDecision)
+            yield typed.convert(_value(entry), BattleDecision)
             entry = await store.journal.find(run, decision_key(turn, number))
             if entry is None:
                 break
@@ -212,9 +211,9 @@ async def battle_at(store: Store, run: Run, event: Event, state: RunState) -> Ba
     started: float | None = None
     async for one in events_until(store, run.id, event.seq):
         if one.kind == MESSAGE_EVENT:
-            messages.append(msgspec.convert({**one.data, "created_at": one.at}, BattleMessage))
+            messages.append(typed.convert({**one.data, "created_at": one.at}, BattleMessage))
         elif one.kind == DECISION_EVENT:
-            decisions.append(msgspec.convert({**one.data, "created_at": one.at}, BattleDecision))
+            decisions.append(typed.convert({**one.data, "created_at": one.at}, BattleDecision))
         elif one.kind == "run.started":
             started = one.at
         elif one.kind.startswith("call."):

@@ -10,8 +10,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
 from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of, read_object
-from muster.text.patterns import SECONDS as SEARCH_SECONDS
-from muster.text.patterns import compile_pattern, search
+from muster.text.patterns import found_in, pattern_flaw
 from muster.text.schemas.json_schema import bounded_schema_flaw, evaluate
 from muster.text.words import one_line
 
@@ -93,8 +92,7 @@ def total_flaws(validators: Sequence[ReplyValidator]) -> Iterator[str]:
 def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[str]:
     match validator.kind:
         case ValidatorKind.REGEX:
-            with allowance.spending():
-                yield from _pattern_flaws(validator.pattern)
+            yield from _pattern_flaws(validator.pattern, allowance)
         case ValidatorKind.CONTAINS:
             if not says_something(validator.text) or len(validator.text) > _LONGEST_TEXT:
                 yield f"text must have from 1 to {_LONGEST_TEXT:,} characters"
@@ -107,14 +105,11 @@ def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[
                 yield "a program says its own verdict; leave out on_match and on_miss"
 
 
-def _pattern_flaws(pattern: str) -> Iterator[str]:
+def _pattern_flaws(pattern: str, allowance: CpuAllowance) -> Iterator[str]:
     if not pattern:
         yield "pattern is missing"
-        return
-    try:
-        compile_pattern(pattern)
-    except BadArgument as error:
-        yield error.message
+    elif wrong := pattern_flaw(pattern, allowance):
+        yield wrong
 
 
 def _schema_flaws(schema: Mapping[str, Json], allowance: CpuAllowance) -> Iterator[str]:
@@ -147,9 +142,7 @@ def _flaw(validator: ReplyValidator, reply: str, allowance: CpuAllowance) -> str
     """Return why a reply does not match; empty when it does."""
     match validator.kind:
         case ValidatorKind.REGEX:
-            with allowance.spending():
-                found = search(validator.pattern, reply, min(allowance.left, SEARCH_SECONDS))
-            return "the pattern is not found" if found is None else ""
+            return "" if found_in(validator.pattern, [reply], allowance) else "the pattern is not found"
         case ValidatorKind.CONTAINS:
             text, said = validator.text, reply
             if validator.ignore_case:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from muster.battles.judge import decision_of, judge_question
 from muster.battles.prompts import (
     agent_request,
@@ -41,6 +39,7 @@ from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.base import FAILED_CALL, words_of
 from muster.judging.structured import ask_structured
+from muster.text import typed
 from muster.text.cpu_limit import CpuAllowance
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.words import shorten
@@ -56,7 +55,7 @@ async def battle(ctx: Context, spec: Any) -> Json:
     playing = _Battle(ctx=ctx, spec=await in_schema_thread(read_spec, spec))
     stop = await playing.play()
     closing = tuple((str(one.role), shorten(one.content, _LONGEST_CLOSING)) for one in playing.messages[-_CLOSING:])
-    return msgspec.to_builtins(
+    return typed.to_builtins(
         BattleOutcome(ending=stop.ending, detail=stop.detail, turns=playing.turn, conversation=ctx.run, closing=closing)
     )
 
@@ -134,7 +133,7 @@ class _Battle:
             return _told(await make())
 
         key = decision_key(self.turn, number)
-        made = msgspec.convert(await self.ctx.step(f"{key}/made", work), BattleDecision)
+        made = typed.convert(await self.ctx.step(f"{key}/made", work), BattleDecision)
         await self.ctx.emit(key, DECISION_EVENT, _told(made))
         return made
 
@@ -179,7 +178,7 @@ class _Battle:
 
 def _told(value: BattleMessage | BattleDecision) -> dict[str, Json]:
     """Return a value as its event has it; when it was told, the event itself knows."""
-    found: dict[str, Json] = msgspec.to_builtins(value)
+    found: dict[str, Json] = typed.to_builtins(value)
     del found["created_at"]
     return found
 

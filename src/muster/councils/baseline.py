@@ -8,8 +8,6 @@ spent.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, evaluate_turn, propose_turn
@@ -31,6 +29,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, BudgetExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.engine.context import Context
+from muster.text import typed
 
 KEY = "baseline"
 MOST_SAMPLES = 8  # an evaluator that reads more of them weighs none with care
@@ -179,7 +178,7 @@ async def _asked(ctx: Context, key: str, phase: CouncilPhase, questions: Sequenc
             evaluations=tuple(one for one in said if isinstance(one, Evaluation)),
             abstentions=tuple(one for one in said if isinstance(one, CouncilAbstention)),
         )
-        return msgspec.to_builtins(record)
+        return typed.to_builtins(record)
 
     return read_record(await ctx.step(key, work))
 

@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from muster.councils.deadlines import LEAST_QUORUM, call_seconds, quorum_of
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
@@ -42,6 +40,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.engine.context import Context
+from muster.text import typed
 
 STOP = "stop"  # the channel on which a person ends a council
 BENCHED_EVENT = "council.benched"  # tells who has no part in a phase, and why
@@ -91,7 +90,7 @@ def record_key(number: int, phase: CouncilPhase) -> str:
 
 def read_record(value: Json) -> PhaseRecord:
     """Read the outcome of a phase as it is stored."""
-    return msgspec.convert(value, PhaseRecord)
+    return typed.convert(value, PhaseRecord)
 
 
 @dataclass(slots=True)
@@ -151,7 +150,7 @@ class CouncilPhaseRun:
         )
         if not self._stopped:
             require_quorum(found, self.number, len(self.council.members), self.spec.quorum)
-        return msgspec.to_builtins(found)
+        return typed.to_builtins(found)
 
     def _turns(self) -> Sequence[CouncilTurn]:
         members = self.council.members

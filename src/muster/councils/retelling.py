@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import msgspec
-
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.turns import Council, evaluate_turn
 from muster.councils.outcome import CouncilOutcome, CouncilRound
@@ -15,6 +13,7 @@ from muster.councils.values import CouncilMember, CouncilPhase, Evaluation, Prop
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.text import typed
 
 
 def retell(spec: Json, outcome: Json, replies: Mapping[str, Reply]) -> Json:
@@ -25,13 +24,13 @@ def retell(spec: Json, outcome: Json, replies: Mapping[str, Reply]) -> Json:
     """
     wanted = read_spec(spec)
     try:
-        told = msgspec.convert(outcome, CouncilOutcome)
-    except msgspec.ValidationError as error:
+        told = typed.convert(outcome, CouncilOutcome)
+    except typed.ValidationError as error:
         raise BadArgument(f"not the outcome of a council: {error}") from None
     seed = told.seed if wanted.seed is None else wanted.seed
     rounds = _Retelling(spec=wanted, seed=seed, replies=replies).rounds(told.result.rounds)
     result = replace(told.result, question=wanted.question, members=wanted.members, rounds=rounds)
-    return msgspec.to_builtins(replace(told, result=result))
+    return typed.to_builtins(replace(told, result=result))
 
 
 def said_in(

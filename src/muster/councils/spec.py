@@ -6,8 +6,6 @@ from dataclasses import MISSING, dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
-import msgspec
-
 from muster.councils.deadlines import DEFAULT_QUORUM
 from muster.councils.stopping import DEFAULT_EFFORT, LEAST_MEMBERS, StopRule
 from muster.councils.values import CouncilMember
@@ -15,6 +13,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.money import MOST_DOLLARS
+from muster.text import typed
 from muster.text.documents.tree import Place
 from muster.text.schemas.json_schema import schema_flaw
 
@@ -77,8 +76,8 @@ def read_spec(spec: Json) -> CouncilSpec:
     flaws = list(_unknown(spec))
     if not flaws:
         try:
-            found = msgspec.convert(spec, CouncilSpec)
-        except msgspec.ValidationError as error:
+            found = typed.convert(spec, CouncilSpec)
+        except typed.ValidationError as error:
             flaws = [str(error)]
         else:
             flaws = [message for _, message in spec_flaws(found)]
@@ -168,7 +167,7 @@ def _names(kind: Any) -> set[str]:
 def _lean(value: Any) -> dict[str, Json]:
     kept = ((field, getattr(value, field.name)) for field in fields(value))
     return {
-        field.name: msgspec.to_builtins(found)
+        field.name: typed.to_builtins(found)
         for field, found in kept
         if field.default is MISSING or found != field.default
     }

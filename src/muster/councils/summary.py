@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from muster.councils.anonymity import PositionBias, labels_for, position_biases, position_effects, without_names
 from muster.councils.outcome import CouncilOutcome, CouncilResult, CouncilRound
 from muster.councils.phase import BENCHED_EVENT, PhaseRecord, Said, counts, phase_key, read_record, record_key
@@ -20,6 +18,7 @@ from muster.domain.errors import BadArgument, state_verb
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
+from muster.text import typed
 from muster.text.words import count
 
 _PAGE = 1000  # events that are read at once
@@ -169,7 +168,7 @@ async def summarize_council(store: Store, run: Run) -> CouncilReport:
 
 
 def _outcome_of(run: Run) -> CouncilOutcome | None:
-    return msgspec.convert(run.result, CouncilOutcome) if run.state is RunState.COMPLETED else None
+    return typed.convert(run.result, CouncilOutcome) if run.state is RunState.COMPLETED else None
 
 
 async def _seed(store: Store, run: Run) -> int:

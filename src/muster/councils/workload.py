@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
 from muster.councils.baseline import compare_with_baseline
 from muster.councils.deadlines import PhaseTime, phase_seconds
 from muster.councils.members.turns import Council
@@ -23,6 +21,7 @@ from muster.domain.errors import BudgetExhausted, CouncilFailed
 from muster.domain.money import Microdollars
 from muster.engine.context import Context
 from muster.engine.workload import workload
+from muster.text import typed
 
 SEED = "seed"
 INJECT = "inject"  # the channel on which a person tells all members something
@@ -47,7 +46,7 @@ async def deliberation(ctx: Context, spec: Any) -> Json:
         synthesis=await synthesize(ctx, wanted, council, result),
         baseline=await compare_with_baseline(ctx, wanted, council, result, spent),
     )
-    return msgspec.to_builtins(outcome)
+    return typed.to_builtins(outcome)
 
 
 @dataclass(slots=True, kw_only=True)

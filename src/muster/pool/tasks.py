@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run, RunState
 from muster.git.layout import Isolation
+from muster.text import typed
 from muster.text.words import choice_error
 
 WORKLOAD = "task"
@@ -109,15 +108,15 @@ class TaskSpec:
 
     def stored(self) -> dict[str, Any]:
         """Return the spec of its run; what is not said is left out."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
+        found: dict[str, Any] = typed.to_builtins(self)
         return {name: value for name, value in found.items() if value not in (None, "", (), [], {}, False, 0)}
 
 
 def read_task(spec: Any) -> TaskSpec:
     """Return the task that the spec of a run holds; raises BadArgument for any other."""
     try:
-        return msgspec.convert(spec, TaskSpec, strict=True)
-    except msgspec.ValidationError as error:
+        return typed.convert(spec, TaskSpec)
+    except typed.ValidationError as error:
         raise BadArgument(f"not a valid task: {error}") from None
 
 

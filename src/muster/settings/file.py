@@ -7,9 +7,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-import msgspec
-from msgspec import field
-
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
 from muster.settings.sections import (
@@ -22,9 +19,11 @@ from muster.settings.sections import (
     Strict,
 )
 from muster.settings.service import HooksSection, LibrarySection, ServeSection, StoreSection, TokenSection
+from muster.text import typed
+from muster.text.typed import field
 from muster.text.words import choice_error, conversion_words
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T", bound=typed.Struct)
 
 _TYPES: dict[str, type] = {"str": str, "object": dict, "array": list, "int": int, "float": float, "bool": bool}
 
@@ -50,8 +49,8 @@ def fit(found: Any, kind: type[T], names: Sequence[str]) -> T:
     """Make a section of what stands under these names, or raise Misfit."""
     _require_finite(found, names)
     try:
-        return msgspec.convert(found, kind, dec_hook=_path)
-    except msgspec.ValidationError as error:
+        return typed.convert(found, kind, dec_hook=_path)
+    except typed.ValidationError as error:
         what, _, rest = str(error).partition(" - at `")
         place = _place(found, rest.removeprefix("$").rstrip("`"), what)
         raise _misfit(what, kind, (*names, *place)) from error
@@ -67,7 +66,7 @@ def _require_finite(found: Any, names: Sequence[str]) -> None:
 
 def _keys_of(kind: Any) -> set[str]:
     """Return the keys of a section and of the sections in it."""
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+    if isinstance(kind, type) and issubclass(kind, typed.Struct):
         hints = get_type_hints(kind).values()
         return {*kind.__struct_encode_fields__, *(key for hint in hints for key in _keys_of(hint))}
     return {key for part in get_args(kind) for key in _keys_of(part)}
@@ -79,7 +78,7 @@ def _path(kind: type, value: Any) -> Path:
     raise TypeError("Expected `str`")
 
 
-def _misfit(what: str, kind: type[msgspec.Struct], names: tuple[str, ...]) -> Misfit:
+def _misfit(what: str, kind: type[typed.Struct], names: tuple[str, ...]) -> Misfit:
     if unknown := re.search(r"unknown field `(.*)`", what):
         return UnknownKey((*names, unknown[1]), _keys_of(kind))
     if missing := re.search(r"missing required field `(.*)`", what):
@@ -107,7 +106,7 @@ def _wrong_field(found: Any, what: str) -> str:
     return next((str(name) for name, value in items if not isinstance(value, expected)), "…")
 
 
-def _choices(kind: type[msgspec.Struct], name: str) -> list[str]:
+def _choices(kind: type[typed.Struct], name: str) -> list[str]:
     hint = get_type_hints(kind).get(name)
     literals = [hint, *get_args(hint)]
     return [str(choice) for each in literals if get_origin(each) is Literal for choice in get_args(each)]
@@ -358,7 +357,7 @@ PARTS = {
 def toml_schema() -> dict[str, Any]:
     """Return the schema of muster.toml."""
     agents = list(dict.fromkeys(KINDS.values()))
-    shown, definitions = msgspec.json.schema_components(
+    shown, definitions = typed.schema_components(
         [*agents, *PARTS.values()], schema_hook=_hook, ref_template="#/$defs/{name}"
     )
     parts = dict(zip(PARTS, shown[len(agents) :], strict=True))

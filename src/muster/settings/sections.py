@@ -4,9 +4,8 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, structs
-
 from muster.domain.money import from_usd
+from muster.text.typed import Meta, Struct, asdict, field
 
 Count = Annotated[int, Meta(gt=0)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -29,7 +28,7 @@ class PriceSection(Strict, frozen=True, kw_only=True):
 
     def dollars(self) -> dict[str, Any]:
         """Return the amounts by their names."""
-        return structs.asdict(self)
+        return asdict(self)
 
 
 class _Agent(Strict, frozen=True, kw_only=True):
@@ -71,7 +70,7 @@ class _Process(_Own, frozen=True, kw_only=True):
     """An agent that is a process of ours."""
 
     working_dir: Path | None = None
-    env: dict[str, str] = {}
+    env: dict[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()  # variables of ours that it gets; secrets only in this way
     idle_secs: Seconds | None = None
 
@@ -89,7 +88,7 @@ class HttpSection(_Own, frozen=True, kw_only=True):
 
     kind: Literal["http"]
     url: str
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = field(default_factory=dict)
     key_env: str | None = None  # sent as a bearer token
     body: dict[str, Any] | None = None  # what is posted; "{prompt}", "{system}" and "{messages}" stand for themselves
     answer: str | None = None  # JSONPaths; without one, the usual places
@@ -117,7 +116,7 @@ class ClaudeSection(_Process, frozen=True, kw_only=True):
     permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"] = "default"
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
-    mcp_servers: dict[str, dict[str, Any]] = {}
+    mcp_servers: dict[str, dict[str, Any]] = field(default_factory=dict)
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     max_turns: Count | None = None
     cli_path: Path | None = None  # left out: the one that the SDK brings along; never one found on PATH

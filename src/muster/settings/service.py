@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from muster.settings.sections import Amount, Count, Dollars, Strict
+from muster.text.typed import Meta
 
 Scope = Literal["read", "start", "review", "admin"]
 Days = Annotated[int, Meta(ge=0, le=36_500)]

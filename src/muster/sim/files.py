@@ -39,16 +39,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
-from msgspec import Meta
-
 from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.script import ECHO, Line, Rule, Script
 from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault, kinds_of
+from muster.text import typed
 from muster.text.documents.toml_reader import toml_flaw
 from muster.text.json_documents import json_words
+from muster.text.typed import Meta
 from muster.text.words import conversion_words
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -60,31 +59,31 @@ TALKING = (Op.LIVE, Op.MEMBER)  # these have a model and a text
 T = TypeVar("T")
 
 
-class _ToolUse(msgspec.Struct, forbid_unknown_fields=True):
+class _ToolUse(typed.Struct, forbid_unknown_fields=True):
     name: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = typed.field(default_factory=dict)
     id: str = ""  # empty: the server makes one
 
 
-class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+class _Answer(typed.Struct, forbid_unknown_fields=True):
     text: str = ""
-    tool_calls: list[_ToolUse] = []
+    tool_calls: list[_ToolUse] = typed.field(default_factory=list)
     stop: Stop | None = None
 
 
-class _ScriptRule(msgspec.Struct, forbid_unknown_fields=True):
+class _ScriptRule(typed.Struct, forbid_unknown_fields=True):
     answer: str | _Answer
     model: str = "*"
     text: str = ""
     turn: Positive | None = None
 
 
-class _Script(msgspec.Struct, forbid_unknown_fields=True):
-    rules: list[_ScriptRule] = []
+class _Script(typed.Struct, forbid_unknown_fields=True):
+    rules: list[_ScriptRule] = typed.field(default_factory=list)
     otherwise: str | _Answer | None = None
 
 
-class _ScriptedFault(msgspec.Struct, forbid_unknown_fields=True):
+class _ScriptedFault(typed.Struct, forbid_unknown_fields=True):
     fault: FaultKind
     op: Op | None = None
     nth: Positive | None = None
@@ -97,16 +96,16 @@ class _ScriptedFault(msgspec.Struct, forbid_unknown_fields=True):
     looks: Positive | None = None
 
 
-class _Faults(msgspec.Struct, forbid_unknown_fields=True):
+class _Faults(typed.Struct, forbid_unknown_fields=True):
     seed: int = 0
-    rates: dict[str, float] = {}
+    rates: dict[str, float] = typed.field(default_factory=dict)
     at_most_per_digest: Annotated[int, Meta(ge=0)] | None = None
     retry_after: Seconds | None = None
     counted: bool = True
     gap_ms: Seconds = 100.0
     looks: Positive = 1
     capacity: Positive | None = None
-    script: list[_ScriptedFault] = []
+    script: list[_ScriptedFault] = typed.field(default_factory=list)
 
 
 def load_script(path: str | Path) -> Script:
@@ -228,8 +227,8 @@ def _check_pattern(pattern: str, where: str) -> None:
 
 def _convert(found: Json, kind: type[T], name: str) -> T:
     try:
-        return msgspec.convert(found, kind)
-    except msgspec.ValidationError as error:
+        return typed.convert(found, kind)
+    except typed.ValidationError as error:
         what, _, rest = str(error).partition(" - at `")
         place = rest.rpartition("$")[2].rstrip("`")
         raise BadArgument(f"{name}{place}: {conversion_words(what)}") from None

@@ -17,8 +17,6 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.sim.audit import Audit, audit_json
@@ -38,6 +36,7 @@ from muster.sim.protocols.ask import WireProtocol
 from muster.sim.protocols.openai import OpenAI
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.state import load, save
+from muster.text import typed
 
 HOST = "127.0.0.1"
 
@@ -244,8 +243,8 @@ class Control:
 
     def _faults(self, request: HttpRequest) -> Playback:
         try:
-            self._rehearsal.plan(read_faults(msgspec.json.decode(request.body)))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._rehearsal.plan(read_faults(typed.decode(request.body)))
+        except (typed.DecodeError, UnicodeDecodeError) as error:
             return _json(400, {"error": {"message": f"faults: not valid JSON: {error}"}})
         except BadArgument as error:
             return _json(400, {"error": {"message": error.message}})
@@ -253,4 +252,4 @@ class Control:
 
 
 def _json(status: int, value: Json) -> Playback:
-    return at_once(http_response(status, msgspec.json.encode(value)))
+    return at_once(http_response(status, typed.encode(value)))

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadFile
 from muster.sim.batches.anthropic import MessageBatches
@@ -19,6 +17,7 @@ from muster.sim.batches.batch import MemberOutcome, SimBatch, SimBatchMember, Wo
 from muster.sim.batches.openai import CompletionBatches
 from muster.sim.batches.registry import BatchRegistry, File
 from muster.sim.rehearsal import Rehearsal
+from muster.text import typed
 
 VERSION = 1
 ENCODING = "latin-1"  # of lines: whatever bytes they are, a fault may have cut them in a character
@@ -26,7 +25,7 @@ ENCODING = "latin-1"  # of lines: whatever bytes they are, a fault may have cut 
 WORDINGS: Mapping[str, Wording] = {wording.provider: wording for wording in (MessageBatches(), CompletionBatches())}
 
 
-class _SavedBatch(msgspec.Struct, kw_only=True):
+class _SavedBatch(typed.Struct, kw_only=True):
     id: str
     account: str
     provider: str
@@ -42,12 +41,12 @@ class _SavedBatch(msgspec.Struct, kw_only=True):
     problems: list[Json]
     counts: dict[MemberOutcome, int]
     models: list[str]
-    members: list[tuple[str, msgspec.Raw]]
+    members: list[tuple[str, typed.Raw]]
     output: list[str]
     errors: list[str]
 
 
-class _File(msgspec.Struct, kw_only=True):
+class _File(typed.Struct, kw_only=True):
     id: str
     account: str
     name: str
@@ -57,7 +56,7 @@ class _File(msgspec.Struct, kw_only=True):
     lines: list[str]
 
 
-class _State(msgspec.Struct, kw_only=True):
+class _State(typed.Struct, kw_only=True):
     version: int
     numbers: dict[str, int]  # the next of each
     book: dict[str, dict[str, int]]
@@ -79,7 +78,7 @@ def save(rehearsal: Rehearsal, path: Path) -> None:
     )
     new = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        new.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n")
+        new.write_bytes(typed.format_json(typed.encode(state), indent=1) + b"\n")
         new.replace(path)  # the old state or the new one, never half of it
     except OSError as error:
         raise BadFile(str(path), f"cannot be written: {error.strerror}") from None
@@ -88,12 +87,12 @@ def save(rehearsal: Rehearsal, path: Path) -> None:
 def load(rehearsal: Rehearsal, path: Path) -> None:
     """Go on from the state in a file; a file that does not exist yet is an empty state."""
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=_State)
+        state = typed.Decoder(_State).decode(path.read_bytes())
     except FileNotFoundError:
         return
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (typed.DecodeError, UnicodeDecodeError) as error:
         raise BadFile(str(path), f"is not the state of a rehearsal server: {error}") from None
     if state.version != VERSION:
         raise BadFile(str(path), f"has version {state.version} of the state; this program reads version {VERSION}")

@@ -4,8 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
@@ -29,15 +27,15 @@ from muster.domain.run import (
 )
 from muster.store.base import Attempt
 from muster.store.queries import Row
+from muster.text import typed
 
 REDACTED = "[redacted]"
 PROBE = 12  # characters of a secret that are looked for first: with more, Python crawls through runs of one letter
 
-_encoder = msgspec.json.Encoder()
-_text_decoder = msgspec.json.Decoder(str)
-_reply_decoder = msgspec.json.Decoder(Reply)
-_dispatch_decoder = msgspec.json.Decoder(Dispatch)
-_budgets_decoder = msgspec.json.Decoder(Budgets)
+_text_decoder = typed.Decoder(str)
+_reply_decoder = typed.Decoder(Reply)
+_dispatch_decoder = typed.Decoder(Dispatch)
+_budgets_decoder = typed.Decoder(Budgets)
 
 
 class Codec:
@@ -63,9 +61,9 @@ class Codec:
     def text(self, value: Any) -> str:
         """Write a value as JSON text."""
         try:
-            text = _encoder.encode(value).decode()
+            text = typed.encode(value).decode()
         except UnicodeEncodeError:  # half a surrogate pair: kept as an escape, which every database takes
-            text = json.dumps(msgspec.to_builtins(value))
+            text = json.dumps(typed.to_builtins(value))
         return self.clean(text)
 
     def clean(self, text: str) -> str:
@@ -108,7 +106,7 @@ def read(text: str | None) -> Json:
     if text.startswith('"'):  # a page of a suite is one long text, which is read several times as fast
         try:
             return _text_decoder.decode(text)
-        except msgspec.DecodeError:  # half a surrogate pair
+        except typed.DecodeError:  # half a surrogate pair
             pass
     return json.loads(text)
 
@@ -304,8 +302,8 @@ def entry_of(row: Row) -> Entry:
 def _reply_of(text: str) -> Reply:
     try:
         return _reply_decoder.decode(text)
-    except msgspec.DecodeError:  # half a surrogate pair, which only the standard library reads
-        return msgspec.convert(json.loads(text), Reply)
+    except typed.DecodeError:  # half a surrogate pair, which only the standard library reads
+        return typed.convert(json.loads(text), Reply)
 
 
 def attempt_of(row: Row) -> Attempt:

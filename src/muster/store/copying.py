@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
-
 from muster.domain.errors import Conflict, Interrupted, MusterError, StoreFailed
 from muster.store.queries import Parameters, Row
 from muster.store.tables import LARGE, TABLES
+from muster.text import typed
 
 PAGE_ROWS = 200
 LARGE_ROWS = 8  # of a megabyte each
@@ -146,7 +145,7 @@ def _digest(database: CopyConnection, table: str, stopped: Callable[[], bool]) -
 
 
 def _line(row: TableRow) -> bytes:
-    return msgspec.json.encode(row) + b"\n"
+    return typed.encode(row) + b"\n"
 
 
 def _require_going_on(stopped: Callable[[], bool]) -> None:

@@ -11,8 +11,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
@@ -38,6 +36,7 @@ from muster.suites.journal import (
 )
 from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.verdict import CaseResult
+from muster.text import typed
 from muster.text.documents.tree import Flaw, Unreadable
 from muster.text.files import shown, whole_text
 from muster.text.json_documents import json_words
@@ -54,7 +53,7 @@ async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
     value = await ctx.recall(SNAPSHOT, inherited=True)  # whoever surveyed the cases may have recorded it
     if value is None:
         value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
-    return msgspec.convert(value, SuiteSnapshot)
+    return typed.convert(value, SuiteSnapshot)
 
 
 async def _read(ctx: Context, spec: SuiteSpec) -> Json:
@@ -66,7 +65,7 @@ async def _read(ctx: Context, spec: SuiteSpec) -> Json:
             pages += 1
     finally:
         await aside.done()
-    return msgspec.to_builtins(reading.snapshot(pages))
+    return typed.to_builtins(reading.snapshot(pages))
 
 
 async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeVar
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.suites.case import Case
 from muster.suites.verdict import CaseResult, Status
+from muster.text import typed
 
 SNAPSHOT = "suite"
 ANSWERS = "suite/answers"
@@ -89,9 +88,8 @@ T = TypeVar("T")
 _PLACE = {"file", "line", "process_folder", "flaw"}  # and why it cannot be run, which follows from the rest
 _CONTENT = attrgetter(*(field.name for field in fields(Case) if field.name not in _PLACE))
 
-_ENCODER = msgspec.json.Encoder()
-_CASES = msgspec.json.Decoder(tuple[Case, ...])
-_RESULTS = msgspec.json.Decoder(tuple[CaseResult, ...])
+_CASES = typed.Decoder(tuple[Case, ...])
+_RESULTS = typed.Decoder(tuple[CaseResult, ...])
 
 
 def spell(case: Case) -> str:
@@ -102,9 +100,9 @@ def spell(case: Case) -> str:
 def pack(values: Sequence[Any]) -> str:
     """Spell cases or results as one text; equal values are spelled equally."""
     try:
-        return _ENCODER.encode(values).decode("utf-8")
+        return typed.encode(values).decode("utf-8")
     except UnicodeEncodeError:  # half a character, as models write them now and then
-        return json.dumps(msgspec.to_builtins(values))
+        return json.dumps(typed.to_builtins(values))
 
 
 def cases_of(packed: Json) -> tuple[Case, ...]:
@@ -117,10 +115,10 @@ def results_of(packed: Json) -> tuple[CaseResult, ...]:
     return _read(packed, _RESULTS, tuple[CaseResult, ...]) if packed else ()
 
 
-def _read(packed: str, decoder: "msgspec.json.Decoder[T]", kind: type[T]) -> T:
+def _read(packed: str, decoder: typed.Decoder[T], kind: type[T]) -> T:
     try:
         return decoder.decode(packed)
-    except msgspec.ValidationError:
+    except typed.ValidationError:
         raise
-    except msgspec.DecodeError:
-        return msgspec.convert(json.loads(packed), kind)
+    except typed.DecodeError:
+        return typed.convert(json.loads(packed), kind)

@@ -12,6 +12,7 @@ from muster.domain.errors import BadArgument
 from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.journal import Subject, SuiteSnapshot
 from muster.text.diagnostics import validation_words
+from muster.text.patterns import LONGEST_GLOB
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25
@@ -47,7 +48,7 @@ class SuiteSpec(BaseModel):
     judge_samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 1
     judge_dispatch: Literal["live", "batch"] | None = None
     epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 1
-    filter: str | None = None  # a glob on case ids
+    filter: Annotated[str, Field(max_length=LONGEST_GLOB)] | None = None  # a glob on case ids
     tags: Names = ()  # any of them
     only: Names | None = None  # ids of cases; of all the others none is run
     evaluator: EvaluatorChoice | None = None  # instead of each case's own

@@ -4,14 +4,13 @@ import zlib
 from dataclasses import dataclass
 from functools import partial
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.engine.context import Context
 from muster.suites.case import Case
 from muster.suites.cases import CaseReader
 from muster.suites.journal import PAGE, SNAPSHOT, SuiteSnapshot, cases_key, pack
 from muster.suites.spec import SuiteSpec
+from muster.text import typed
 
 MOST_KEPT = 64_000_000  # bytes of compressed cases; a run with more reads its files itself
 _GROUP = 20  # pages that go into one commit
@@ -30,7 +29,7 @@ class SurveyedCases:
         for first in range(0, len(self.pages), _GROUP):
             numbers = range(first, min(first + _GROUP, len(self.pages)))
             await ctx.gather(*(ctx.step(cases_key(number), partial(self._page, number)) for number in numbers))
-        await ctx.step(SNAPSHOT, lambda: msgspec.to_builtins(self.snapshot))
+        await ctx.step(SNAPSHOT, lambda: typed.to_builtins(self.snapshot))
 
     def _page(self, number: int) -> Json:
         return zlib.decompress(self.pages[number]).decode("utf-8")

@@ -1,15 +1,16 @@
 """JSONPath (RFC 9535): where in an answer its parts are found. The library behind it is loaded by the first path."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, BadOutput
+from muster.text.limited_process import TooSlow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jsonpath_rfc9535 import JSONPathQuery
 
 
@@ -31,28 +32,35 @@ class JsonPath:
 
     def first(self, json: Json) -> Json | Missing:
         """Return the first value that is found, or MISSING."""
-        return next(self._find(json), MISSING)
+        with self._following():
+            return next((node.value for node in self.query.finditer(json)), MISSING)
 
     def all(self, json: Json) -> list[Json]:
         """Return all values that are found, in order."""
-        return list(self._find(json))
+        with self._following():
+            return [node.value for node in self.query.finditer(json)]
 
-    def _find(self, json: Json) -> "Iterator[Json]":
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """Raise BadOutput for an answer in which the path cannot be followed."""
+        library = _library()
         try:
-            for node in self.query.finditer(json):
-                yield node.value
-        except (_library().JSONPathError, RecursionError) as error:
+            with library.shared_allowance():
+                yield
+        except (library.JSONPathError, RecursionError) as error:
             raise BadOutput(
                 f"the answer cannot be searched by the JSONPath {self.text}: {error}",
                 suggestions=("write the full path: '..' does not work on a deeply nested answer",),
             ) from error
+        except TooSlow as error:
+            raise BadOutput(f"the answer cannot be searched by the JSONPath {self.text}: {error.message}") from error
 
 
 def compile_path(text: str, where: str) -> JsonPath:
     """Read a JSONPath; `where` says which setting it stands in: "agents.mine: answer"."""
     library = _library()
     try:
-        return JsonPath(text, library.compile(text))
+        return JsonPath(text, library.ENVIRONMENT.compile(text))
     except (library.JSONPathError, RecursionError) as error:
         raise BadConfiguration(
             f"{where}: {text!r} is not a JSONPath: {error}",
@@ -61,6 +69,6 @@ def compile_path(text: str, where: str) -> JsonPath:
 
 
 def _library() -> Any:
-    import jsonpath_rfc9535  # a tenth of the start of a suite, and few have a path
+    from muster.text import json_path_library  # a tenth of the start of a suite, and few have a path
 
-    return jsonpath_rfc9535
+    return json_path_library

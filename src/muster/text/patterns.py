@@ -1,100 +1,143 @@
-"""Regular expressions that can neither hang nor eat the memory. Those of Rust's flavour are read too.
+"""Regular expressions of strangers: they are read and searched for in a process with limits of CPU and memory.
 
-Flags may stand anywhere and hold from there on, `[[:alpha:]]` and `\\x{1F600}` are known; a pattern is searched for,
-not matched from the beginning. What only Rust knows, such as `(?U)`, is refused.
+Quick ones, for which the work of a search is known to be bounded by their size and that of the text, are searched for
+here: that is nearly every pattern of a suite, and asking another process would cost more than the search.
 """
 
 import re
-from contextlib import suppress
+from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import Any
 
 from muster.domain.errors import BadArgument
+from muster.text.cpu_limit import CpuAllowance
+from muster.text.limited_process import TooSlow, evaluate_elsewhere
+from muster.text.pattern_library import compile_pattern, is_found, require_size
 
-if TYPE_CHECKING:
-    import regex  # type: ignore[import-untyped]
-
-SECONDS = 1.0  # that a search may take
-LONGEST = 10_000  # characters of a pattern
-_LARGEST = 100_000  # characters times counts: the compiler writes some counts out
-
-_ESCAPE = re.compile(r"\\(?:[xu]\{([0-9A-Fa-f]{1,8})\}|.)", re.DOTALL)
-_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?\s*(?:R|[-+]?[0-9]|&|P\s*>)")
-_GROUP_COUNT = re.compile(r"\)\{(\d*),?(\d*)\}")
-_COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
-
-
-class TooSlow(BadArgument):
-    """What was given would take too long."""
+SECONDS = 1.0  # of CPU, that a search may take
+CHECK_SECONDS = 2.0  # of CPU, for one pattern to be read
+LONGEST_QUICK = 200  # characters of a pattern that is searched for here
+MOST_STEPS = 5_000_000  # of a search here: some hundredths of a second
+LONGEST_GLOB = 1_000  # characters; the library makes a pattern of it and keeps that
+MOST_REMEMBERED = 10_000  # patterns of which it is known what is wrong with them
+_FLAWS: dict[bytes, str | None] = {}  # by the digest of a pattern: cases and battles ask for the same again and again
 
 
-def search(pattern: str, text: str, seconds: float = SECONDS) -> tuple[int, int] | None:
-    """Return the place where a pattern is first found; raises BadArgument when it is none, TooSlow if it takes long."""
-    found = first_match(pattern, text, seconds)
-    return None if found is None else found.span()
+def pattern_flaw(pattern: str, allowance: CpuAllowance | None = None) -> str | None:
+    """Return why a text is not a regular expression that can be used; None when it is one. It is remembered."""
+    digest = sha256(pattern.encode("utf-8", "surrogatepass")).digest()
+    if digest not in _FLAWS:
+        try:
+            wrong = _checked(pattern, allowance or CpuAllowance(CHECK_SECONDS))
+        except TooSlow:
+            return f"{_named(pattern)} takes too long to read; make it simpler"
+        if len(_FLAWS) >= MOST_REMEMBERED:
+            _FLAWS.clear()
+        _FLAWS[digest] = wrong
+    return _FLAWS[digest]
 
 
-def first_match(pattern: str, text: str, seconds: float = SECONDS) -> "regex.Match[str] | None":
-    """Return the first match of a pattern, with its groups; raises BadArgument as `search` does."""
+def _checked(pattern: str, allowance: CpuAllowance) -> str | None:
     try:
-        return compile_pattern(pattern).search(text, timeout=seconds)
-    except (TimeoutError, MemoryError) as error:
+        require_size(pattern)
+        if _shape(pattern) is None:
+            evaluate_elsewhere(_named(pattern), {"pattern": pattern}, allowance, min(allowance.left, CHECK_SECONDS))
+        else:
+            compile_pattern(pattern)
+    except TooSlow:
+        raise
+    except BadArgument as error:
+        return error.message
+    return None
+
+
+def found_in(pattern: str, texts: Sequence[str], allowance: CpuAllowance | None = None) -> bool:
+    """Return whether a pattern is found in one of some texts.
+
+    Raises BadArgument when it is not a regular expression, and TooSlow when the search takes too much CPU.
+    """
+    allowance = allowance or CpuAllowance(SECONDS)
+    seconds = min(allowance.left, SECONDS)
+    try:
+        if is_quick(pattern, sum(map(len, texts))):
+            with allowance.spending():
+                return is_found(pattern, texts, seconds)
+        require_size(pattern)
+        request: dict[str, Any] = {"pattern": pattern, "texts": list(texts), "search": seconds}
+        answer = evaluate_elsewhere(_named(pattern), request, allowance, seconds + CHECK_SECONDS)
+    except (TimeoutError, TooSlow):
+        answer = {"slow": True}
+    if answer.get("slow"):
         raise TooSlow(
-            f"the pattern {pattern[:80]!r} takes too long on this answer",
-            suggestions=("avoid nested repeats such as (a+)+",),
-        ) from error
-
-
-@lru_cache(maxsize=64)  # each may take megabytes
-def compile_pattern(pattern: str) -> "regex.Pattern[str]":
-    """Read a pattern; raises BadArgument when it is none."""
-    import regex
-
-    _require_size(pattern)
-    if _RECURSION.search(pattern):  # no limit of time holds inside of one
-        raise BadArgument(f"{pattern[:80]!r} refers to itself, which is not supported")
-    spelled = _ESCAPE.sub(_spell, pattern)
-    refused = (regex.error, RecursionError, OverflowError, ValueError)
-    try:
-        return regex.compile(spelled, regex.VERSION1, cache_pattern=False)
-    except refused as error:
-        # As Python's `re` reads it, to which a bracket inside of brackets is nothing special.
-        with suppress(*refused):
-            return regex.compile(spelled, regex.VERSION0, cache_pattern=False)
-        raise BadArgument(f"{spelled[:80]!r} is not a regular expression: {error}") from error
-
-
-def _spell(escape: re.Match[str]) -> str:
-    """Write `\\x{41}` in the way that Python knows; leave every other escape alone."""
-    digits = escape[1]
-    return escape[0] if digits is None else rf"\U{int(digits, 16):08x}"
-
-
-def _require_size(pattern: str) -> None:
-    groups = prod(_largest(count) for count in _GROUP_COUNT.findall(pattern))
-    single = max((_largest(count) for count in _COUNT.findall(pattern)), default=1)
-    if len(pattern) > LONGEST or groups * single * 2 ** _repeats_nested(pattern) * len(pattern) > _LARGEST:
-        raise BadArgument(
-            f"the pattern {pattern[:80]!r} is too large",
-            suggestions=("use smaller repeat counts, or split the pattern",),
+            f"{_named(pattern)} takes too long on this answer", suggestions=("avoid nested repeats such as (a+)+",)
         )
+    return bool(answer["found"])
 
 
-_NESTING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\()|(\)(?:\+|\{\d*,\})?)", re.DOTALL)
+def _named(pattern: str) -> str:
+    return f"the pattern {pattern[:80]!r}"
 
 
-def _repeats_nested(pattern: str) -> int:
-    """Return how deep groups that repeat without end are nested: the compiler writes each of them out twice."""
-    depths = [0]
-    for found in _NESTING.finditer(pattern):
-        if found[1]:
-            depths.append(0)
-        elif found[2] and len(depths) > 1:
-            inner = depths.pop() + (len(found[2]) > 1)
-            depths[-1] = max(depths[-1], inner)
-    return max(depths)
+# A group that is not repeated; a bar; an edge; a character or a class of them that may be repeated.
+_PART = re.compile(
+    r"(?P<open>\((?:\?:)?)|(?P<close>\)(?![*+?{]))|(?P<bar>\|)|[\^$]|\\[bB]"
+    r"|(?:[^\\\[\](){}|*+?^$]|\\[dDsSwW]|\\[^\w\s]|\[\^?(?:[^\\\[\]&|~-]|\\[dDsSwW]|\\[^\w\s]|(?<=\w)-(?=\w))+\])"
+    r"(?P<repeat>(?:[*+?]|\{(?P<least>[0-9]{1,2})(?P<most>,[0-9]{0,2})?\})[+?]?)?"
+)
+_FLAGS = re.compile(r"\(\?[ims]+\)")
 
 
-def _largest(count: tuple[str, str]) -> int:
-    return max(1, *(int(number[:9]) for number in count if number)) if any(count) else 1
+def is_quick(pattern: str, size: int) -> bool:
+    """Return whether a pattern is searched for here, and not in another process, in texts of so many characters."""
+    shape = _shape(pattern)
+    return shape is not None and (size + 1) ** max(1, 1 + shape[1]) * shape[0] <= MOST_STEPS
+
+
+def _shape(pattern: str) -> tuple[int, int] | None:
+    return _quick_shape(pattern) if len(pattern) <= LONGEST_QUICK else None
+
+
+@lru_cache(maxsize=1024)
+def _quick_shape(pattern: str) -> tuple[int, int] | None:
+    """Return how many steps a search can take at one place, and how many repeats without end a pattern has.
+
+    Each of these multiplies the steps by the size of a text. None when nothing is known: for repeated groups,
+    references, lookaround, and whatever else is not plain.
+    """
+    # One that begins at the beginning is tried at one place instead of at all of them.
+    ways, endless, size, bars = 1, -_is_anchored(pattern), 1, [1]
+    place = flags.end() if (flags := _FLAGS.match(pattern)) else 0
+    while place < len(pattern):
+        part = _PART.match(pattern, place)
+        if part is None:
+            return None
+        place = part.end()
+        if part["open"]:
+            bars.append(1)
+        elif part["close"]:
+            if len(bars) == 1:
+                return None
+            ways *= bars.pop()
+        elif part["bar"]:
+            bars[-1] += 1
+        else:
+            least, most = _counts(part)
+            endless += most is None
+            ways *= 1 if most is None else max(1, most - least + 1)
+            size += max(least, most or 1)
+    return (ways * bars[0] * size, endless) if len(bars) == 1 else None
+
+
+def _is_anchored(pattern: str) -> bool:
+    return pattern.startswith("^") and "|" not in pattern
+
+
+def _counts(part: re.Match[str]) -> tuple[int, int | None]:
+    """Return how often a part is repeated, at least and at most; None is without end."""
+    if part["repeat"] is None:
+        return 1, 1
+    if part["least"] is None:
+        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[part["repeat"][0]]
+    least, most = int(part["least"]), part["most"]
+    return least, least if most is None else None if most == "," else int(most[1:])

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import msgspec
-
 from muster.domain.call import SHORTEST_CACHED
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, Conflict, NotFound
 from muster.domain.run import Mode
 from muster.engine.context import Context
+from muster.text import typed
 from muster.text.redaction import Redactor
 from muster.verify.journal import SNAPSHOT, files_key
 from muster.verify.source import Chunk, FileInfo, Piece, Source, VerifySnapshot, read_source
@@ -111,7 +110,7 @@ _SOURCES = tuple[Source, ...]
 
 async def read_in(ctx: Context, spec: Verification) -> VerifySnapshot:
     """Return what was read in; whoever resumes the run gets the very same."""
-    return msgspec.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), VerifySnapshot)
+    return typed.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), VerifySnapshot)
 
 
 async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ...]:
@@ -121,7 +120,7 @@ async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ..
         value = await ctx.recall(files_key(page), inherited=True)  # an heir takes it over
         if value is None:
             raise NotFound("a page of the files that were read in is gone", suggestions=("start a new run",))
-        found += msgspec.convert(value, _SOURCES)
+        found += typed.convert(value, _SOURCES)
     return tuple(found)
 
 
@@ -144,7 +143,7 @@ async def _read(ctx: Context, spec: Verification) -> Json:
         if sources:
             await _keep(ctx, kept, sources)
             kept += 1
-    return msgspec.to_builtins(VerifySnapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
+    return typed.to_builtins(VerifySnapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
 
 
 def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
@@ -163,8 +162,8 @@ def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
 
 async def _keep(ctx: Context, number: int, page: list[Source]) -> None:
     """Keep a page of files; a crash in the middle of reading must not mix two versions of a file."""
-    value = msgspec.to_builtins(page)
-    if msgspec.convert(await ctx.step(files_key(number), lambda: value), _SOURCES) != tuple(page):
+    value = typed.to_builtins(page)
+    if typed.convert(await ctx.step(files_key(number), lambda: value), _SOURCES) != tuple(page):
         raise Conflict("the files were changed after this run had begun to read them", suggestions=("start a new run",))
 
 

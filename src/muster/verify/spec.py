@@ -6,10 +6,9 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.text import typed
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
@@ -53,8 +52,8 @@ def read_spec(spec: Json) -> Verification:
     flaws = list(_unknown(spec, Verification, ""))
     if not flaws:
         try:
-            found = msgspec.convert(_with_thresholds(spec), Verification)
-        except msgspec.ValidationError as error:
+            found = typed.convert(_with_thresholds(spec), Verification)
+        except typed.ValidationError as error:
             flaws = [str(error)]
         else:
             flaws = [*_flaws(found)]

@@ -4,11 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.engine.context import Context
 from muster.engine.workload import workload
+from muster.text import typed
 from muster.verify.agents.checker import run_checker
 from muster.verify.agents.model_agent import examine
 from muster.verify.arrangement import Arrangement, ChunkUnit, read_in, sent_as, sources_of
@@ -66,8 +65,8 @@ async def _clear(ctx: Context, wanted: Verification, snapshot: VerifySnapshot) -
     if not wanted.markers:
         return []
     # Which they are is kept first: whoever goes on after a crash knows that those that are gone were removed by us.
-    noted = await ctx.step(CLEARING, lambda: msgspec.to_builtins(done_markers(wanted, snapshot)))
-    return await ctx.step(CLEARED, lambda: msgspec.to_builtins(clear_markers(wanted, snapshot, noted)))
+    noted = await ctx.step(CLEARING, lambda: typed.to_builtins(done_markers(wanted, snapshot)))
+    return await ctx.step(CLEARED, lambda: typed.to_builtins(clear_markers(wanted, snapshot, noted)))
 
 
 CACHE = "5m"  # the others are asked as soon as the first has answered
@@ -81,9 +80,9 @@ async def run_wave(
     """Return the report of a wave; one that stands in the journal is not made again."""
 
     async def work() -> Json:
-        return msgspec.to_builtins(await _Wave(ctx, spec, arrangement, number).report(earlier))
+        return typed.to_builtins(await _Wave(ctx, spec, arrangement, number).report(earlier))
 
-    report = msgspec.convert(await ctx.step(report_key(number), work), WaveReport)
+    report = typed.convert(await ctx.step(report_key(number), work), WaveReport)
     await ctx.emit(f"wave/{number}/ended", "wave.ended", _told(report))
     return report
 

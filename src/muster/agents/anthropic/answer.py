@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
 from muster.domain.price import Price
+from muster.text import typed
 
 UNTIMED = Timings()
 
@@ -38,14 +37,14 @@ _STATUSES = {
 }
 
 
-class CacheWrites(msgspec.Struct, gc=False):
+class CacheWrites(typed.Struct, gc=False):
     """Tokens written to the cache, by how long they are kept."""
 
     ephemeral_5m_input_tokens: Any = None
     ephemeral_1h_input_tokens: Any = None
 
 
-class AnthropicUsage(msgspec.Struct, gc=False):
+class AnthropicUsage(typed.Struct, gc=False):
     """Usage as the API spells it; none of it is trusted before `_usage` has looked at it."""
 
     input_tokens: Any = None
@@ -55,7 +54,7 @@ class AnthropicUsage(msgspec.Struct, gc=False):
     cache_creation: CacheWrites | Stray = None
 
 
-class Block(msgspec.Struct, gc=False):
+class Block(typed.Struct, gc=False):
     """One block of content; only text and uses of tools are read, so the fields of other kinds may be anything."""
 
     type: str
@@ -65,7 +64,7 @@ class Block(msgspec.Struct, gc=False):
     input: Any = None
 
 
-class AnthropicMessage(msgspec.Struct, gc=False):
+class AnthropicMessage(typed.Struct, gc=False):
     """A message of the model."""
 
     content: list[Block]
@@ -75,14 +74,14 @@ class AnthropicMessage(msgspec.Struct, gc=False):
     usage: AnthropicUsage | Stray = None
 
 
-class Trouble(msgspec.Struct, gc=False):
+class Trouble(typed.Struct, gc=False):
     """The inside of an error envelope."""
 
     type: str = ""
     message: str = ""
 
 
-class Envelope(msgspec.Struct, gc=False):
+class Envelope(typed.Struct, gc=False):
     """An error, wrapped as the API wraps all of them."""
 
     error: Trouble
@@ -97,7 +96,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     """Read a success; one that holds an error is that error, one that cannot be read leaves the outcome unknown."""
     try:
         return reply_of(_said(body), price, ceiling, timings)
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         trouble = trouble_in(body)
     if trouble is None:
         raise unreadable("sent an answer that is not a message", account, body)
@@ -141,7 +140,7 @@ def trouble_in(body: bytes) -> Trouble | None:
     """Find the error in an envelope."""
     try:
         return _envelope(body).error
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         return None
 
 

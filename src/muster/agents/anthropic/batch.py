@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import msgspec
-
 from muster.agents.anthropic import answer, wire
 from muster.agents.anthropic.answer import AnthropicMessage, Trouble, decode, reply_of, without_status
 from muster.agents.anthropic.live import VERSION
@@ -34,6 +32,7 @@ from muster.domain.batch import (
 )
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import OutcomeUnknown, ProviderFault, WireError
+from muster.text import typed
 
 KIND = "anthropic"
 LIMITS = BatchLimits(requests=100_000, bytes=256_000_000)
@@ -99,10 +98,10 @@ def _path(provider_id: str) -> str:
     return f"{_PATH}/{quote(provider_id, safe='')}"
 
 
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+Moment = Annotated[datetime, typed.Meta(tz=True)]
 
 
-class _MessageCounts(msgspec.Struct, gc=False):
+class _MessageCounts(typed.Struct, gc=False):
     processing: int = 0
     succeeded: int = 0
     errored: int = 0
@@ -114,11 +113,11 @@ class _MessageCounts(msgspec.Struct, gc=False):
         return self.processing + self.succeeded + self.errored + self.canceled + self.expired
 
 
-class _Created(msgspec.Struct, gc=False):
-    id: Annotated[str, msgspec.Meta(min_length=1)]
+class _Created(typed.Struct, gc=False):
+    id: Annotated[str, typed.Meta(min_length=1)]
 
 
-class _MessageBatch(msgspec.Struct, gc=False):
+class _MessageBatch(typed.Struct, gc=False):
     processing_status: str
     request_counts: _MessageCounts | None = None
     results_url: str | None = None
@@ -135,21 +134,21 @@ class _ListedMessageBatch(_MessageBatch, gc=False, kw_only=True):
     created_at: Moment
 
 
-class _MessageBatchPage(msgspec.Struct):
+class _MessageBatchPage(typed.Struct):
     data: list[_ListedMessageBatch]
     has_more: bool = False
 
 
-_created = msgspec.json.Decoder(_Created).decode
-_batch = msgspec.json.Decoder(_MessageBatch).decode
-_page = msgspec.json.Decoder(_MessageBatchPage).decode
+_created = typed.Decoder(_Created).decode
+_batch = typed.Decoder(_MessageBatch).decode
+_page = typed.Decoder(_MessageBatchPage).decode
 
 
 def created_of(body: bytes, account: Account) -> str:
     """Return the id of a batch that was created; without one we do not know whether it was."""
     try:
         return _created(body).id
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unreadable("accepted a batch and returned no id for it", account, body) from None
 
 
@@ -157,7 +156,7 @@ def progress_of(body: bytes, account: Account) -> BatchProgress:
     """Read how a batch stands."""
     try:
         batch = _batch(body)
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unpaid(unreadable("sent something that is not a batch", account, body)) from None
     counts = batch.request_counts
     return BatchProgress(
@@ -181,7 +180,7 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]
     """Read one page of the list, and whether there is another."""
     try:
         page = _page(body)
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unpaid(unreadable("sent something that is not a list of batches", account, body)) from None
     return [_found(batch) for batch in page.data], page.has_more
 
@@ -198,30 +197,30 @@ def _found(batch: _ListedMessageBatch) -> ListedBatch:
 _DROPPED = {"canceled": Dropped(Shortfall.CANCELED), "expired": Dropped(Shortfall.EXPIRED)}
 
 
-class _Result(msgspec.Struct, gc=False):
+class _Result(typed.Struct, gc=False):
     type: str = ""
-    message: msgspec.Raw = msgspec.Raw()
-    error: msgspec.Raw = msgspec.Raw()
+    message: typed.Raw = typed.Raw()
+    error: typed.Raw = typed.Raw()
 
 
-class _MessageLine(msgspec.Struct, gc=False):
+class _MessageLine(typed.Struct, gc=False):
     custom_id: str
     result: _Result
 
 
-class _Message(msgspec.Struct, gc=False):
+class _Message(typed.Struct, gc=False):
     type: str
     message: AnthropicMessage
 
 
-class _Success(msgspec.Struct, gc=False):
+class _Success(typed.Struct, gc=False):
     """What nearly every line is, read in one go."""
 
     custom_id: str
     result: _Message
 
 
-class _Failure(msgspec.Struct, gc=False):
+class _Failure(typed.Struct, gc=False):
     """An error in its envelope; bare ones are understood too."""
 
     error: Trouble | None = None
@@ -230,7 +229,7 @@ class _Failure(msgspec.Struct, gc=False):
     request_id: str | None = None
 
 
-_success = msgspec.json.Decoder(_Success).decode
+_success = typed.Decoder(_Success).decode
 _line = reader(_MessageLine, ("result", "message"), ("result", "error"))
 _failure = reader(_Failure)
 
@@ -253,7 +252,7 @@ class AnthropicBatchFormat:
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
         try:
             found = _success(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except (typed.DecodeError, UnicodeError, RecursionError):
             return self._read(line)
         if found.result.type == "succeeded":
             return found.custom_id, Answered(found.result.message)
@@ -263,7 +262,7 @@ class AnthropicBatchFormat:
         """Read a line that is no plain success; an answer in it is kept as it came."""
         try:
             found = _line(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except (typed.DecodeError, UnicodeError, RecursionError):
             return None
         result = found.result
         if result.type == "succeeded":
@@ -283,7 +282,7 @@ class AnthropicBatchFormat:
         """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""
         try:
             failure = _failure(body)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except (typed.DecodeError, UnicodeError, RecursionError):
             failure = _Failure(message=plain(body))
         reported = without_status(failure.error or Trouble(type=failure.type, message=failure.message))
         if reported.kind is OutcomeUnknown:

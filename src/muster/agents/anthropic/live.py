@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from muster.agents.anthropic import answer, wire
 from muster.agents.anthropic.answer import (
     UNTIMED,
@@ -27,16 +25,17 @@ from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
+from muster.text import typed
 
 
-class _Delta(msgspec.Struct, gc=False):
+class _Delta(typed.Struct, gc=False):
     type: str | None = None
     text: Any = None
     partial_json: Any = None
     stop_reason: str | None = None
 
 
-class _Step(msgspec.Struct, gc=False):
+class _Step(typed.Struct, gc=False):
     type: str
     index: int = 0
     message: Any = None
@@ -45,7 +44,7 @@ class _Step(msgspec.Struct, gc=False):
     usage: AnthropicUsage | Stray = None
 
 
-class _Opening(msgspec.Struct, gc=False):
+class _Opening(typed.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     usage: AnthropicUsage | Stray = None
@@ -72,7 +71,7 @@ class AnthropicStream:
             raise self._error(event)
         try:
             return self._take(_step(event.data))
-        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
+        except (typed.DecodeError, typed.ValidationError, UnicodeError):
             raise unreadable("sent an event that is not part of a message", self._account, event.data) from None
 
     def finish(self, timings: Timings = UNTIMED) -> Reply:
@@ -84,7 +83,7 @@ class AnthropicStream:
     def _take(self, step: _Step) -> str:
         match step.type:
             case "message_start":
-                self._opening = msgspec.convert(step.message, _Opening)
+                self._opening = typed.convert(step.message, _Opening)
                 self._counts = self._opening.usage
             case "content_block_start" if step.content_block is not None:
                 self._blocks[step.index] = step.content_block
@@ -142,7 +141,7 @@ def _newer(old: AnthropicUsage | Stray, new: AnthropicUsage | Stray) -> Anthropi
     if not isinstance(old, AnthropicUsage) or not isinstance(new, AnthropicUsage):
         return old if new is None else new
     merged = {name: getattr(new, name) for name in AnthropicUsage.__struct_fields__ if getattr(new, name) is not None}
-    return msgspec.structs.replace(old, **merged)
+    return typed.replace(old, **merged)
 
 
 BASE_URL = "https://api.anthropic.com"

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from muster.agents.faults import kind_of
 from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION, TOO_MANY, kept_arguments
 from muster.agents.payload import count_of, microdollars_of
@@ -14,6 +12,7 @@ from muster.domain.call import ToolCall, Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import OutcomeUnknown
 from muster.domain.money import Microdollars
+from muster.text import typed
 
 Frame = Mapping[str, Json]
 
@@ -169,13 +168,13 @@ def _text(content: Json) -> str:
     return "".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
 
 
-class ClaudeCacheWrites(msgspec.Struct, frozen=True):
+class ClaudeCacheWrites(typed.Struct, frozen=True):
     """Tokens written to the cache, by how long they are kept."""
 
     ephemeral_1h_input_tokens: Any = None
 
 
-class ClaudeUsage(msgspec.Struct, frozen=True):
+class ClaudeUsage(typed.Struct, frozen=True):
     """Tokens of this call, as the API spells them."""
 
     input_tokens: Any = None
@@ -185,13 +184,13 @@ class ClaudeUsage(msgspec.Struct, frozen=True):
     cache_creation: ClaudeCacheWrites | Stray = None
 
 
-class ClaudeModelUsage(msgspec.Struct, frozen=True, rename="camel"):
+class ClaudeModelUsage(typed.Struct, frozen=True, rename="camel"):
     """What one model had of the cost."""
 
-    cost_usd: Any = msgspec.field(default=None, name="costUSD")
+    cost_usd: Any = typed.field(default=None, name="costUSD")
 
 
-class ClaudeResult(msgspec.Struct, frozen=True):
+class ClaudeResult(typed.Struct, frozen=True):
     """How a conversation ended."""
 
     subtype: str
@@ -211,7 +210,7 @@ class ClaudeResult(msgspec.Struct, frozen=True):
     def after(self, before: "ClaudeResult") -> "ClaudeResult":
         """Return this result as the end of a conversation that went on after another: its answer is both of them."""
         shares = [one.model_usage_since_last_result for one in (before, self)]
-        return msgspec.structs.replace(
+        return typed.replace(
             self,
             result="\n\n".join(text for text in (before.result, self.result) if text),
             structured_output=before.structured_output if self.structured_output is None else self.structured_output,
@@ -257,6 +256,6 @@ def _joined(shares: Sequence[Mapping[str, ClaudeModelUsage] | None]) -> dict[str
 def read_result(frame: Json) -> ClaudeResult | None:
     """Read a frame as a result; None when it is not of the shape of one."""
     try:
-        return msgspec.convert(frame, ClaudeResult)
-    except msgspec.ValidationError:
+        return typed.convert(frame, ClaudeResult)
+    except typed.ValidationError:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from muster.agents.local import MOST_NAME, LineBuffer
 from muster.domain.errors import BadArgument, BadConfiguration, BadOutput
 from muster.text.json_documents import readable
-from muster.text.patterns import compile_pattern, first_match
+from muster.text.pattern_library import compile_pattern
 
 TOOL = "tool"  # the group of a pattern that names the tool
 _MOST_LINE = 2_000  # characters of a line that are looked at, from its end
@@ -31,7 +31,10 @@ class QuestionSeen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QuestionPatterns:
-    """The patterns of one agent; without any, no line is a question."""
+    """The patterns of one agent; without any, no line is a question.
+
+    They stand in muster.toml and nowhere else, so that they are searched for in this process.
+    """
 
     patterns: tuple[str, ...] = ()
 
@@ -48,14 +51,17 @@ class QuestionPatterns:
     def find(self, line: str) -> TextQuestion | None:
         """Return the question that a line asks; raises BadOutput when a pattern takes too long on it."""
         shown = line.strip()[-_MOST_LINE:]
-        try:
-            matches = (first_match(pattern, shown, _SECONDS) for pattern in self.patterns)
-            found = next((match for match in matches if match is not None), None)
-        except BadArgument as error:
-            raise BadOutput(f"permission_patterns: {error.message}", suggestions=error.suggestions) from error
-        if found is None:
-            return None
-        return TextQuestion(tool=(found.groupdict().get(TOOL) or "")[:MOST_NAME], line=shown)
+        for pattern in self.patterns:
+            try:
+                found = compile_pattern(pattern).search(shown, timeout=_SECONDS)
+            except (TimeoutError, MemoryError) as error:
+                raise BadOutput(
+                    f"permission_patterns: the pattern {pattern[:80]!r} takes too long on this line",
+                    suggestions=("avoid nested repeats such as (a+)+",),
+                ) from error
+            if found is not None:
+                return TextQuestion(tool=(found.groupdict().get(TOOL) or "")[:MOST_NAME], line=shown)
+        return None
 
 
 NO_QUESTIONS = QuestionPatterns()

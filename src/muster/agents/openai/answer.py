@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, to_json, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
 from muster.domain.price import Price
+from muster.text import typed
 
 UNTIMED = Timings()
 
@@ -23,14 +22,14 @@ _STOPS = {
 }
 
 
-class Details(msgspec.Struct, gc=False):
+class Details(typed.Struct, gc=False):
     """What of the prompt met the cache."""
 
     cached_tokens: Any = None
     cache_write_tokens: Any = None
 
 
-class OpenAIUsage(msgspec.Struct, gc=False):
+class OpenAIUsage(typed.Struct, gc=False):
     """Usage as the API spells it, not trusted yet; the prompt's tokens include what the cache read and wrote."""
 
     prompt_tokens: Any = None
@@ -38,14 +37,14 @@ class OpenAIUsage(msgspec.Struct, gc=False):
     prompt_tokens_details: Details | Stray = None
 
 
-class Function(msgspec.Struct, gc=False):
+class Function(typed.Struct, gc=False):
     """The function that a tool call names, with its arguments as JSON in a string."""
 
     name: str | None = None
     arguments: Any = None
 
 
-class OpenAIToolCall(msgspec.Struct, gc=False):
+class OpenAIToolCall(typed.Struct, gc=False):
     """One tool call, or in a stream a piece of it."""
 
     index: int = 0
@@ -53,7 +52,7 @@ class OpenAIToolCall(msgspec.Struct, gc=False):
     function: Function | None = None
 
 
-class OpenAIMessage(msgspec.Struct, gc=False):
+class OpenAIMessage(typed.Struct, gc=False):
     """What the model said, or in a stream a piece of it."""
 
     content: Any = None  # a string; with some servers a list of parts
@@ -61,7 +60,7 @@ class OpenAIMessage(msgspec.Struct, gc=False):
     tool_calls: list[OpenAIToolCall] | None = None
 
 
-class Choice(msgspec.Struct, gc=False):
+class Choice(typed.Struct, gc=False):
     """One of the answers; only the first is asked for."""
 
     message: OpenAIMessage
@@ -69,7 +68,7 @@ class Choice(msgspec.Struct, gc=False):
     error: Any = None
 
 
-class Completion(msgspec.Struct, gc=False):
+class Completion(typed.Struct, gc=False):
     """A whole answer, which some servers use to wrap an error too."""
 
     choices: list[Choice] | None = None
@@ -86,7 +85,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     """Read a success; one that holds an error is that error, one that cannot be read leaves the outcome unknown."""
     try:
         completion = _completion(body)
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unreadable("sent an answer that is not a completion", account, body) from None
     if completion.error is not None:
         raise error_of(error_answer_of(completion.error), account)
@@ -129,8 +128,8 @@ def text_of(content: Any) -> str:
 def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account) -> WireError:
     """Return the error for an answer whose status is no success."""
     try:
-        trouble = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeError):
+        trouble = typed.decode(body)
+    except (typed.DecodeError, UnicodeError):
         trouble = plain(body)
     if isinstance(trouble, dict):
         trouble = trouble.get("error") or trouble.get("detail") or trouble

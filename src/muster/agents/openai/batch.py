@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import msgspec
-
 from muster.agents.base import BatchUpload
 from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since
 from muster.agents.faults import MOST_MESSAGE, Account, error_of, fingerprint, unpaid, unreadable
@@ -34,6 +32,7 @@ from muster.domain.batch import (
 )
 from muster.domain.call import Reply, Timings
 from muster.domain.errors import AuthRefused, InvalidRequest, ProviderFault, RateLimited, UnknownModel, WireError
+from muster.text import typed
 
 KIND = "openai"
 LIMITS = BatchLimits(requests=50_000, bytes=200_000_000)
@@ -145,27 +144,27 @@ _SHORTFALLS = {  # of the statuses in which a batch has ended
 _OVER = {*_SHORTFALLS, "failed"}
 
 
-class _Named(msgspec.Struct, gc=False):
-    id: Annotated[str, msgspec.Meta(min_length=1)]
+class _Named(typed.Struct, gc=False):
+    id: Annotated[str, typed.Meta(min_length=1)]
 
 
-class _RequestCounts(msgspec.Struct, gc=False):
+class _RequestCounts(typed.Struct, gc=False):
     total: int = 0
     completed: int = 0
     failed: int = 0
 
 
-class _Trouble(msgspec.Struct, gc=False):
+class _Trouble(typed.Struct, gc=False):
     message: str | None = None
     code: str | None = None
     line: int | None = None
 
 
-class _Troubles(msgspec.Struct):
+class _Troubles(typed.Struct):
     data: list[_Trouble] | None = None
 
 
-class _BatchObject(msgspec.Struct):
+class _BatchObject(typed.Struct):
     status: str
     request_counts: _RequestCounts | None = None
     output_file_id: str | None = None
@@ -190,21 +189,21 @@ class _ListedBatchObject(_BatchObject, kw_only=True):
     metadata: Any = None
 
 
-class _BatchObjectPage(msgspec.Struct):
+class _BatchObjectPage(typed.Struct):
     data: list[_ListedBatchObject]
     has_more: bool = False
 
 
-_named = msgspec.json.Decoder(_Named).decode
-_batch = msgspec.json.Decoder(_BatchObject).decode
-_page = msgspec.json.Decoder(_BatchObjectPage).decode
+_named = typed.Decoder(_Named).decode
+_batch = typed.Decoder(_BatchObject).decode
+_page = typed.Decoder(_BatchObjectPage).decode
 
 
 def id_of(body: bytes, what: str, account: Account) -> str:
     """Return the id of what was created; without one we do not know whether it was."""
     try:
         return _named(body).id
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unreadable(f"accepted a {what} and returned no id for it", account, body) from None
 
 
@@ -212,7 +211,7 @@ def progress_of(body: bytes, account: Account) -> tuple[BatchProgress, Sequence[
     """Read how a batch stands, and the files that hold its results."""
     try:
         batch = _batch(body)
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unpaid(unreadable("sent something that is not a batch", account, body)) from None
     counts = batch.request_counts
     ended = batch.status in _SHORTFALLS
@@ -235,7 +234,7 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]
     """Read one page of the list, and whether there is another."""
     try:
         page = _page(body)
-    except (msgspec.DecodeError, UnicodeError):
+    except (typed.DecodeError, UnicodeError):
         raise unpaid(unreadable("sent something that is not a list of batches", account, body)) from None
     return [_found(batch) for batch in page.data], page.has_more
 
@@ -290,31 +289,31 @@ _KINDS: dict[str, tuple[int, type[WireError]]] = {
 }
 
 
-class _Response(msgspec.Struct, gc=False):
+class _Response(typed.Struct, gc=False):
     status_code: int = 200
     request_id: str | None = None
-    body: msgspec.Raw = msgspec.Raw()
+    body: typed.Raw = typed.Raw()
 
 
-class _Completed(msgspec.Struct, gc=False):
+class _Completed(typed.Struct, gc=False):
     status_code: int
     body: Completion
 
 
-class _CompletedLine(msgspec.Struct, gc=False):
+class _CompletedLine(typed.Struct, gc=False):
     """What nearly every line is, read in one go."""
 
     custom_id: str
     response: _Completed
 
 
-class _OutputLine(msgspec.Struct, gc=False):
+class _OutputLine(typed.Struct, gc=False):
     custom_id: str
     response: _Response | None = None
     error: Any = None
 
 
-_success = msgspec.json.Decoder(_CompletedLine).decode
+_success = typed.Decoder(_CompletedLine).decode
 _line = reader(_OutputLine, ("response", "body"))
 
 
@@ -336,7 +335,7 @@ class OpenAIBatchFormat:
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
         try:
             found = _success(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except (typed.DecodeError, UnicodeError, RecursionError):
             return self._read(line)
         if found.response.status_code == 200 and _is_whole(found.response.body):
             return found.custom_id, Answered(found.response.body)
@@ -346,7 +345,7 @@ class OpenAIBatchFormat:
         """Read a line that is no plain success; an answer in it is kept as it came."""
         try:
             found = _line(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except (typed.DecodeError, UnicodeError, RecursionError):
             return None
         if found.response is not None:
             return found.custom_id, self._answered(found.response)

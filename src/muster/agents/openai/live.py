@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join
@@ -32,16 +30,17 @@ from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
+from muster.text import typed
 
 
-class _Part(msgspec.Struct, gc=False):
+class _Part(typed.Struct, gc=False):
     index: int = 0
     delta: OpenAIMessage | None = None
     finish_reason: str | None = None
     error: Any = None
 
 
-class _Chunk(msgspec.Struct, gc=False):
+class _Chunk(typed.Struct, gc=False):
     choices: list[_Part] | None = None
     id: str | None = None
     model: str | None = None
@@ -72,7 +71,7 @@ class OpenAIStream:
             return ""
         try:
             chunk = _chunk(event.data)
-        except (msgspec.DecodeError, UnicodeError):
+        except (typed.DecodeError, UnicodeError):
             raise unreadable("sent an event that is not part of a completion", self._account, event.data) from None
         if chunk.error is not None:
             raise self._error(chunk.error)

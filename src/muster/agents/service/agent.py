@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus, urlsplit
 
-import msgspec
-
 from muster.agents.base import OnDelta, read_answer
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after
 from muster.agents.http.client import Http, HttpResponse
@@ -31,6 +29,7 @@ from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import AuthRefused, BadConfiguration, BadOutput, CallFailed, WireError
+from muster.text import typed
 from muster.text.json_paths import MISSING, Missing
 from muster.text.schemas.json_schema import require_schema, shaped
 
@@ -217,8 +216,8 @@ def fault_of(answer: HttpResponse, account: Account, mask: SecretMask) -> WireEr
 
 def _words(body: bytes) -> str:
     try:
-        trouble: Json = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        trouble: Json = typed.decode(body)
+    except (typed.DecodeError, UnicodeError, RecursionError):
         return plain(body)
     for name in ("error", "detail", "message"):
         if isinstance(trouble, dict) and trouble.get(name):

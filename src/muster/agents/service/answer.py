@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-import msgspec
-
 from muster.agents.http.client import HttpResponse
 from muster.agents.payload import count_of, joined, microdollars_of, reader, spelled, spelled_message, to_json
 from muster.agents.service.terms import Counted, tool_calls_of
@@ -14,6 +12,7 @@ from muster.agents.usage import max_tokens_of
 from muster.domain.call import Request, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
+from muster.text import typed
 from muster.text.json_paths import MISSING, JsonPath, Missing, compile_path
 
 # Looked through in this order where the settings name no path.
@@ -75,7 +74,7 @@ def parse(answer: HttpResponse, places: ServicePaths) -> Json | Missing:
         return answer.body.decode("utf-8", "replace")
     try:
         return _json(answer.body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except (typed.DecodeError, UnicodeError, RecursionError):
         return MISSING
 
 

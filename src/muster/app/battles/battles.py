@@ -263,7 +263,7 @@ class Battles:
 
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep a stored spec from being played; elsewhere the keys of this process do not count."""
-        self.check(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+        self.check(known_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
 
     def limit_of(self, run: Run) -> int:
         """Return how many replies the agent under test may give."""

@@ -19,6 +19,7 @@ from muster.battles.scale_spec import (
     BattleGoal,
     PromptVariant,
     ScaleSpec,
+    known_scale,
     limit_flaw,
     plan_battles,
     read_scale,
@@ -165,4 +166,4 @@ class Scales:
 
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep a stored spec from being played; elsewhere the keys of this process do not count."""
-        self.check(read_scale(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+        self.check(known_scale(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
-
 from muster.app.backend import Backend
 from muster.app.chains.plan import ChainPlan, ChainPlanner
 from muster.app.costs import Quoting
@@ -39,6 +37,7 @@ from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.isolation import GIT_VARIABLES
 from muster.pool.setup import TreeSetup
+from muster.text import typed
 from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown, text_lines
 from muster.text.json_documents import read_object
@@ -218,7 +217,7 @@ class Chains:
         for step in spec.chain.steps if not spec.rows else ():
             entry = await self._store.journal.find(run.id, record_key(step.name))
             if entry is not None and entry.value is not None:
-                outputs[step.name] = msgspec.convert(entry.value, StepRecord)
+                outputs[step.name] = typed.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
         current = found.current
         written = await self._store.events.partials(run.id)

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from muster.app.agent_kinds.directory import Agents
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
@@ -21,6 +19,7 @@ from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
+from muster.text import typed
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import bounded_schema_flaw
 
@@ -73,8 +72,8 @@ class Question:
 def read_question(spec: Any) -> Question:
     """Return the question that a spec holds; raises BadArgument for any other."""
     try:
-        question = msgspec.convert({name: value for name, value in spec.items() if value is not None}, Question)
-    except (AttributeError, msgspec.ValidationError) as error:
+        question = typed.convert({name: value for name, value in spec.items() if value is not None}, Question)
+    except (AttributeError, typed.ValidationError) as error:
         raise BadArgument(f"not a valid spec of a question: {error}") from None
     unknown = [name for name in spec if name not in Question.__dataclass_fields__]
     if unknown:

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-import msgspec
-
 from muster.domain.batch import OVER, Batch, BatchMember
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
@@ -19,6 +17,7 @@ from muster.domain.run import DRIVEN, Run, RunState
 from muster.reporting.files import require_folder
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
+from muster.text import typed
 from muster.text.json_documents import json_fault
 
 FORMAT = 1
@@ -67,10 +66,10 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         seen.add(current.id)
         yield _line({"run": _run_json(current)})
         async for entry in store.archive.entries(current.id):
-            yield _line({"entry": msgspec.to_builtins(entry)})
+            yield _line({"entry": typed.to_builtins(entry)})
         async for batch, members in _batches(store, current):
             told = [member[:-1] for member in members]  # without the position, which is this store's own affair
-            yield _line({"batch": _batch_json(batch), "members": msgspec.to_builtins(told)})
+            yield _line({"batch": _batch_json(batch), "members": typed.to_builtins(told)})
         waiting += await store.archive.children(current.id)
         # One that is not completed may still need the replies of the run it comes from.
         if current.origin is not None and current.state is not RunState.COMPLETED:
@@ -80,7 +79,7 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
 
 def _run_json(run: Run) -> dict[str, Any]:
     """Return a run without its user and the request that started it, which mean nothing in another store."""
-    found: dict[str, Any] = msgspec.to_builtins(run)
+    found: dict[str, Any] = typed.to_builtins(run)
     del found["request"]
     if found["budgets"] is not None:
         del found["budgets"]["user"]
@@ -88,7 +87,7 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 
 def _batch_json(batch: Batch) -> dict[str, Any]:
-    return {ENDPOINT if name == "endpoint" else name: value for name, value in msgspec.to_builtins(batch).items()}
+    return {ENDPOINT if name == "endpoint" else name: value for name, value in typed.to_builtins(batch).items()}
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:
@@ -133,7 +132,7 @@ class _Import:
     async def take(self, record: dict[str, Any]) -> None:
         """Take one record."""
         if "entry" in record:
-            self._entries.append(msgspec.convert(record["entry"], Entry))
+            self._entries.append(typed.convert(record["entry"], Entry))
             if len(self._entries) >= PAGE:
                 await self._write_entries()
         elif "batch" in record:
@@ -141,7 +140,7 @@ class _Import:
         else:
             await self._write_run()
             if "run" in record and "muster" not in record:
-                self._run = msgspec.convert(record["run"], Run)
+                self._run = typed.convert(record["run"], Run)
                 self.first = self.first or self._run
 
     async def _write_entries(self) -> None:
@@ -156,9 +155,9 @@ class _Import:
 
 
 def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[BatchMember]]:
-    told = msgspec.convert(record["batch"], dict[str, Any])
+    told = typed.convert(record["batch"], dict[str, Any])
     batch = {"endpoint" if name == ENDPOINT else name: value for name, value in told.items()}
-    return msgspec.convert(batch, Batch), msgspec.convert(record["members"], list[BatchMember])
+    return typed.convert(batch, Batch), typed.convert(record["members"], list[BatchMember])
 
 
 def runs_of(path: Path) -> list[RunId]:
@@ -190,12 +189,12 @@ def runs_of(path: Path) -> list[RunId]:
 def _try_convert(path: Path, number: int, record: dict[str, Any], runs: list[RunId]) -> None:
     try:
         if "entry" in record:
-            msgspec.convert(record["entry"], Entry)
+            typed.convert(record["entry"], Entry)
         elif "batch" in record:
             _parked_of(record)
         elif "muster" not in record:
-            runs.append(msgspec.convert(record["run"], Run).id)
-    except (KeyError, msgspec.ValidationError) as error:
+            runs.append(typed.convert(record["run"], Run).id)
+    except (KeyError, typed.ValidationError) as error:
         raise BadFile(str(path), f"contains a line that is neither a run nor an entry: {error}", line=number) from error
 
 

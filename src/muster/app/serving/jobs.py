@@ -6,8 +6,6 @@ Whoever can write to the Redis server can start work, so a job is trusted like a
 import re
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from muster.app.serving.battles import requested_battle, requested_scale
 from muster.battles.scale_spec import BattleGoal, PromptVariant
 from muster.battles.spec import BattleSpec
@@ -16,6 +14,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.run import Run, StartRequest, User
 from muster.engine.queue.base import BATTLES, SCALE_TESTS, QueuedJob
+from muster.text import typed
 
 if TYPE_CHECKING:
     from muster.app.muster import Muster
@@ -24,7 +23,7 @@ _RUN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NUMBERED = re.compile(r"[0-9]+")  # by BullMQ itself, from 1 again when Redis has lost its data
 
 
-class BattleJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class BattleJob(typed.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The data of a job of the queue `battles`."""
 
     agent_id: str
@@ -32,7 +31,7 @@ class BattleJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     goal: str | None = None
     judge: str | None = None
     confirm_judge: str | None = None
-    validators: list[dict[str, Any]] = []
+    validators: list[dict[str, Any]] = typed.field(default_factory=list)
     system_prompt: str | None = None
     persona: str | None = None
     user_message: str | None = None
@@ -46,7 +45,7 @@ class BattleJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: str | None = None
 
 
-class GoalJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class GoalJob(typed.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """One of the goals of a scale test."""
 
     goal: str
@@ -54,7 +53,7 @@ class GoalJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     user_message: str = ""
 
 
-class PromptJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PromptJob(typed.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of the prompts that a scale test compares."""
 
     name: str
@@ -64,9 +63,9 @@ class PromptJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class ScaleJob(BattleJob, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The data of a job of the queue `scale-tests`."""
 
-    agent_ids: list[str] = []
-    prompts: list[PromptJob] = []
-    goals: list[GoalJob] = []
+    agent_ids: list[str] = typed.field(default_factory=list)
+    prompts: list[PromptJob] = typed.field(default_factory=list)
+    goals: list[GoalJob] = typed.field(default_factory=list)
     run_count: int | None = None
     concurrency: int | None = None
     min_goal_rate: float | None = None
@@ -150,6 +149,6 @@ def _battle(muster: "Muster", job: BattleJob, goal: str | None) -> BattleSpec:
 
 def _read(data: Json, kind: type[BattleJob]) -> BattleJob:
     try:
-        return msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
+        return typed.convert(data, kind)
+    except typed.ValidationError as error:
         raise BadArgument(f"the data of the job does not fit: {error}") from error

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-import msgspec
-
 from muster.app.runs.runs import Runs
 from muster.domain.run import Run
 from muster.store.base import Store
+from muster.text import typed
 from muster.verify.findings.fix import Fixes, Unfixed, fixes_of
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import summarize
@@ -34,7 +33,7 @@ async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
 
 
 async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
-    handle = await runs.start("fix", {"root": root, "files": msgspec.to_builtins(fixes.files)}, runs.options())
+    handle = await runs.start("fix", {"root": root, "files": typed.to_builtins(fixes.files)}, runs.options())
     found: dict[str, dict[str, str]] = await handle.result()
     return found
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from muster.app.battles.battles import DECISION_EVENT, MESSAGE_EVENT, MessagePage, Standing
 from muster.battles.reports.json_report import (
     battle_json,
@@ -18,6 +16,7 @@ from muster.battles.summary import BattleReport
 from muster.battles.values import BattleDecision, BattleMessage
 from muster.domain.entry import Event
 from muster.domain.run import Run
+from muster.text import typed
 
 
 def started_battle_view(run: Run) -> dict[str, Any]:
@@ -49,8 +48,8 @@ def told_by(event: Event) -> tuple[BattleMessage | None, BattleDecision | None]:
     """Return the message or the decision that an event tells."""
     told = {**event.data, "created_at": event.at}
     if event.kind == MESSAGE_EVENT:
-        return msgspec.convert(told, BattleMessage), None
-    return None, msgspec.convert(told, BattleDecision) if event.kind == DECISION_EVENT else None
+        return typed.convert(told, BattleMessage), None
+    return None, typed.convert(told, BattleDecision) if event.kind == DECISION_EVENT else None
 
 
 def battle_event_view(event: Event) -> tuple[str, dict[str, Any]] | None:

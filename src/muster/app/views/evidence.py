@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from muster.suites.evidence.export import Exported
 from muster.suites.evidence.keys import KeyFiles
 from muster.suites.evidence.rescoring import Rescoring
 from muster.suites.evidence.verification import ArchiveVerification
+from muster.text import typed
 
 
 def keys_view(files: KeyFiles) -> dict[str, Any]:
@@ -52,8 +51,8 @@ def rescoring_view(file: Path, found: Rescoring) -> dict[str, Any]:
         "different": found.different,
         "redacted": found.blurred,
         "missing": found.missing,
-        "differences": msgspec.to_builtins(found.differences),
-        "statistics": msgspec.to_builtins(found.figures),
+        "differences": typed.to_builtins(found.differences),
+        "statistics": typed.to_builtins(found.figures),
         "unmentioned_calls": found.unmentioned,
         "unmentioned_keys": list(found.unmentioned_keys),
     }

@@ -3,13 +3,12 @@
 import json
 from typing import Any
 
-import msgspec
-
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared, Repair
 from muster.app.verify.values import FindingPage, VerifyReport
 from muster.app.views.suites import load_view
 from muster.domain.money import to_usd
+from muster.text import typed
 from muster.verify.reports.json_report import agent_json, finding_json, report_json, share_json, wave_json
 from muster.verify.reports.located import LocatedFinding
 from muster.verify.verification import LeftOut
@@ -111,7 +110,7 @@ def findings_view(page: FindingPage) -> dict[str, Any]:
 def _located_view(one: LocatedFinding) -> dict[str, Any]:
     return finding_json(one.finding) | {
         "by": list(one.by),
-        "origins": msgspec.to_builtins(one.origins),
+        "origins": typed.to_builtins(one.origins),
         "rejected": one.rejected or None,
         "code": None if one.code is None else {"first": one.code.first, "lines": list(one.code.lines)},
     }

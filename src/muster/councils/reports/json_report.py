@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from muster.councils.outcome import AssessedClaim, BaselineComparison, CouncilRound
 from muster.councils.stopping import conviction_of
 from muster.councils.summary import CouncilReport, UncountedPhase
 from muster.councils.values import CouncilAbstention, Evaluation, Proposal
 from muster.domain.money import to_usd
+from muster.text import typed
 from muster.text.words import moment
 
 
@@ -138,4 +137,4 @@ def _baseline(report: CouncilReport) -> dict[str, Any] | None:
 
 
 def _plain(value: object) -> Any:
-    return msgspec.to_builtins(value)
+    return typed.to_builtins(value)

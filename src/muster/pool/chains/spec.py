@@ -5,13 +5,12 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.pool.chains.chain import MOST_ROWS, Chain, ChainInput, ChainSpec, ChainStep, KnownValues
 from muster.pool.chains.rules import chain_flaws, input_flaws
 from muster.pool.setup import TreeSetup
+from muster.text import typed
 from muster.text.documents.tree import spelled
 
 _MOST_FLAWS = 20
@@ -28,8 +27,8 @@ def read_spec(spec: Json) -> ChainSpec:
     flaws = list(_unknown(spec))
     if not flaws:
         try:
-            found = msgspec.convert(spec, ChainSpec)
-        except msgspec.ValidationError as error:
+            found = typed.convert(spec, ChainSpec)
+        except typed.ValidationError as error:
             flaws = [str(error)]
         else:
             flaws = list(_flaws(found))

@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from muster.domain.agent import Command
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
@@ -32,6 +30,7 @@ from muster.pool.chains.extraction import extracted
 from muster.pool.chains.scope import Scope
 from muster.pool.chains.spec import stored
 from muster.pool.chains.templates import parse_template
+from muster.text import typed
 from muster.text.words import one_line
 
 ANY_EXIT = tuple(range(256))
@@ -91,13 +90,13 @@ async def run_step(ctx: Context, spec: ChainSpec, step: ChainStep) -> StepRecord
 
 async def _record(ctx: Context, spec: ChainSpec, step: ChainStep) -> StepRecord:
     known = await ctx.recall(record_key(step.name), inherited=True)
-    return await _StepRun(ctx, spec, step).record() if known is None else msgspec.convert(known, StepRecord)
+    return await _StepRun(ctx, spec, step).record() if known is None else typed.convert(known, StepRecord)
 
 
 async def _keep(ctx: Context, record: StepRecord) -> None:
     """Remember a step that is done; one that failed is tried again when the chain is resumed."""
     if record.status is not StepStatus.FAILED:
-        await ctx.step(record_key(record.name), lambda: msgspec.to_builtins(record))
+        await ctx.step(record_key(record.name), lambda: typed.to_builtins(record))
 
 
 def _told(record: StepRecord) -> dict[str, Json]:
@@ -139,7 +138,7 @@ class _StepRun:
         """Run the step in a child run, whose budget is a hard cap."""
         part = stored(self._spec.part(self._step))
         result = await self._ctx.child(f"{step_key(self._step.name)}/run", WORKLOAD, part, budget_usd=budget)
-        return msgspec.convert(result["steps"][0], StepRecord)
+        return typed.convert(result["steps"][0], StepRecord)
 
     def _items(self) -> Sequence[Json]:
         name = parse_template(self._step.for_each).only or ""
@@ -202,7 +201,7 @@ class _ItemRun:
                     return replace(done, cost=done.cost + spent, failures=own)
                 except StepError as error:
                     failed = await self._remember(key, error)
-            last = msgspec.convert(failed, FailedTry)
+            last = typed.convert(failed, FailedTry)
             own += last.run == self._ctx.run
             spent += last.cost
         return ItemOutcome(
@@ -217,7 +216,7 @@ class _ItemRun:
 
     async def _remember(self, key: str, error: StepError) -> Json:
         failed = FailedTry(run=self._ctx.run, error=error.message, output=error.output[:LONGEST_SHOWN], cost=error.cost)
-        value = await self._ctx.step(f"{key}/failed", lambda: msgspec.to_builtins(failed))
+        value = await self._ctx.step(f"{key}/failed", lambda: typed.to_builtins(failed))
         told = {"name": self._step.name, "item": self._item, "error": error.message, "cost": error.cost}
         await self._ctx.emit(f"{key}/told", "chain.step.failed", told)
         return value

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import ChildFailed, StepFailed
 from muster.domain.run import Mode
@@ -15,6 +13,7 @@ from muster.pool.chains.isolation import open_tree
 from muster.pool.chains.rules import complete_input
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.chains.step import run_step
+from muster.text import typed
 
 MOST_NAMED = 5  # failed rows
 MOST_TOGETHER = 1_000  # rows that begin before the first of them waits in a batch
@@ -51,7 +50,7 @@ async def _run_steps(ctx: Context, spec: ChainSpec) -> dict[str, Json]:
     return {
         "output": spec.known.previous or "",
         "cost": sum(record.cost for record in records),
-        "steps": [msgspec.to_builtins(record) for record in records],
+        "steps": [typed.to_builtins(record) for record in records],
     }
 
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase, moment
 from muster.sim.batches.registry import BatchRegistry, limit_of, page_after, page_before
@@ -14,6 +12,7 @@ from muster.sim.options import Options
 from muster.sim.playback import request_id
 from muster.sim.protocols.anthropic import Anthropic
 from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
+from muster.text import typed
 
 PATH = "/anthropic/v1/messages/batches"
 MOST_REQUESTS = 100_000
@@ -23,16 +22,16 @@ MOST_LISTED = 1000
 CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-class _Request(msgspec.Struct, gc=False):
+class _Request(typed.Struct, gc=False):
     custom_id: str
-    params: msgspec.Raw
+    params: typed.Raw
 
 
-class _Create(msgspec.Struct):
+class _Create(typed.Struct):
     requests: list[_Request]
 
 
-_read = msgspec.json.Decoder(_Create).decode
+_read = typed.Decoder(_Create).decode
 
 
 class AnthropicBatchEndpoints:
@@ -127,10 +126,10 @@ class AnthropicBatchEndpoints:
 def _requests(body: bytes, most: int) -> list[_Request]:
     try:
         requests = _read(body).requests
-    except msgspec.ValidationError as error:
+    except typed.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         raise SimRefusal(400, f"{place.rstrip('`') or 'body'}: {what}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (typed.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SimRefusal(400, f"the request body is not valid JSON: {error}") from None
     if not 0 < len(requests) <= most:
         raise SimRefusal(400, f"requests: List should have between 1 and {most} items, not {len(requests)}")
@@ -155,7 +154,7 @@ def _not_found(name: str) -> SimRefusal:
 ELSEWHERE = "http://127.0.0.2:9"  # a loopback address where nobody listens
 UNKNOWN = "pondering"
 
-_encode = msgspec.json.Encoder().encode
+_encode = typed.encode
 
 
 class MessageBatches:

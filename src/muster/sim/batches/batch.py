@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.sim.faults import Fault, FaultKind
 from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
+from muster.text import typed
 
 LIFETIME = 24 * 60 * 60.0
 HALF = 0.5
@@ -91,7 +90,7 @@ class SimBatchMember(NamedTuple):  # there are a hundred thousand of them
     """One request of a batch, not yet understood."""
 
     custom_id: str
-    body: msgspec.Raw
+    body: typed.Raw
 
 
 class Wording(Protocol):

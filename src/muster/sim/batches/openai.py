@@ -1,7 +1,5 @@
 """Batches of OpenAI: the endpoints under `/v1/batches`."""
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase
 from muster.sim.batches.openai_files import InputReader, Problem
@@ -13,6 +11,7 @@ from muster.sim.playback import request_id
 from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
 from muster.sim.protocols.openai import OpenAI, invalid
 from muster.sim.protocols.request import body_of
+from muster.text import typed
 
 PATH = "/openai/v1/batches"
 ENDPOINT = "/v1/chat/completions"
@@ -161,7 +160,7 @@ UNMET = {
     MemberOutcome.CANCELED: ("batch_cancelled", "This request was not executed before the batch was cancelled."),
 }
 
-_encode = msgspec.json.Encoder().encode
+_encode = typed.encode
 
 
 class CompletionBatches:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import SimBatchMember
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after, spell_file
@@ -14,6 +12,7 @@ from muster.sim.options import Options
 from muster.sim.protocols.ask import SimRefusal
 from muster.sim.protocols.openai import invalid
 from muster.sim.protocols.request import fields_of
+from muster.text import typed
 
 PATH = "/openai/v1/files"
 MOST_BYTES = 200 * 1024 * 1024
@@ -102,14 +101,14 @@ MOST_PROBLEMS = 100
 STEP = 1000  # lines at a time, so that others are served in between
 
 
-class _InputLine(msgspec.Struct, gc=False):
+class _InputLine(typed.Struct, gc=False):
     custom_id: str | None = None
     method: str | None = None
     url: str | None = None
-    body: msgspec.Raw = msgspec.Raw()
+    body: typed.Raw = typed.Raw()
 
 
-class _Body(msgspec.Struct, gc=False):
+class _Body(typed.Struct, gc=False):
     model: Any = None
 
 
@@ -127,8 +126,8 @@ class Problem(Exception):
         return {"code": self.code, "message": self.message, "line": line, "param": self.param}
 
 
-_read_line = msgspec.json.Decoder(_InputLine).decode
-_read_body = msgspec.json.Decoder(_Body).decode
+_read_line = typed.Decoder(_InputLine).decode
+_read_body = typed.Decoder(_Body).decode
 
 
 class InputReader:
@@ -165,7 +164,7 @@ class InputReader:
     def _member(self, line: bytes) -> SimBatchMember:
         try:
             found = _read_line(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (typed.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Problem("invalid_json_line", f"This line is not a request in JSON: {error}.") from None
         self._check_address(found)
         self._check_model(found)
@@ -189,7 +188,7 @@ class InputReader:
     def _check_model(self, found: _InputLine) -> None:
         try:
             model = _read_body(found.body).model
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (typed.DecodeError, UnicodeDecodeError, RecursionError):
             raise _missing("body") from None
         if not isinstance(model, str):
             raise _missing("body.model")

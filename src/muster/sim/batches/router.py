@@ -5,8 +5,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.sim.faults import REFUSALS, Fault, Op
 from muster.sim.http import HttpRequest
@@ -27,8 +25,9 @@ from muster.sim.playback import (
 from muster.sim.protocols.ask import SimRefusal, WireProtocol
 from muster.sim.protocols.request import account_of, check_key, without_boundary
 from muster.sim.rehearsal import Rehearsal
+from muster.text import typed
 
-_encode = msgspec.json.Encoder().encode
+_encode = typed.encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

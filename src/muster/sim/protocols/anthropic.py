@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, blocks_of, pieces, text_in, text_of
 from muster.sim.protocols.cache import marks_of
+from muster.text import typed
 
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
 STOPS = {
@@ -28,7 +27,7 @@ ERRORS = {
     529: "overloaded_error",
 }
 
-_encode = msgspec.json.Encoder().encode
+_encode = typed.encode
 
 
 class Anthropic:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from muster.domain.call import Message, Role, Stop, ToolCall, Usage
 from muster.domain.canonical import Json
 from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, pieces, text_in
+from muster.text import typed
 
 DEFAULT_MAX_TOKENS = 16_384
 CREATED = 1_767_225_600  # every answer has the same date, so that the same requests get the same bytes
@@ -29,7 +28,7 @@ STOPS = {
 TYPES = {429: "requests", 500: "server_error", 529: "server_error"}
 CODES = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded", 529: "overloaded"}
 
-_encode = msgspec.json.Encoder().encode
+_encode = typed.encode
 
 
 class OpenAI:
@@ -137,8 +136,8 @@ def _message(message: dict[str, Json], where: str) -> Message:
 def _tool_call(call: Json, where: str) -> ToolCall:
     try:
         function = call["function"]
-        return ToolCall(id=str(call["id"]), name=function["name"], arguments=msgspec.json.decode(function["arguments"]))
-    except (KeyError, TypeError, msgspec.DecodeError):
+        return ToolCall(id=str(call["id"]), name=function["name"], arguments=typed.decode(function["arguments"]))
+    except (KeyError, TypeError, typed.DecodeError):
         raise invalid(where, "expected an id, and a function with a name and arguments in JSON") from None
 
 

@@ -6,13 +6,12 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from typing import NamedTuple
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.sim.http import HttpRequest
 from muster.sim.protocols.ask import SimRefusal
+from muster.text import typed
 
-_decode = msgspec.json.Decoder().decode
+_decode = typed.decode
 
 
 def check_key(request: HttpRequest, wanted: str | None) -> bytes:
@@ -40,11 +39,11 @@ def body_of(request: HttpRequest) -> dict[str, Json]:
     return read_body(request.body)
 
 
-def read_body(data: bytes | msgspec.Raw) -> dict[str, Json]:
+def read_body(data: bytes | typed.Raw) -> dict[str, Json]:
     """Read a JSON object, or refuse it as malformed."""
     try:
         body = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (typed.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SimRefusal(400, f"the request body is not valid JSON: {error}") from None
     if not isinstance(body, dict):
         raise SimRefusal(400, "the request body is not a JSON object")

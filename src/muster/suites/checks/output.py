@@ -17,7 +17,7 @@ from muster.suites.checks.tool_calls import same
 from muster.suites.verdict import CheckResult, Observation
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.json_paths import JsonPath, compile_path
-from muster.text.patterns import SECONDS, search
+from muster.text.patterns import found_in
 from muster.text.schemas.json_schema import flaw, require_schema
 from muster.text.thresholds import reaches
 
@@ -241,10 +241,7 @@ def _equals(check: OutputCheck, answer: str) -> str:
 def _regex(check: OutputCheck, answer: str) -> str:
     pattern = _wanted(check)
     found = places(answer, check.field)
-    seconds = SECONDS / len(found)  # for all together
-    if any(search(pattern, text_of(place), seconds) is not None for place in found):
-        return ""
-    return _found_instead(check, found)
+    return "" if found_in(pattern, [text_of(place) for place in found]) else _found_instead(check, found)
 
 
 def _json_path(check: OutputCheck, answer: str) -> str:

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from muster.reporting.markdown import in_cell, inline
 from muster.statistics.intervals import Interval
 from muster.suites.compare.pairs import ComparedPair, PairPage
 from muster.suites.compare.runs import RunComparison, Side, SubjectComparison
 from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, counted
 from muster.suites.reports.rows import WORDS
+from muster.text import typed
 from muster.text.words import count, percent
 
 SIGNS = {
@@ -171,7 +170,7 @@ def _subject_json(one: SubjectComparison, most: int | None) -> dict[str, Any]:
     compared = one.comparison
     lists = {name: getattr(compared, name) for name in ("regressions", "improvements", "new")}
     told = replace(compared, **{name: changes[:most] for name, changes in lists.items()})
-    found: dict[str, Any] = msgspec.to_builtins(told)
+    found: dict[str, Any] = typed.to_builtins(told)
     found["cases_worse"], found["cases_better"] = found.pop("b"), found.pop("c")
     found["new"] = [{"case": case, "epoch": epoch} for case, epoch in told.new]
     found["counts"] = {name: len(changes) for name, changes in lists.items()}

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import canonical
 from muster.domain.errors import BadArgument, NotFound, state_verb
 from muster.domain.run import RunState
@@ -14,6 +12,7 @@ from muster.suites.compare.test import ALPHA, THRESHOLD, compare
 from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome
 from muster.suites.reports.run import SuiteRun
 from muster.suites.verdict import CaseResult
+from muster.text import typed
 
 __all__ = [
     "Change",
@@ -256,7 +255,7 @@ async def _digests(suite: SuiteRun) -> dict[str, bytes]:
     """Name each case by what it asks and expects, wherever it stands."""
     found = {}
     async for case in suite.cases():
-        content = canonical(msgspec.to_builtins(replace(case, file="", line=0)))
+        content = canonical(typed.to_builtins(replace(case, file="", line=0)))
         found[case.id] = hashlib.sha256(content).digest()[:8]
     return found
 

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
-import msgspec
-
 from muster.domain.errors import BadArgument
 from muster.suites.evidence.layout import MOST_LINE, MOST_MEMBERS, NAME, EvidenceFault
+from muster.text import typed
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
@@ -204,8 +203,8 @@ class Stream:
 def read_as(kind: type[T], record: Any, member: str) -> T:
     """Read a record of an archive as a value."""
     try:
-        return msgspec.convert(record, kind)
-    except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError) as error:
+        return typed.convert(record, kind)
+    except (typed.ValidationError, ValueError, TypeError, ArithmeticError) as error:
         raise EvidenceFault(member, f"a line is not a valid {kind.__name__}") from error
 
 

@@ -11,8 +11,6 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import msgspec
-
 from muster.domain.canonical import Json, canonical
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import BadArgument, Conflict, state_verb
@@ -42,6 +40,7 @@ from muster.suites.journal import ANSWERS as RECORDED_ANSWERS
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import SubjectTally
 from muster.suites.verdict import CaseResult
+from muster.text import typed
 from muster.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class _Exporting:
     async def _write_cases(self) -> None:
         with self._tar.member(CASES) as content:
             async for case in self._suite.cases():
-                if self._line(CASES, content, msgspec.to_builtins(case)):
+                if self._line(CASES, content, typed.to_builtins(case)):
                     self._touched_cases.add(case.id)
                     self._touched_files.add(case.file)
 
@@ -161,7 +160,7 @@ class _Exporting:
             for suite in snapshot.suites
         ]
         prompts = [replace(prompt, text=names.get(prompt.text, "")) for prompt in snapshot.prompts]
-        self._value(SUITE, msgspec.to_builtins(replace(snapshot, suites=tuple(suites), prompts=tuple(prompts))))
+        self._value(SUITE, typed.to_builtins(replace(snapshot, suites=tuple(suites), prompts=tuple(prompts))))
 
     async def _write_answers(self) -> None:
         """Write recorded answers in the order of the cases."""
@@ -194,7 +193,7 @@ class _Exporting:
     def _write_call(self, content: Content, entry: Entry) -> None:
         if entry.kind is not EntryKind.CALL or self._is_written(entry.key):
             return
-        told = self._redactor.json(_chosen(msgspec.to_builtins(entry), _CALL_FACTS))
+        told = self._redactor.json(_chosen(typed.to_builtins(entry), _CALL_FACTS))
         if self._note(CALLS):
             told["digest"] = None
             self._touched_calls.add(entry.key)
@@ -218,9 +217,9 @@ class _Exporting:
         if run is None:
             return
         calls = [
-            _chosen(msgspec.to_builtins(entry), _CALL_FACTS) for entry in await calls_of_child(self._suite.store, run)
+            _chosen(typed.to_builtins(entry), _CALL_FACTS) for entry in await calls_of_child(self._suite.store, run)
         ]
-        told = {"key": key, "run": _chosen(msgspec.to_builtins(run), _RUN_FACTS), "calls": calls}
+        told = {"key": key, "run": _chosen(typed.to_builtins(run), _RUN_FACTS), "calls": calls}
         content.write(spell(self._redactor.json(told)))
         if self._note(CHILDREN):
             self._touched_calls.add(key)
@@ -229,14 +228,14 @@ class _Exporting:
         with self._tar.member(VERDICTS) as content:
             async for result in self._suite.results():
                 self._figures.add(result)
-                told = self._redactor.json(msgspec.to_builtins(result))
+                told = self._redactor.json(typed.to_builtins(result))
                 found = self._note(VERDICTS)
                 touched = result.case in self._touched_cases or not self._touched_calls.isdisjoint(keys_of(result))
                 content.write(spell({"result": told, "redacted": bool(found) or touched}))
 
     def _write_facts(self) -> None:
         self._value(STATISTICS, self._figures.json())
-        self._value(RUN, _chosen(msgspec.to_builtins(self._suite.run), _RUN_FACTS))
+        self._value(RUN, _chosen(typed.to_builtins(self._suite.run), _RUN_FACTS))
         self._value(ENVIRONMENT, dict(self._suite.environment))
         self._tar.put(REDACTION, spell({"files": self._redacted, "left_out": _LEFT_OUT}))
 
@@ -244,7 +243,7 @@ class _Exporting:
         run, spec = self._suite.run, self._suite.spec
         told = {
             "format": FORMAT,
-            "run": _chosen(msgspec.to_builtins(run), ("id", "name", "state", "created_at", "started_at", "ended_at")),
+            "run": _chosen(typed.to_builtins(run), ("id", "name", "state", "created_at", "started_at", "ended_at")),
             "suites": [{"name": suite.name, "cases": suite.cases} for suite in self._suite.snapshot.suites],
             "subjects": [subject.label for subject in self._suite.subjects],
             "epochs": spec.epochs,
@@ -377,7 +376,7 @@ class SubjectTallies:
 
     def json(self) -> dict[str, Json]:
         """Return the figures as they stand in an archive."""
-        stats = {label: msgspec.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
+        stats = {label: typed.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
         return {"subjects": stats, "statuses": dict(self.statuses)}
 
 

@@ -13,7 +13,7 @@ from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
 from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
-from muster.text.patterns import compile_pattern
+from muster.text.patterns import pattern_flaw
 from muster.text.schemas.json_schema import schema_flaw
 
 
@@ -156,7 +156,7 @@ def _checks(case: Case) -> Iterator[tuple[Place, OutputCheck]]:
 def _verify_check(check: OutputCheck, place: Place, diagnostics: Diagnostics) -> None:
     if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
         diagnostics.doubt((*place, "value"), f"an empty {check.kind} checks nothing", "empty-check")
-    if check.kind is CheckKind.REGEX and (wrong := _pattern_flaw(check.value)):
+    if check.kind is CheckKind.REGEX and (wrong := pattern_flaw(check.value)):
         diagnostics.say((*place, "value"), wrong)
     if check.kind is CheckKind.JSON_PATH and check.field is None:
         _verify_path(check.value, (*place, "value"), diagnostics)
@@ -179,13 +179,4 @@ def _path_flaw(text: str) -> str | None:
         compile_path(text, "")
     except MusterError as error:
         return error.message.removeprefix(": ")
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _pattern_flaw(pattern: str) -> str | None:
-    try:
-        compile_pattern(pattern)
-    except MusterError as error:
-        return error.message
     return None

@@ -12,10 +12,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.suites.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
+from muster.text import typed
 from muster.text.documents.tree import Unreadable
 from muster.text.files import byte_lines, opened, text_lines
 
@@ -178,7 +177,7 @@ def rows(path: Path) -> Iterator[Row]:
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
-    decode = msgspec.json.Decoder().decode
+    decode = typed.decode
     number = 0
     with opened(path) as file:
         for line, text in enumerate(byte_lines(file, MOST_ROW), 1):
@@ -187,7 +186,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
             number += 1
             try:
                 values = decode(text)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except (typed.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise Unreadable(f"not valid JSON: {error}", line) from None
             if type(values) is not dict:
                 raise Unreadable("a row must be an object", line)

@@ -7,8 +7,6 @@ from collections import Counter
 from math import ceil
 from typing import Annotated, Any
 
-import msgspec
-
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput, CallFailed, RetriesExhausted, TryLater, WireError
@@ -25,6 +23,7 @@ from muster.suites.generate.draft import (
     spoken,
     the_suite,
 )
+from muster.text import typed
 from muster.text.json_documents import find
 
 A_ROUND = 10  # cases that are asked for at once
@@ -32,7 +31,7 @@ _TOLD = 5  # reasons that a model is told
 _LONGEST_LINE = 200
 
 
-class Known(msgspec.Struct, frozen=True):
+class Known(typed.Struct, frozen=True):
     """What is there before the first round."""
 
     skill: str
@@ -136,11 +135,11 @@ _SPARE = 3  # rounds for what is rejected, besides twice those that are needed w
 _KEPT = 100  # reasons that are kept
 
 
-class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Spec(typed.Struct, frozen=True, forbid_unknown_fields=True):
     """What is to be written, and by whom."""
 
     agent: str
-    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_CASES)]
+    count: Annotated[int, typed.Meta(ge=1, le=MOST_CASES)]
     skill: str = ""
     description: str = ""
     extend: str = ""  # the folder or file of a suite, instead of the two before
@@ -148,8 +147,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _read(spec: Any) -> Spec:
     try:
-        found = msgspec.convert(spec, Spec)
-    except msgspec.ValidationError as error:
+        found = typed.convert(spec, Spec)
+    except typed.ValidationError as error:
         raise BadArgument(f"not a valid spec for generating cases: {error}") from None
     if bool(found.extend) == bool(found.skill):
         raise BadArgument("give either a new skill or a suite to extend, not both")
@@ -160,7 +159,7 @@ def _read(spec: Any) -> Spec:
 async def generate(ctx: Context, spec: Any) -> Json:
     """Have cases written; gives those that were taken, and why others were not."""
     wanted = _read(spec)
-    known = msgspec.convert(await ctx.step("known", lambda: msgspec.to_builtins(_look(wanted))), Known)
+    known = typed.convert(await ctx.step("known", lambda: typed.to_builtins(_look(wanted))), Known)
     generated = GeneratedCases(known, wanted.description)
     failure, number, fruitless = "", 0, 0
     most = _SPARE + 2 * ceil(wanted.count / A_ROUND)

@@ -7,8 +7,6 @@ is read again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import AuthRefused, BadArgument, BudgetExhausted, ChildFailed
 from muster.domain.money import NOTHING, Microdollars
@@ -19,6 +17,7 @@ from muster.suites.judge.question import JudgeQuestion, pose, read_verdict, verd
 from muster.suites.judge.rubric import Sample, agreement_of, items_of, missing
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import ItemScore, Judgement, MemberVerdict, Observation
+from muster.text import typed
 from muster.text.thresholds import reaches
 
 WORKLOAD = "deliberation"
@@ -148,8 +147,8 @@ class CouncilVerdicts:
 def judgement_of(judge: CouncilJudge, case: Case, question: JudgeQuestion, outcome: Json, key: str) -> Judgement:
     """Return what the outcome of a council comes to as a judgement: the verdict of its winner, and each member's."""
     try:
-        found = msgspec.convert(outcome, CouncilVerdicts)
-    except msgspec.ValidationError as error:
+        found = typed.convert(outcome, CouncilVerdicts)
+    except typed.ValidationError as error:
         return judge.failed(f"the result of the council cannot be read: {error}", key)
     deciding = next((one for one in reversed(found.result.rounds) if one.score.winner is not None), None)
     if deciding is None:

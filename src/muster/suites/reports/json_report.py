@@ -12,14 +12,13 @@ Names stay as long as the schema keeps its number; new ones may come.
 import json
 from typing import Any, TextIO
 
-import msgspec
-
 from muster.domain.money import Microdollars, to_usd
 from muster.suites.reports.rows import CaseRow, CaseRows
 from muster.suites.reports.run import Spoken, SuiteRun
 from muster.suites.reports.summary import CaseLine, RunFacts, SubjectLine, SuiteReport
 from muster.suites.statistics import Interval
 from muster.suites.verdict import CaseResult, Judgement
+from muster.text import typed
 from muster.text.words import moment
 
 
@@ -106,8 +105,8 @@ def subject_json(line: SubjectLine) -> dict[str, Any]:
         "mean_score": stats.mean_score,
         "score_interval": _pair(stats.score_interval),
         "repeats": [{"k": one.k, "pass_at_k": one.one, "pass_hat_k": one.every} for one in stats.repeats],
-        "variance": msgspec.to_builtins(stats.variance),
-        "seconds": None if stats.latency is None else msgspec.to_builtins(stats.latency),
+        "variance": typed.to_builtins(stats.variance),
+        "seconds": None if stats.latency is None else typed.to_builtins(stats.latency),
         "cost_usd": to_usd(stats.cost),
         "judge_cost_usd": to_usd(stats.judge_cost),
         "cost_per_case_usd": None if stats.cost_per_case is None else stats.cost_per_case / 1_000_000,
@@ -162,8 +161,8 @@ def result_json(result: CaseResult) -> dict[str, Any]:
         "model": result.model or None,
         "golden": result.golden,
         "tools": list(result.tools),
-        "checks": msgspec.to_builtins(result.checks),
-        "items": msgspec.to_builtins(result.items),
+        "checks": typed.to_builtins(result.checks),
+        "items": typed.to_builtins(result.items),
         "judgements": [judgement_json(judgement) for judgement in result.judgements],
         "keys": list(result.keys),
         "error": result.error,
@@ -193,5 +192,5 @@ def council_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "spread": judgement.spread,
         "tie": judgement.tie or None,
-        "members": msgspec.to_builtins(judgement.members),
+        "members": typed.to_builtins(judgement.members),
     }

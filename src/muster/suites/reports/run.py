@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
@@ -30,6 +28,7 @@ from muster.suites.journal import (
 )
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.verdict import CaseResult
+from muster.text import typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +119,7 @@ async def open_suite_run(store: Store, run: Run) -> SuiteRun:
         store=store,
         run=run,
         spec=spec,
-        snapshot=msgspec.convert(entry.value, SuiteSnapshot),
+        snapshot=typed.convert(entry.value, SuiteSnapshot),
         environment={} if environment is None else environment.value,
         waits=await _waits(store, run),
         continues=await _continued(store, run),

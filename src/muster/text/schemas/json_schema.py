@@ -10,7 +10,7 @@ from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
 from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of
-from muster.text.patterns import TooSlow
+from muster.text.limited_process import TooSlow
 from muster.text.schemas.guard import (
     LARGEST_PLAIN,
     MOST_STEPS,
@@ -24,6 +24,7 @@ SECONDS = 5.0  # of CPU, for one value
 CHECK_SECONDS = 2.0  # of CPU, for one schema
 MOST_REMEMBERED = 10_000  # schemas of which it is known what is wrong with them
 _FOUND: dict[bytes, str | None] = {}  # by the digest of a schema: a run asks for the same shape again and again
+ENDLESS = "the schema refers to itself without end, or the value is nested too deeply"
 NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
 
 
@@ -67,7 +68,7 @@ def _checked(schema: Mapping[str, Json], text: bytes, allowance: CpuAllowance) -
     if not _is_quick(schema, text, 1):
         return guarded_schema_flaw(text, allowance)
     with allowance.spending():
-        return _library().schema_flaw_of(text)
+        return schema_library().schema_flaw_of(text)
 
 
 def bounded_schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | None = None) -> str | None:
@@ -122,7 +123,7 @@ def evaluate(value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | 
     if not _is_quick(schema, text, _size(value)):
         return guarded_flaw(value, text, allowance)
     with allowance.spending():
-        return _library().flaw_in(value, text)
+        return schema_library().flaw_in(value, text)
 
 
 def is_quick(text: str, schema: Mapping[str, Json]) -> bool:
@@ -139,7 +140,8 @@ def _size(value: Json) -> int:
     return len(json.dumps(value, ensure_ascii=False))
 
 
-def _library() -> SchemaLibrary:
+def schema_library() -> SchemaLibrary:
+    """Return the library, which is loaded by the first that asks for it."""
     from muster.text.schemas import library  # here, because it takes a fifth of a second
 
     return library

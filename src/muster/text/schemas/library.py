@@ -1,7 +1,7 @@
 """The JSON Schema library: it fetches nothing, and its messages are short. Slow to load, and without a limit of time.
 
 Used for plain schemas, whose evaluation takes as long as they are large, and by the process that evaluates all others:
-see schema_guard.
+see limited_process.
 """
 
 import json
@@ -16,10 +16,10 @@ from referencing.jsonschema import specification_with
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.text.schemas.json_schema import ENDLESS
 
 LONGEST = 300  # characters of a message, and of the place in it: both may quote the whole answer
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-ENDLESS = "the schema refers to itself without end, or the value is nested too deeply"
 
 
 def schema_flaw_of(text: bytes) -> str | None:

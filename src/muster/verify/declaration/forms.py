@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from muster.text import forms as v
 from muster.text.forms import Form
+from muster.text.patterns import LONGEST_GLOB
 from muster.verify.journal import SECRETS
 from muster.verify.verification import Kind, Limits, Shape
 
@@ -52,6 +53,8 @@ def command_flaw(command: tuple[str, ...]) -> str | None:
 
 def glob_flaw(glob: str) -> str | None:
     """Return why a glob cannot match any file; None when it can."""
+    if len(glob) > LONGEST_GLOB:
+        return f"a glob has at most {LONGEST_GLOB:,} characters"
     wrong = glob.startswith("/") or {".", ".."} & set(glob.split("/")) or not glob.strip()
     return "a glob matches paths below the root: it must not begin with / or contain . or .." if wrong else None
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.engine.context import Context
 from muster.engine.workload import workload
+from muster.text import typed
 from muster.text.documents.tree import Unreadable
 from muster.text.redaction import MARK
 from muster.verify.findings.finding import RANKS, Finding, Merged
@@ -117,8 +116,8 @@ _LONE = re.compile(rb"\r(?!\n)")  # an editor sees a line end where `applied` se
 def _read(spec: Any) -> tuple[Path, tuple[FileEdits, ...]]:
     """Return the root and the changes of a spec."""
     try:
-        return Path(spec["root"]), msgspec.convert(spec["files"], tuple[FileEdits, ...])
-    except (KeyError, TypeError, msgspec.ValidationError) as error:
+        return Path(spec["root"]), typed.convert(spec["files"], tuple[FileEdits, ...])
+    except (KeyError, TypeError, typed.ValidationError) as error:
         raise BadArgument(f"not a valid spec of a fix: {error}") from None
 
 

@@ -18,10 +18,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-import msgspec
-
 from muster.domain.batch import BatchShare
 from muster.domain.money import to_usd
+from muster.text import typed
 from muster.text.thresholds import ThresholdResult
 from muster.text.words import moment
 from muster.verify.findings.finding import Counts, Finding, Merged
@@ -74,9 +73,9 @@ def report_json(report: VerifyReport) -> dict[str, Any]:
         "counts": counts_json(report.counts),
         "not_started": list(report.not_started),
         "absent": [{"agent": one.agent, "wave": one.wave} for one in report.absent],
-        "files": msgspec.to_builtins(report.files),
+        "files": typed.to_builtins(report.files),
         "unseen": list(report.unseen),
-        "left_out": msgspec.to_builtins(report.left_out),
+        "left_out": typed.to_builtins(report.left_out),
         "redactions": report.redactions,
         "cleared": list(report.cleared),
     }
@@ -117,7 +116,7 @@ def cost_json(cost: Cost) -> dict[str, Any]:
 
 def counts_json(counts: Counts) -> dict[str, int]:
     """Return how many findings there are."""
-    return {"total": counts.total, **msgspec.to_builtins(counts)}
+    return {"total": counts.total, **typed.to_builtins(counts)}
 
 
 def wave_json(wave: WaveReport) -> dict[str, Any]:
@@ -173,13 +172,13 @@ def agent_json(agent: AgentReport) -> dict[str, Any]:
 
 def finding_json(finding: Finding) -> dict[str, Any]:
     """Return a finding."""
-    found: dict[str, Any] = msgspec.to_builtins(finding)
+    found: dict[str, Any] = typed.to_builtins(finding)
     return found
 
 
 def merged_json(merged: Merged) -> dict[str, Any]:
     """Return a finding with who found it."""
-    origins: list[dict[str, Any]] = msgspec.to_builtins(merged.origins)
+    origins: list[dict[str, Any]] = typed.to_builtins(merged.origins)
     return finding_json(merged.finding) | {"by": list(merged.by), "origins": origins}
 
 
@@ -189,5 +188,5 @@ def rejected_json(one: RejectedBy) -> dict[str, Any]:
 
 
 def _thresholds(thresholds: Sequence[ThresholdResult]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = msgspec.to_builtins(thresholds)
+    found: list[dict[str, Any]] = typed.to_builtins(thresholds)
     return found

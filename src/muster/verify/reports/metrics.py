@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from muster.domain.batch import Batch
 from muster.domain.errors import FixSpec, NotFound
 from muster.domain.ids import BatchId
@@ -14,6 +12,7 @@ from muster.domain.money import NOTHING, Microdollars, to_usd
 from muster.domain.run import Run, RunState
 from muster.statistics.batches import BatchStats, Durations, batch_stats, durations, share
 from muster.store.base import Store
+from muster.text import typed
 from muster.text.words import moment
 from muster.verify.findings.finding import Counts
 from muster.verify.journal import NONE, WORKLOAD, AgentReport, Ending
@@ -215,7 +214,7 @@ def metrics_json(metrics: VerifyMetrics) -> dict[str, Any]:
     return {
         "since": moment(metrics.since),
         **{name: getattr(metrics, name) for name in names},
-        "seconds": msgspec.to_builtins(metrics.completion),
+        "seconds": typed.to_builtins(metrics.completion),
         "expired_calls": metrics.expired,
         "expired_share": metrics.expired_share,
         "codes": dict(metrics.codes),
@@ -245,7 +244,7 @@ def _batches(metrics: VerifyMetrics) -> dict[str, Any]:
         "ended": stats.ended,
         "expired": stats.expired,
         "expiry_rate": stats.expiry_rate,
-        "seconds": msgspec.to_builtins(stats.completion),
+        "seconds": typed.to_builtins(stats.completion),
     }
 
 

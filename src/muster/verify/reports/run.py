@@ -3,12 +3,11 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import msgspec
-
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Run
 from muster.store.base import Store
+from muster.text import typed
 from muster.verify.journal import CLEARED, SNAPSHOT, WORKLOAD, WaveReport, files_key, report_key
 from muster.verify.source import Source, VerifySnapshot
 from muster.verify.spec import read_spec
@@ -30,12 +29,12 @@ class WavesRun:
     async def sources(self) -> AsyncIterator[Source]:
         """Yield the files as they were read, page by page; a page that is gone is left out."""
         for page in range(self.snapshot.pages):
-            for source in msgspec.convert(await _value(self.store, self.run, files_key(page)) or (), _SOURCES):
+            for source in typed.convert(await _value(self.store, self.run, files_key(page)) or (), _SOURCES):
                 yield source
 
     async def cleared(self) -> tuple[str, ...]:
         """Return the markers that were removed."""
-        return msgspec.convert(await _value(self.store, self.run, CLEARED) or (), tuple[str, ...])
+        return typed.convert(await _value(self.store, self.run, CLEARED) or (), tuple[str, ...])
 
 
 async def open_waves_run(store: Store, run: Run) -> WavesRun:
@@ -55,8 +54,8 @@ async def open_waves_run(store: Store, run: Run) -> WavesRun:
         store=store,
         run=run,
         spec=spec,
-        snapshot=msgspec.convert(snapshot, VerifySnapshot),
-        waves=tuple(msgspec.convert(wave, WaveReport) for wave in waves if wave is not None),
+        snapshot=typed.convert(snapshot, VerifySnapshot),
+        waves=tuple(typed.convert(wave, WaveReport) for wave in waves if wave is not None),
     )
 
 

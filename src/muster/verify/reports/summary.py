@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TypeVar
 
-import msgspec
-
 from muster.domain.batch import BatchShare
 from muster.domain.canonical import Json
 from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import Run, RunState
+from muster.text import typed
 from muster.text.redaction import Redactor
 from muster.text.words import count, one_line
 from muster.verify.findings.assessment import add, less
@@ -118,7 +117,7 @@ class ReportCleaner:
 
     def value(self, value: T, kind: type[T]) -> T:
         """Return a value of the domain whose texts are clean."""
-        return msgspec.convert(self._json(msgspec.to_builtins(value)), kind)
+        return typed.convert(self._json(typed.to_builtins(value)), kind)
 
     def text(self, text: str) -> str:
         """Return a clean text."""

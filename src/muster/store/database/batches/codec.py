@@ -3,8 +3,6 @@
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import msgspec
-
 from muster.domain.batch import Batch, BatchEndpoint, BatchMember, BatchShare, BatchState, Plan, Saving, Tally, Tariff
 from muster.domain.budget import Level
 from muster.domain.entry import AttemptId, AttemptState
@@ -13,12 +11,13 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Driver
 from muster.store.codec import Codec, read
 from muster.store.queries import Row
+from muster.text import typed
 
 PACKING = 1  # of zlib, for bodies and lines: the next step saves little and costs much
 
 _STATES = {state.value: state for state in AttemptState}
-_endpoint = msgspec.json.Decoder(BatchEndpoint)
-_tariffs = msgspec.json.Decoder(dict[str, Tariff])
+_endpoint = typed.Decoder(BatchEndpoint)
+_tariffs = typed.Decoder(dict[str, Tariff])
 
 
 def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The process in which JSON Schemas are evaluated that may take without end; started by schema_guard.
+"""The process in which schemas and patterns are evaluated that may take without end; started by limited_process.
 
 Each line of its input asks for one evaluation, each line of its output answers one. The kernel ends it when one takes
 more CPU than the line allows, also in the middle of compiled code. It ends by itself, with exit code 0, when its input
-ends and when it has grown large.
+ends and when it has grown large: what it keeps of earlier patterns and schemas is bounded by that.
 """
 
 import json
@@ -10,10 +10,12 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from muster.domain.errors import BadArgument
-from muster.text.schemas.library import ENDLESS, flaw_in, schema_flaw_of
+from muster.text.pattern_library import compile_pattern, is_found, load_patterns
+from muster.text.schemas.json_schema import ENDLESS, schema_library
 
 MOST_MEMORY = 1 << 30  # bytes of addresses
 LARGE = 256 * 1024  # kilobytes that were once in use, after which another process is started in its place
@@ -26,9 +28,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in sys.stdin.buffer:
         request = json.loads(line)
+        evaluate = _evaluation(request)
         before = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, request["seconds"])  # without a handler: it ends the process
-        answer = _answer(request)
+        answer = _answer(evaluate)
         signal.setitimer(signal.ITIMER_PROF, 0)
         sys.stdout.write(json.dumps({**answer, "cpu": time.process_time() - before}) + "\n")
         sys.stdout.flush()
@@ -36,14 +39,28 @@ def main() -> None:
             return
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    schema = request["schema"].encode()
+def _evaluation(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Return what a line asks for; the library that does it is loaded, which counts for no evaluation."""
+    if "pattern" in request:
+        load_patterns()
+        if "texts" in request:
+            return lambda: {"found": is_found(request["pattern"], request["texts"], request["search"])}
+        return lambda: {"compiled": bool(compile_pattern(request["pattern"]))}
+    library, schema = schema_library(), request["schema"].encode()
+    if "value" in request:
+        return lambda: {"wrong": library.flaw_in(request["value"], schema)}
+    return lambda: {"wrong": library.schema_flaw_of(schema)}
+
+
+def _answer(evaluate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
-        if "value" in request:
-            return {"wrong": flaw_in(request["value"], schema)}
-        return {"wrong": schema_flaw_of(schema)}
+        return evaluate()
+    except TimeoutError:
+        return {"slow": True}
+    except MemoryError:
+        return {"memory": True}
     except BadArgument as error:
-        return {"refused": error.message}
+        return {"refused": error.message, "suggestions": error.suggestions}
     except BaseException as error:
         # Of compiled code of the library, when the stack ends in the middle of it; no other name leads to its class.
         if type(error).__name__ == "PanicException":
