@@ -67,7 +67,7 @@ def streamed(whole: dict[str, Any], pieces: int = 3) -> list[Any]:
     choice = whole["choices"][0]
     said = choice["message"]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    for field in ("content", "refusal"):
+    for field in ("content", "refusal", "reasoning_content"):
         words = said.get(field) or ""
         cut = max(1, len(words) // pieces)
         deltas += [{field: words[start : start + cut]} for start in range(0, len(words), cut)]
@@ -217,6 +217,35 @@ def test_any_text_survives_streaming(words: str, pieces: int) -> None:
 def test_a_server_that_streams_no_usage_is_counted_by_bytes() -> None:
     chunks = [chunk for chunk in streamed(WHOLES[0]) if isinstance(chunk, bytes) or chunk["choices"]]
     assert fold(*chunks)[0].usage == Usage(input=100, output=len("Hello there, how are you?"))
+
+
+NO_OUTPUT = {"prompt_tokens": 10, "completion_tokens": 0}
+NO_INPUT = {"prompt_tokens": 0, "completion_tokens": 20}
+
+
+@pytest.mark.parametrize("usage", [NO_OUTPUT, NO_INPUT])
+@pytest.mark.parametrize(
+    "said", [{"content": "Hello."}, {"content": None, "tool_calls": CALLS}, {"content": "", "reasoning_content": "Hm."}]
+)
+@pytest.mark.parametrize("streams", [False, True])
+def test_content_without_tokens_is_booked_at_the_reservation_as_uncertain(
+    usage: dict[str, int], said: dict[str, Any], streams: bool
+) -> None:
+    whole = completion(said, usage=usage)
+    reply = fold(*streamed(whole))[0] if streams else read(whole)
+    booked = reply.booked(Microdollars(7))
+    assert (booked.cost, booked.lane) == (7, Lane.UNCERTAIN)
+
+
+def test_an_empty_answer_without_output_tokens_is_certain() -> None:
+    reply = read(completion({"content": ""}, usage=NO_OUTPUT))
+    assert (reply.cost, reply.lane) == (PRICE.cost(Usage(input=10)), Lane.BILLED)
+
+
+def test_a_later_0_does_not_replace_what_was_counted_before() -> None:
+    chunks = streamed(WHOLES[0])
+    chunks.insert(-1, {**chunks[-2], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
+    assert fold(*chunks)[0] == read(WHOLES[0])
 
 
 def test_a_stream_without_done_is_whole_when_it_gave_its_reason() -> None:

@@ -27,7 +27,7 @@ from muster.agents.openai.answer import (
 )
 from muster.agents.openai.wire import MaxTokens
 from muster.agents.payload import joined, reader
-from muster.agents.usage import Ceiling, Stray
+from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import OutcomeUnknown, WireError
@@ -63,6 +63,7 @@ class OpenAIStream:
         self._uses: dict[int, OpenAIToolCall] = {}
         self._arguments: dict[int, list[str]] = {}
         self._finish_reason: str | None = None
+        self._thought = False
         self.done = False
 
     def feed(self, event: ServerSentEvent) -> str:
@@ -87,6 +88,7 @@ class OpenAIStream:
         said = OpenAIMessage(
             content=joined(self._text),
             refusal=joined(self._refusal) or None,
+            reasoning=self._thought,
             tool_calls=[self._use(index, use) for index, use in sorted(self._uses.items())],
         )
         choice = Choice(message=said, finish_reason=self._finish_reason)
@@ -95,8 +97,7 @@ class OpenAIStream:
     def _note(self, chunk: _Chunk) -> None:
         self._completion.id = self._completion.id or chunk.id
         self._completion.model = self._completion.model or chunk.model
-        if chunk.usage is not None:
-            self._completion.usage = chunk.usage  # totals: the last one holds
+        self._completion.usage = newer_counts(self._completion.usage, chunk.usage)
 
     def _take(self, part: _Part) -> str:
         if part.error is not None:
@@ -106,6 +107,7 @@ class OpenAIStream:
             return ""
         for use in part.delta.tool_calls or ():
             self._grow(use)
+        self._thought = self._thought or part.delta.thought
         text, refusal = text_of(part.delta.content), part.delta.refusal or ""
         self._text.append(text)
         self._refusal.append(refusal)
