@@ -36,7 +36,7 @@ class _Agent(Strict, frozen=True, kw_only=True):
     """What can be said of every agent."""
 
     system: str = ""
-    max_tokens: Count = 2048
+    max_tokens: Count | None = None
     temperature: Amount | None = None
     seed: int | None = None
     concurrency: Count | None = None

@@ -13,6 +13,7 @@ from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState, Even
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
+from muster.domain.rules import FIRST_RULES
 from muster.domain.run import (
     LIVE,
     CallCounts,
@@ -141,6 +142,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "request_key": new.request and new.request.key and codec.checked(new.request.key),
         "request_digest": new.request and new.request.digest,
         "request_id": new.request and new.request.id and codec.clean(new.request.id),
+        "rules": new.rules,
     }
 
 
@@ -178,6 +180,7 @@ def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
         "lineage": run.budgets and run.budgets.lineage,
         "levels": codec.optional(run.budgets),
         "owner": run.owner,
+        "rules": run.rules,
     }
 
 
@@ -214,6 +217,7 @@ def run_of(row: Row) -> Run:
         total=spent_of(row, "total_"),
         budgets=None if row["levels"] is None else _budgets_decoder.decode(row["levels"]),
         request=_request_of(row),
+        rules=row["rules"] or FIRST_RULES,
     )
 
 
