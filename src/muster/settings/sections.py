@@ -53,6 +53,7 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     key_env: str | None = None  # the variable that holds the key; the key itself never stands in the file
     script: Path | None = None
     price: PriceSection | None = None
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
 
 

@@ -248,6 +248,36 @@ def test_a_later_0_does_not_replace_what_was_counted_before() -> None:
     assert fold(*chunks)[0] == read(WHOLES[0])
 
 
+def pieces_of(*pieces: dict[str, Any]) -> list[Any]:
+    """Say a completion with tool calls the way a server streams it that has its own idea of their pieces."""
+    head = {"id": "c", "model": "m"}
+    chunks: list[Any] = [{**head, "choices": [{"index": 0, "delta": {"tool_calls": [one]}}]} for one in pieces]
+    chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": USAGE})
+    return [*chunks, b"[DONE]"]
+
+
+def use(arguments: str, name: str | None = None, **more: Any) -> dict[str, Any]:
+    return {**more, "function": {"arguments": arguments} | ({"name": name} if name else {})}
+
+
+FIRST, SECOND = use('{"a"', "one", id="x"), use('{"b"', "two", id="y")
+STREAMED_CALLS = {
+    "no index": [FIRST, use(":1}"), SECOND, use(":2}")],
+    "no index, ids again": [FIRST, SECOND, use(":1}", id="x"), use(":2}", id="y")],
+    "no index, no ids": [use('{"a":1}', "one"), use('{"b"', "two"), use(":2}")],
+    "always index 0": [{**FIRST, "index": 0}, use(":1}", index=0), {**SECOND, "index": 0}, use(":2}", index=0)],
+    "another id in every piece": [{**FIRST, "index": 0}, use(":1}", id="z", index=0), use('{"b":2}', "two", index=1)],
+    "not in order": [use('{"b":2}', "two", id="y", index=1), use('{"a":1}', "one", id="x", index=0)],
+}
+
+
+@pytest.mark.parametrize("pieces", STREAMED_CALLS.values(), ids=STREAMED_CALLS)
+def test_streamed_tool_calls_are_kept_apart_whatever_numbers_them(pieces: list[dict[str, Any]]) -> None:
+    calls = fold(*pieces_of(*pieces))[0].tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [("one", {"a": 1}), ("two", {"b": 2})]
+    assert len({call.id for call in calls}) == 2
+
+
 def test_a_stream_without_done_is_whole_when_it_gave_its_reason() -> None:
     assert fold(*streamed(WHOLES[0])[:-1])[0] == read(WHOLES[0])
 

@@ -165,8 +165,8 @@ class AnthropicWire:
         """Read a success, or raise the error that hides in it."""
         return answer.decode(body, self.price, ceiling, self.account, timings)
 
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> WireError:
-        """Read a failure."""
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
+        """Read a failure of a request with the body `sent`."""
         return answer.fault(status, headers, body, self.account)
 
     def fold(self, ceiling: Ceiling) -> AnthropicStream:

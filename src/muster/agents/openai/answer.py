@@ -48,7 +48,7 @@ class Function(msgspec.Struct, gc=False):
 class OpenAIToolCall(msgspec.Struct, gc=False):
     """One tool call, or in a stream a piece of it."""
 
-    index: int = 0
+    index: int | None = None
     id: str | None = None
     function: Function | None = None
 
