@@ -52,7 +52,7 @@ class _Chunk(msgspec.Struct, gc=False):
 _chunk = reader(_Chunk)
 
 
-class _ToolUse:
+class _GrowingCall:
     """A tool call that is being written."""
 
     def __init__(self, index: int) -> None:
@@ -82,7 +82,7 @@ class OpenAIStream:
         self._completion = Completion()
         self._text: list[str] = []
         self._refusal: list[str] = []
-        self._uses: list[_ToolUse] = []
+        self._uses: list[_GrowingCall] = []
         self._finish_reason: str | None = None
         self._thought = False
         self.done = False
@@ -137,11 +137,11 @@ class OpenAIStream:
     def _grow(self, piece: OpenAIToolCall) -> None:
         use = self._use_of(piece)
         if use is None:
-            use = _ToolUse(len(self._uses) if piece.index is None else piece.index)
+            use = _GrowingCall(len(self._uses) if piece.index is None else piece.index)
             self._uses.append(use)
         use.add(piece)
 
-    def _use_of(self, piece: OpenAIToolCall) -> "_ToolUse | None":
+    def _use_of(self, piece: OpenAIToolCall) -> "_GrowingCall | None":
         """Return the call that a piece goes on with; None: it begins one.
 
         Some servers leave the index out, or send 0 for every call: then a new id begins a new call, and without ids a
