@@ -13,7 +13,7 @@ from muster.agents.anthropic.wire import encode as encode_anthropic
 from muster.agents.http.client import HttpClient
 from muster.agents.model import STREAM_ABOVE, ModelAgent
 from muster.agents.openai.live import OpenAIAgent
-from muster.agents.openai.wire import MaxTokens
+from muster.agents.openai.wire import LimitSpelling, MaxTokens
 from muster.agents.openai.wire import encode as encode_openai
 from muster.agents.prices import price_from_toml
 from muster.domain.agent import Profile, Timeouts
@@ -114,7 +114,7 @@ async def test_a_server_without_keys_gets_none_and_extra_headers_are_sent(host: 
         price=None,
         http=http,
         base_url=host.url,
-        max_tokens=MaxTokens.OLD,
+        spelling=LimitSpelling(MaxTokens.OLD),
         headers={"x-title": "muster"},
         unpriced_ok=True,
     )

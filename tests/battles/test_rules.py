@@ -150,7 +150,7 @@ def test_each_side_sees_the_conversation_from_its_own_place() -> None:
         (Role.ASSISTANT, "hello"),
         (Role.USER, "hi"),
     ]
-    assert (mine.system, mine.max_tokens, mine.seed) == ("Be kind.", 512, 8)
+    assert (mine.system, mine.max_tokens, mine.usual_tokens, mine.seed) == ("Be kind.", None, 512, 8)
     assert "A pirate." in other.system
 
 

@@ -27,7 +27,7 @@ LONG = str(24 * 60 * 60 * 1000)  # no batch ends while the witness is made
 def build(home: Home) -> None:
     """Make runs of every kind."""
     home.make_repository()
-    port = _free_port()
+    port = free_port()
     with home.rehearse(port=port):
         _finished(home)
         _compared(home)
@@ -156,7 +156,8 @@ def finish(database: Path, origin: str) -> None:
         store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _free_port() -> str:
+def free_port() -> str:
+    """Return a port that nobody listens at."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return str(found.getsockname()[1])

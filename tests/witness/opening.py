@@ -19,19 +19,21 @@ EVIDENCE = ("evidence.tar", "evidence.key", "evidence.key.pub")
 PLACE = Path("/tmp/witness/project")  # where it was made
 
 
-def open_witness(folder: Path) -> Home:
-    """Copy the witness into an empty folder, as the project that it was."""
-    shutil.copytree(WITNESS / "project", folder / "project")
+def open_witness(
+    folder: Path, *, witness: Path = WITNESS, place: Path = PLACE, beside: tuple[str, ...] = (STATE, *EVIDENCE)
+) -> Home:
+    """Copy a witness into an empty folder, as the project that it was."""
+    shutil.copytree(witness / "project", folder / "project")
     home = Home(folder / "project")
     home.make_repository()
     home.database.parent.mkdir()
     home.database.parent.chmod(0o700)
-    shutil.copyfile(WITNESS / "muster.db", home.database)
+    shutil.copyfile(witness / "muster.db", home.database)
     home.database.chmod(0o600)
-    for name in (STATE, *EVIDENCE):
-        shutil.copyfile(WITNESS / name, folder / name)
+    for name in beside:
+        shutil.copyfile(witness / name, folder / name)
         (folder / name).chmod(0o600)
-    map_root(home.database, PLACE, home.folder)
+    map_root(home.database, place, home.folder)
     return home
 
 

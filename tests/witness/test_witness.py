@@ -18,6 +18,7 @@ import pytest
 import muster
 
 from .home import WITNESS, Home
+from .kinds import KINDS
 from .opening import ORIGIN, known_ids, map_address, open_witness
 from .recording import RECORDED, facts, names, paid, read, record_changes, record_reading, recorder_for
 from .steps import CHANGES, FINISHED, LEFT_OUT, READS
@@ -191,11 +192,12 @@ def test_no_command_is_forgotten() -> None:
     assert forgotten == set(LEFT_OUT), "add a step, or say in LEFT_OUT why there is none"
 
 
-def test_the_witness_names_nobody_s_machine() -> None:
-    for path in WITNESS.rglob("*"):
+@pytest.mark.parametrize("witness", [WITNESS, KINDS])
+def test_the_witness_names_nobody_s_machine(witness: Path) -> None:
+    for path in witness.rglob("*"):
         if path.is_file():
             assert not re.search(rb"/(home|root|work|Users)/", path.read_bytes()), path
-    assert sum(path.stat().st_size for path in WITNESS.rglob("*") if path.is_file()) < 4_000_000
+    assert sum(path.stat().st_size for path in witness.rglob("*") if path.is_file()) < 4_000_000
 
 
 def test_the_store_is_one_whole_file_with_an_attempt_that_is_open() -> None:

@@ -44,8 +44,8 @@ class Wire(Protocol):
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""
 
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> WireError:
-        """Read a failure."""
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
+        """Read a failure of a request with the body `sent`."""
 
     def fold(self, ceiling: Ceiling) -> StreamAssembler:
         """Begin to read a stream."""
@@ -101,7 +101,7 @@ class ModelAgent:
         began = self._clock()
         answer = await self._http.post(self._url, self._headers, body, timeouts)
         if not 200 <= answer.status < 300:
-            raise self._wire.fault(answer.status, answer.headers, answer.body)
+            raise self._wire.fault(answer.status, answer.headers, answer.body, body)
         return self._wire.decode(answer.body, ceiling_of(request, len(body)), Timings(wire=self._clock() - began))
 
     async def close(self) -> None:
@@ -113,7 +113,7 @@ class ModelAgent:
         deltas = DeltaCollector(self._clock, on_delta)
         async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
             if not 200 <= flow.status < 300:
-                raise self._wire.fault(flow.status, flow.headers, await flow.body())
+                raise self._wire.fault(flow.status, flow.headers, await flow.body(), body)
             return await self._read(flow, ceiling_of(request, len(body)), deltas)
 
     async def _read(self, flow: ResponseStream, ceiling: Ceiling, deltas: DeltaCollector) -> Reply:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
@@ -43,7 +43,10 @@ class Charge(NamedTuple):
 
 
 _UNCHARGED = Charge(Usage(), NOTHING)
-_UNTOLD = Trace(note="no usage was reported, so the cost is unknown and the whole reservation is booked")
+_BOOKED = "so the cost is unknown and the whole reservation is booked"
+_UNTOLD = Trace(note=f"no usage was reported, {_BOOKED}")
+_NO_INPUT = Trace(note=f"no input tokens were reported for a request with content, {_BOOKED}")
+_NO_OUTPUT = Trace(note=f"no output tokens were reported for an answer with content, {_BOOKED}")
 _UNKNOWN = Charge(Usage(), NOTHING, Lane.UNCERTAIN, Trace(note=Impossible.USAGE.value))
 
 
@@ -53,14 +56,48 @@ def charge_of(
     ceiling: Ceiling,
     text: str,
     calls: Sequence[ToolCall],
+    *,
+    thought: bool = False,
 ) -> Charge:
-    """Return what an answer is charged: by its usage, and the reservation, uncertain, when that is missing or wrong."""
+    """Return what an answer is charged: by its usage, and the reservation, uncertain, when that is missing or wrong.
+
+    `thought` says that the answer has content that is not read, such as thinking.
+    """
     if reported is Impossible.USAGE:
         return _UNKNOWN if price is not None else _UNCHARGED
-    if reported:
+    doubt = _UNTOLD if reported is None else _doubt_of(reported, bool(text or calls or thought))
+    if reported is not None and doubt is None:
         return Charge(reported, cost_of(reported, price))
     usage = count_bytes(ceiling, text, calls)  # what can be seen: a model may have thought for more
-    return Charge(usage, NOTHING, Lane.UNCERTAIN, _UNTOLD) if price is not None else Charge(usage, NOTHING)
+    if price is None:
+        return Charge(usage, NOTHING)
+    counted = cost_of(reported or Usage(), price)
+    if counted > price.most(ceiling.input, ceiling.output):
+        return Charge(reported or usage, counted, Lane.UNCERTAIN, doubt)  # it is at least this
+    return Charge(usage, NOTHING, Lane.UNCERTAIN, doubt)
+
+
+def _doubt_of(usage: Usage, answered: bool) -> Trace | None:
+    """Return why a usage cannot be right: a request always has content, and content is never free."""
+    if not usage.all_input:
+        return _NO_INPUT
+    return _NO_OUTPUT if answered and not usage.output else None
+
+
+Counts = TypeVar("Counts")
+
+
+def newer_counts(old: Counts, new: Counts) -> Counts:
+    """Let later counts of a stream replace earlier ones: they are totals, and leave out what did not change.
+
+    A later 0 replaces nothing: what was counted once was used.
+    """
+    if new is None or (type(new) in (int, float) and new == 0 and old is not None):
+        return old
+    names = getattr(new, "__struct_fields__", None)
+    if names is None or type(old) is not type(new):
+        return new
+    return type(new)(**{name: newer_counts(getattr(old, name), getattr(new, name)) for name in names})
 
 
 def ceiling_of(request: Request, size: int) -> Ceiling:

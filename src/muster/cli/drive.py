@@ -44,17 +44,23 @@ async def drive(
     progress_source: ProgressSource | None = None,
     *,
     prompts: bool = False,
+    notes: bool = True,
 ) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else.
 
-    Questions to people are told with how to answer them; with `prompts` they are asked in the terminal.
+    Questions to people are told with how to answer them; with `prompts` they are asked in the terminal. With `notes`
+    it is told which agents may write less than was asked of them.
     """
     awaited, progress_source = AwaitedBatches(muster), progress_source or CallProgress()
     SignalHandler(muster, display.tell, batches=lambda: awaited.submitted).install()
     has_people = muster.agents.has_people()
     people = QuestionTeller(muster, handle.id, display.tell, prompts=prompts) if has_people else None
 
+    limits = LimitTeller(muster, display.tell) if notes else None
+
     async def look() -> ProgressState:
+        if limits is not None:
+            limits.look()
         if people is not None:
             await people.look()
         return await progress_source.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
@@ -65,6 +71,8 @@ async def drive(
         except Conflict as error:
             raise await _who(muster, handle, error) from error
         finally:
+            if limits is not None:
+                limits.look()
             if people is not None:
                 people.close()
         display.show(await progress_source.look(run, 0), last=True)
@@ -78,6 +86,20 @@ async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
     except Conflict as better:
         return better
     return error
+
+
+class LimitTeller:
+    """Tells once of each agent that may write less than was asked of it."""
+
+    def __init__(self, muster: Muster, tell: Callable[[str], None]) -> None:
+        self._muster, self._tell = muster, tell
+        self._told = 0
+
+    def look(self) -> None:
+        """Tell what is new."""
+        for lowered in self._muster.runs.lowered_limits[self._told :]:
+            self._told += 1
+            self._tell(f"note: {lowered}")
 
 
 LOOK_SECONDS = 0.5

@@ -222,7 +222,7 @@ async def drive_and_conclude(
 ) -> int:
     """Drive a run to its end and report it; returns the exit code, and raises what stopped the run."""
     try:
-        run = await drive(muster, handle, display(common), ending.progress_source(muster))
+        run = await drive(muster, handle, display(common), ending.progress_source(muster), notes=not common.quiet)
     except MusterError as error:
         found = await _what_is_there(muster, await handle.run(), ending, wanted, common)
         if found is None or not common.json:

@@ -9,8 +9,9 @@ from muster.domain.call import Request
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
+from muster.domain.rules import CURRENT, DefaultRules
 
-DEFAULT_MAX_TOKENS = 2048
+DEFAULT_MAX_TOKENS = CURRENT.max_tokens
 COMMAND_LIMITER = "command"  # the limiter that all commands share
 PHASE_SECONDS = "phase_budget_remaining_secs"  # in the context of a request, or its volatile part
 
@@ -44,6 +45,21 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoweredLimit:
+    """An agent that may write less than was asked for, since its section says so."""
+
+    agent: str
+    asked: int  # tokens
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.agent} may write {self.limit:,} tokens (max_tokens of its section in muster.toml); "
+            f"{self.asked:,} were asked for"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """An agent as the engine sees it."""
 
@@ -53,7 +69,7 @@ class Profile:
     model: str = ""  # of a model, as the provider calls it
     pace: Pace = Pace()
     system: str = ""
-    max_tokens: int = DEFAULT_MAX_TOKENS
+    max_tokens: int | None = None  # that its section names
     temperature: float | None = None
     seed: int | None = None
     timeouts: Timeouts | None = None  # its own, where a call names none
@@ -78,7 +94,19 @@ class Profile:
         is_limited = self.timed or named is not None or not self.phased
         return replace(wanted, call=min(wanted.call, left) if is_limited else left)
 
-    def complete(self, request: Request) -> Request:
+    def limit(self, request: Request, rules: DefaultRules = CURRENT) -> int:
+        """Return how many tokens may be written in answer to a request."""
+        return rules.limit(request.max_tokens, request.usual_tokens, self.max_tokens)
+
+    def lowered(self, request: Request, rules: DefaultRules = CURRENT) -> LoweredLimit | None:
+        """Return the limit of this agent where a request, or what is usual for its question, goes beyond it."""
+        asked = request.usual_tokens if request.max_tokens is None else request.max_tokens
+        if asked is None or self.max_tokens is None or asked <= self.max_tokens:
+            return None
+        limit = self.limit(request, rules)
+        return LoweredLimit(agent=self.name, asked=asked, limit=limit) if limit < asked else None
+
+    def complete(self, request: Request, rules: DefaultRules = CURRENT) -> Request:
         """Fill what the request leaves open with this agent's defaults; raises for a setting that it does not have."""
         if request.settings:
             self._require_settable(request.settings)
@@ -86,7 +114,7 @@ class Profile:
             messages=request.messages,
             system=request.system or self.system,
             tools=request.tools,
-            max_tokens=self.max_tokens if request.max_tokens is None else request.max_tokens,
+            max_tokens=rules.limit(request.max_tokens, request.usual_tokens, self.max_tokens),
             temperature=self.temperature if request.temperature is None else request.temperature,
             top_p=request.top_p,
             seed=self.seed if request.seed is None else request.seed,

@@ -81,6 +81,7 @@ class Request:
     system: str = ""
     tools: tuple[Tool, ...] = ()
     max_tokens: int | None = None
+    usual_tokens: int | None = None  # what max_tokens is for such a question where nobody names it; is not sent itself
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None

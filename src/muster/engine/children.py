@@ -92,6 +92,7 @@ class Children:
                 parent_key=key if failed is None else f"{key}{AGAIN}{failed.id}",
                 origin=None if before is None else Origin(run=before.id, reuse=self._reuse(before, workload, spec)),
                 budgets=budgets,
+                rules=self._parent.rules,
             )
         )
 

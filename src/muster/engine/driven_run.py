@@ -15,6 +15,7 @@ from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import KeyReused, NotFound, Overdraft, RecordedFailure, ReplayMiss, StopRun
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Microdollars
+from muster.domain.rules import DefaultRules
 from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
 from muster.engine.clock import STEP, Activity, Clock
 from muster.store.base import Store
@@ -256,6 +257,7 @@ class DrivenRun:
     levels: Levels
     inheritance: Inheritance
     activity: Activity
+    rules: DefaultRules  # of the limits that its requests leave open
     # Goes into the volatile part of its requests; may hold what nobody else should know.
     attached: Mapping[str, Json] = field(default_factory=dict, repr=False)
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Set
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from muster.domain.agent import LoweredLimit
 from muster.domain.budget import Budgets, UserBudget, lineage_level
 from muster.domain.canonical import Json
 from muster.domain.errors import (
@@ -21,6 +22,7 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId, new_run_id
 from muster.domain.observation import RunBegan, RunEnded
+from muster.domain.rules import rules_of
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.limiter import LimiterStatus
@@ -186,6 +188,11 @@ class Engine:
         return self._with.wire_count.open
 
     @property
+    def lowered_limits(self) -> Sequence[LoweredLimit]:
+        """Return the agents that may write less than was asked of them in runs that were driven here."""
+        return tuple(self._with.lowered.values())
+
+    @property
     def parked(self) -> int:
         """How many calls wait in batches."""
         return self.batcher.parked if self.uses_batches else 0
@@ -305,6 +312,7 @@ class Engine:
 
     async def _take(self, run: Run, attached: Mapping[str, Json]) -> DrivenRun:
         """Claim a run; what it counts under and comes from is read before."""
+        rules = rules_of(run.rules)
         levels = await levels_of(self._with.store, run, self._caps)
         inheritance = await inheritance_of(self._with.store, run)
         claim = await self._begin(run)
@@ -314,6 +322,7 @@ class Engine:
             levels=levels,
             inheritance=inheritance,
             activity=Activity(Stopwatch(self._with.clock, run.active)),
+            rules=rules,
             attached=attached,
         )
 

@@ -35,7 +35,7 @@ class _Agent(Strict, frozen=True, kw_only=True):
     """What can be said of every agent."""
 
     system: str = ""
-    max_tokens: Count = 2048
+    max_tokens: Count | None = None
     temperature: Amount | None = None
     seed: int | None = None
     concurrency: Count | None = None
@@ -52,6 +52,7 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     key_env: str | None = None  # the variable that holds the key; the key itself never stands in the file
     script: Path | None = None
     price: PriceSection | None = None
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
 
 

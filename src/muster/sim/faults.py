@@ -28,7 +28,7 @@ class Op(StrEnum):
 
 
 class FaultKind(StrEnum):
-    """What goes wrong; up to `garbage` with any request, after that with batches."""
+    """What goes wrong; up to `garbage` with any request, after that with answers and batches."""
 
     BAD_REQUEST = "400"
     UNAUTHORIZED = "401"
@@ -46,6 +46,7 @@ class FaultKind(StrEnum):
     CUT_STREAM = "cut_stream"  # the answer stops in the middle, and the connection is cut
     TRUNCATED = "truncated"  # half an answer in a sound HTTP message
     GARBAGE = "garbage"  # status 200 and a body that is not JSON; of a member: a line with no answer in it
+    ZERO_USAGE = "zero_usage"  # the answer comes whole and is paid, and reports that it used no tokens
     EXPIRED = "expired"  # a member that was not processed in time
     DUPLICATE = "duplicate"  # a member with two lines in the results
     NO_LINE = "missing"  # a member with none, although it was counted
@@ -76,13 +77,15 @@ OF_BATCHES = frozenset(
         FaultKind.FOREIGN_RESULTS_URL,
     }
 )
-OF_MEMBERS = _OF_LINES | REFUSALS | {FaultKind.TRUNCATED, FaultKind.GARBAGE}
-OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES
+_OF_ANSWERS = frozenset({FaultKind.ZERO_USAGE})
+OF_MEMBERS = _OF_LINES | REFUSALS | {FaultKind.TRUNCATED, FaultKind.GARBAGE} | _OF_ANSWERS
+OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES - _OF_ANSWERS
 
 
 def kinds_of(op: Op) -> frozenset[FaultKind]:
     """Return the kinds of faults of an operation."""
-    return {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES}.get(op, OF_REQUESTS)
+    kinds = {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES, Op.LIVE: OF_REQUESTS | _OF_ANSWERS}
+    return kinds.get(op, OF_REQUESTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ and charging when the client has gone away.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
+from muster.domain.call import Usage
 from muster.sim.audit import Audit, AuditLog
 from muster.sim.batches.registry import BatchRegistry
 from muster.sim.batches.settler import Settler
-from muster.sim.faults import Fault, Faults, Op, Plans
+from muster.sim.faults import Fault, FaultKind, Faults, Op, Plans
 from muster.sim.http import HttpRequest
 from muster.sim.options import Options
 from muster.sim.playback import (
@@ -95,6 +97,8 @@ class Rehearsal:
         said = self.responder.answer(ask, name, number) if fault.paid else None
         if said is None or fault.kind in SILENT:
             return self._enter(play_silence(fault, self._latency))
+        if fault.kind is FaultKind.ZERO_USAGE:
+            return self._play(dialect, ask, replace(said, usage=Usage()), None)
         return self._play(dialect, ask, said, fault)
 
     def _play(self, dialect: WireProtocol, ask: Ask, said: SimAnswer, fault: Fault | None) -> Playback:

@@ -11,6 +11,7 @@ from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState, Even
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
+from muster.domain.rules import FIRST_RULES
 from muster.domain.run import (
     LIVE,
     CallCounts,
@@ -139,6 +140,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "request_key": new.request and new.request.key and codec.checked(new.request.key),
         "request_digest": new.request and new.request.digest,
         "request_id": new.request and new.request.id and codec.clean(new.request.id),
+        "rules": new.rules,
     }
 
 
@@ -176,6 +178,7 @@ def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
         "lineage": run.budgets and run.budgets.lineage,
         "levels": codec.optional(run.budgets),
         "owner": run.owner,
+        "rules": run.rules,
     }
 
 
@@ -213,6 +216,7 @@ def run_of(row: Row) -> Run:
         budgets=None if row["levels"] is None else _budgets_decoder.decode(row["levels"]),
         request=_request_of(row),
         continued_by=row["continued_by"],
+        rules=row["rules"] or FIRST_RULES,
     )
 
 

@@ -141,6 +141,55 @@ def test_without_usage_bytes_are_counted_and_the_reservation_is_booked_as_uncert
     assert read(message(text("x" * 1000), usage=None)).usage.output == CEILING.output
 
 
+NO_OUTPUT = {**USAGE, "output_tokens": 0}
+NO_INPUT = {**USAGE, "input_tokens": 0}
+NOTHING_COUNTED = {**NO_INPUT, "output_tokens": 0}
+
+
+@pytest.mark.parametrize("usage", [NO_OUTPUT, NO_INPUT, NOTHING_COUNTED])
+@pytest.mark.parametrize("content", [text("Hello."), USE, THOUGHT], ids=["text", "tool call", "thinking"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_content_without_tokens_is_booked_at_the_reservation_as_uncertain(
+    usage: dict[str, int], content: dict[str, Any], streams: bool
+) -> None:
+    whole = message(content, usage=usage)
+    reply = fold(*streamed(whole))[0] if streams else read(whole)
+    booked = reply.booked(Microdollars(7))
+    assert (booked.cost, booked.lane) == (7, Lane.UNCERTAIN)
+    assert reply.usage.input == CEILING.input
+    assert reply.trace is not None
+    assert "tokens were reported" in reply.trace.note
+
+
+def test_an_empty_answer_without_output_tokens_is_certain() -> None:
+    reply = read(message(usage=NO_OUTPUT))
+    assert (reply.cost, reply.lane) == (PRICE.cost(Usage(input=10)), Lane.BILLED)
+
+
+@pytest.mark.parametrize("field", ["cache_read_input_tokens", "cache_creation_input_tokens"])
+def test_a_request_that_the_cache_has_wholly_taken_is_certain(field: str) -> None:
+    assert read(message(text("Hello."), usage={**NO_INPUT, field: 9})).lane is Lane.BILLED
+
+
+def test_what_was_counted_is_booked_when_it_is_more_than_the_reservation() -> None:
+    reply = read(message(text("Hello."), usage={**NO_OUTPUT, "input_tokens": 1_000_000}))
+    assert (reply.cost, reply.lane) == (PRICE.cost(Usage(input=1_000_000)), Lane.UNCERTAIN)
+
+
+@pytest.mark.parametrize("field", ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"])
+def test_a_later_0_does_not_replace_what_was_counted_before(field: str) -> None:
+    events = streamed(message(text("x"), usage={**USAGE, field: 8}))
+    events[-2]["usage"] = {"output_tokens": 9, field: 0, "cache_creation": {"ephemeral_5m_input_tokens": 0}}
+    reply = fold(*events)[0]
+    assert reply == replace(read(message(text("x"), usage={**USAGE, field: 8, "output_tokens": 9})))
+
+
+def test_the_count_with_which_a_stream_begins_is_not_that_of_its_answer() -> None:
+    events = streamed(message(text("x")))
+    del events[-2]["usage"]
+    assert fold(*events)[0].lane is Lane.UNCERTAIN
+
+
 @pytest.mark.parametrize("body", [b"", b"null", b"{", b'{"content": "x"}', b"<html>", b"\xff\xfe", b'{"id": 1}'])
 def test_a_success_that_cannot_be_read_leaves_the_outcome_unknown(body: bytes) -> None:
     with pytest.raises(OutcomeUnknown, match="claude-test") as caught:

@@ -67,7 +67,7 @@ def streamed(whole: dict[str, Any], pieces: int = 3) -> list[Any]:
     choice = whole["choices"][0]
     said = choice["message"]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    for field in ("content", "refusal"):
+    for field in ("content", "refusal", "reasoning_content"):
         words = said.get(field) or ""
         cut = max(1, len(words) // pieces)
         deltas += [{field: words[start : start + cut]} for start in range(0, len(words), cut)]
@@ -217,6 +217,65 @@ def test_any_text_survives_streaming(words: str, pieces: int) -> None:
 def test_a_server_that_streams_no_usage_is_counted_by_bytes() -> None:
     chunks = [chunk for chunk in streamed(WHOLES[0]) if isinstance(chunk, bytes) or chunk["choices"]]
     assert fold(*chunks)[0].usage == Usage(input=100, output=len("Hello there, how are you?"))
+
+
+NO_OUTPUT = {"prompt_tokens": 10, "completion_tokens": 0}
+NO_INPUT = {"prompt_tokens": 0, "completion_tokens": 20}
+
+
+@pytest.mark.parametrize("usage", [NO_OUTPUT, NO_INPUT])
+@pytest.mark.parametrize(
+    "said", [{"content": "Hello."}, {"content": None, "tool_calls": CALLS}, {"content": "", "reasoning_content": "Hm."}]
+)
+@pytest.mark.parametrize("streams", [False, True])
+def test_content_without_tokens_is_booked_at_the_reservation_as_uncertain(
+    usage: dict[str, int], said: dict[str, Any], streams: bool
+) -> None:
+    whole = completion(said, usage=usage)
+    reply = fold(*streamed(whole))[0] if streams else read(whole)
+    booked = reply.booked(Microdollars(7))
+    assert (booked.cost, booked.lane) == (7, Lane.UNCERTAIN)
+
+
+def test_an_empty_answer_without_output_tokens_is_certain() -> None:
+    reply = read(completion({"content": ""}, usage=NO_OUTPUT))
+    assert (reply.cost, reply.lane) == (PRICE.cost(Usage(input=10)), Lane.BILLED)
+
+
+def test_a_later_0_does_not_replace_what_was_counted_before() -> None:
+    chunks = streamed(WHOLES[0])
+    chunks.insert(-1, {**chunks[-2], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
+    assert fold(*chunks)[0] == read(WHOLES[0])
+
+
+def pieces_of(*pieces: dict[str, Any]) -> list[Any]:
+    """Say a completion with tool calls the way a server streams it that has its own idea of their pieces."""
+    head = {"id": "c", "model": "m"}
+    chunks: list[Any] = [{**head, "choices": [{"index": 0, "delta": {"tool_calls": [one]}}]} for one in pieces]
+    chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": USAGE})
+    return [*chunks, b"[DONE]"]
+
+
+def use(arguments: str, name: str | None = None, **more: Any) -> dict[str, Any]:
+    return {**more, "function": {"arguments": arguments} | ({"name": name} if name else {})}
+
+
+FIRST, SECOND = use('{"a"', "one", id="x"), use('{"b"', "two", id="y")
+STREAMED_CALLS = {
+    "no index": [FIRST, use(":1}"), SECOND, use(":2}")],
+    "no index, ids again": [FIRST, SECOND, use(":1}", id="x"), use(":2}", id="y")],
+    "no index, no ids": [use('{"a":1}', "one"), use('{"b"', "two"), use(":2}")],
+    "always index 0": [{**FIRST, "index": 0}, use(":1}", index=0), {**SECOND, "index": 0}, use(":2}", index=0)],
+    "another id in every piece": [{**FIRST, "index": 0}, use(":1}", id="z", index=0), use('{"b":2}', "two", index=1)],
+    "not in order": [use('{"b":2}', "two", id="y", index=1), use('{"a":1}', "one", id="x", index=0)],
+}
+
+
+@pytest.mark.parametrize("pieces", STREAMED_CALLS.values(), ids=STREAMED_CALLS)
+def test_streamed_tool_calls_are_kept_apart_whatever_numbers_them(pieces: list[dict[str, Any]]) -> None:
+    calls = fold(*pieces_of(*pieces))[0].tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [("one", {"a": 1}), ("two", {"b": 2})]
+    assert len({call.id for call in calls}) == 2
 
 
 def test_a_stream_without_done_is_whole_when_it_gave_its_reason() -> None:

@@ -91,7 +91,7 @@ def test_the_same_question_is_spelled_alike_in_every_process() -> None:
 
 def test_a_request_has_room_for_every_item_and_a_schema_and_no_temperature() -> None:
     request = pose(case(), SEEN).request
-    assert request.max_tokens == 1024 + 300 * len(RUBRIC)
+    assert request.usual_tokens == 1024 + 300 * len(RUBRIC)
     assert (request.temperature, request.seed) == (None, None)
     require_schema(request)
     assert request.schema == SCHEMA

@@ -22,6 +22,8 @@ _STOPS = {
     "refusal": Stop.REFUSED,
 }
 
+_READ = ("text", "tool_use")  # blocks that become a part of the reply; thinking and others do not
+
 # The status that goes with each kind of error, for errors that come without one: in a stream, or inside a success.
 _STATUSES = {
     "invalid_request_error": 400,
@@ -106,7 +108,8 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
 def reply_of(said: AnthropicMessage, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
     """Return a message of the model as a reply."""
     text, calls = _content(said.content)
-    charge = charge_of(_usage(said.usage), price, ceiling, text, calls)
+    thought = any(block.type not in _READ for block in said.content)
+    charge = charge_of(_usage(said.usage), price, ceiling, text, calls, thought=thought)
     return Reply(
         text=text,
         stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),

@@ -19,8 +19,8 @@ from muster.agents.http.client import Http
 from muster.agents.http.request import join
 from muster.agents.http.sse import ServerSentEvent
 from muster.agents.model import ModelAgent
-from muster.agents.payload import arguments_of, joined, reader
-from muster.agents.usage import Ceiling, Stray
+from muster.agents.payload import arguments_of, joined, reader, tokens_of
+from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import OutcomeUnknown, WireError
@@ -84,7 +84,7 @@ class AnthropicStream:
         match step.type:
             case "message_start":
                 self._opening = typed.convert(step.message, _Opening)
-                self._counts = self._opening.usage
+                self._counts = _begun(self._opening.usage)
             case "content_block_start" if step.content_block is not None:
                 self._blocks[step.index] = step.content_block
                 return self._add(step.index, step.content_block.text) if step.content_block.type == "text" else ""
@@ -92,7 +92,7 @@ class AnthropicStream:
                 return self._grow(step.index, step.delta)
             case "message_delta":
                 self._stop_reason = step.delta.stop_reason if step.delta else None
-                self._counts = _newer(self._counts, step.usage)
+                self._counts = newer_counts(self._counts, step.usage)
             case "message_stop":
                 self.done = True
         return ""
@@ -136,12 +136,11 @@ class AnthropicStream:
         return error if self._opening is None else OutcomeUnknown(error.message, status=error.status)
 
 
-def _newer(old: AnthropicUsage | Stray, new: AnthropicUsage | Stray) -> AnthropicUsage | Stray:
-    """Let later counts replace earlier ones: they are totals, and leave out what did not change."""
-    if not isinstance(old, AnthropicUsage) or not isinstance(new, AnthropicUsage):
-        return old if new is None else new
-    merged = {name: getattr(new, name) for name in AnthropicUsage.__struct_fields__ if getattr(new, name) is not None}
-    return typed.replace(old, **merged)
+def _begun(counts: AnthropicUsage | Stray) -> AnthropicUsage | Stray:
+    """Return the counts with which a message begins, without that of its answer: the end of the message has it."""
+    if not isinstance(counts, AnthropicUsage) or tokens_of(counts.output_tokens) is None:
+        return counts
+    return typed.replace(counts, output_tokens=0)
 
 
 BASE_URL = "https://api.anthropic.com"
@@ -165,8 +164,8 @@ class AnthropicWire:
         """Read a success, or raise the error that hides in it."""
         return answer.decode(body, self.price, ceiling, self.account, timings)
 
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> WireError:
-        """Read a failure."""
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
+        """Read a failure of a request with the body `sent`."""
         return answer.fault(status, headers, body, self.account)
 
     def fold(self, ceiling: Ceiling) -> AnthropicStream:

@@ -47,7 +47,7 @@ class Function(typed.Struct, gc=False):
 class OpenAIToolCall(typed.Struct, gc=False):
     """One tool call, or in a stream a piece of it."""
 
-    index: int = 0
+    index: int | None = None
     id: str | None = None
     function: Function | None = None
 
@@ -58,6 +58,13 @@ class OpenAIMessage(typed.Struct, gc=False):
     content: Any = None  # a string; with some servers a list of parts
     refusal: str | None = None
     tool_calls: list[OpenAIToolCall] | None = None
+    reasoning_content: Any = None  # thinking, as DeepSeek, vLLM and llama.cpp spell it
+    reasoning: Any = None  # the same, as OpenRouter does
+
+    @property
+    def thought(self) -> bool:
+        """Return whether it has thinking."""
+        return bool(self.reasoning_content or self.reasoning)
 
 
 class Choice(typed.Struct, gc=False):
@@ -101,7 +108,7 @@ def reply_of(completion: Completion, choice: Choice, price: Price | None, ceilin
     said = choice.message
     text = text_of(said.content) + (said.refusal or "")
     calls = _calls(said.tool_calls) if said.tool_calls else ()
-    charge = charge_of(_usage(completion.usage), price, ceiling, text, calls)
+    charge = charge_of(_usage(completion.usage), price, ceiling, text, calls, thought=said.thought)
     return Reply(
         text=text,
         stop=_stop(choice, bool(calls)),
@@ -200,8 +207,6 @@ def _usage(counts: OpenAIUsage | Stray) -> Usage | Impossible | None:
     if counts.prompt_tokens is None or counts.completion_tokens is None:
         return None
     sent, wrote, read, written = tokens
-    if sent == wrote == 0:
-        return None  # some servers fill the field without counting
     return Usage(input=max(0, sent - read - written), output=wrote, cache_read=read, cache_write=written)
 
 

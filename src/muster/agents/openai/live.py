@@ -23,12 +23,12 @@ from muster.agents.openai.answer import (
     reply_of,
     text_of,
 )
-from muster.agents.openai.wire import MaxTokens
+from muster.agents.openai.wire import LimitSpelling, MaxTokens
 from muster.agents.payload import joined, reader
-from muster.agents.usage import Ceiling, Stray
+from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
-from muster.domain.errors import OutcomeUnknown, WireError
+from muster.domain.errors import InvalidRequest, OutcomeUnknown, Respelled, WireError
 from muster.domain.price import Price
 from muster.text import typed
 
@@ -51,6 +51,28 @@ class _Chunk(typed.Struct, gc=False):
 _chunk = reader(_Chunk)
 
 
+class _GrowingCall:
+    """A tool call that is being written."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id: str | None = None
+        self.name: str | None = None
+        self._arguments: list[str] = []
+
+    def add(self, piece: OpenAIToolCall) -> None:
+        """Take a piece of it."""
+        self.id = self.id or piece.id
+        if piece.function is not None:
+            self.name = self.name or piece.function.name
+            if isinstance(piece.function.arguments, str):
+                self._arguments.append(piece.function.arguments)
+
+    def whole(self) -> OpenAIToolCall:
+        """Return the call."""
+        return OpenAIToolCall(id=self.id, function=Function(name=self.name, arguments=joined(self._arguments)))
+
+
 class OpenAIStream:
     """Takes the events of one stream in order; `done` once the completion is whole."""
 
@@ -59,9 +81,9 @@ class OpenAIStream:
         self._completion = Completion()
         self._text: list[str] = []
         self._refusal: list[str] = []
-        self._uses: dict[int, OpenAIToolCall] = {}
-        self._arguments: dict[int, list[str]] = {}
+        self._uses: list[_GrowingCall] = []
         self._finish_reason: str | None = None
+        self._thought = False
         self.done = False
 
     def feed(self, event: ServerSentEvent) -> str:
@@ -86,7 +108,8 @@ class OpenAIStream:
         said = OpenAIMessage(
             content=joined(self._text),
             refusal=joined(self._refusal) or None,
-            tool_calls=[self._use(index, use) for index, use in sorted(self._uses.items())],
+            reasoning=self._thought,
+            tool_calls=[use.whole() for use in sorted(self._uses, key=lambda use: use.index)],
         )
         choice = Choice(message=said, finish_reason=self._finish_reason)
         return reply_of(self._completion, choice, self._price, self._ceiling, timings)
@@ -94,8 +117,7 @@ class OpenAIStream:
     def _note(self, chunk: _Chunk) -> None:
         self._completion.id = self._completion.id or chunk.id
         self._completion.model = self._completion.model or chunk.model
-        if chunk.usage is not None:
-            self._completion.usage = chunk.usage  # totals: the last one holds
+        self._completion.usage = newer_counts(self._completion.usage, chunk.usage)
 
     def _take(self, part: _Part) -> str:
         if part.error is not None:
@@ -105,22 +127,34 @@ class OpenAIStream:
             return ""
         for use in part.delta.tool_calls or ():
             self._grow(use)
+        self._thought = self._thought or part.delta.thought
         text, refusal = text_of(part.delta.content), part.delta.refusal or ""
         self._text.append(text)
         self._refusal.append(refusal)
         return text + refusal
 
-    def _grow(self, use: OpenAIToolCall) -> None:
-        known = self._uses.setdefault(use.index, OpenAIToolCall(index=use.index, function=Function()))
-        known.id = known.id or use.id
-        if use.function is not None and known.function is not None:
-            known.function.name = known.function.name or use.function.name
-            if isinstance(use.function.arguments, str):
-                self._arguments.setdefault(use.index, []).append(use.function.arguments)
+    def _grow(self, piece: OpenAIToolCall) -> None:
+        use = self._use_of(piece)
+        if use is None:
+            use = _GrowingCall(len(self._uses) if piece.index is None else piece.index)
+            self._uses.append(use)
+        use.add(piece)
 
-    def _use(self, index: int, use: OpenAIToolCall) -> OpenAIToolCall:
-        name = use.function.name if use.function else None
-        return OpenAIToolCall(id=use.id, function=Function(name=name, arguments=joined(self._arguments.get(index, ()))))
+    def _use_of(self, piece: OpenAIToolCall) -> "_GrowingCall | None":
+        """Return the call that a piece goes on with; None: it begins one.
+
+        Some servers leave the index out, or send 0 for every call: then a new id begins a new call, and without ids a
+        name does. With an index it needs both, since others send a new id with every piece.
+        """
+        named = bool(piece.function and piece.function.name)
+        if piece.index is not None:
+            known = next((use for use in reversed(self._uses) if use.index == piece.index), None)
+            begins = named and piece.id and known is not None and known.id not in (None, piece.id)
+            return None if begins else known
+        if piece.id:
+            return next((use for use in self._uses if use.id == piece.id), None)
+        last = self._uses[-1] if self._uses else None
+        return None if last is not None and named and last.name else last
 
     def _error(self, trouble: Any) -> WireError:
         begun = self._completion.id is not None  # a piece came before; tokens, hidden ones too, may be owed
@@ -138,19 +172,23 @@ class OpenAIWire:
     model: str
     price: Price | None
     account: Account
-    max_tokens: MaxTokens
+    spelling: LimitSpelling
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""
-        return wire.encode(request, self.model, stream=stream, max_tokens=self.max_tokens)
+        return wire.encode(request, self.model, stream=stream, max_tokens=self.spelling.field)
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""
         return answer.decode(body, self.price, ceiling, self.account, timings)
 
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> WireError:
-        """Read a failure."""
-        return answer.fault(status, headers, body, self.account)
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
+        """Read a failure of a request with the body `sent`; one about the name of the limit is worth a second try."""
+        error = answer.fault(status, headers, body, self.account)
+        if type(error) is not InvalidRequest or not self.spelling.learn(sent, error.message):
+            return error
+        message = f"{error.message}; the limit is sent as {self.spelling.field} from now on"
+        return Respelled(message, status=error.status, request_id=error.request_id)
 
     def fold(self, ceiling: Ceiling) -> OpenAIStream:
         """Begin to read a stream."""
@@ -170,7 +208,7 @@ class OpenAIAgent(ModelAgent):
         key: str = "",
         key_variable: str = KEY_VARIABLE,
         base_url: str = BASE_URL,
-        max_tokens: MaxTokens = MaxTokens.NEW,
+        spelling: LimitSpelling | None = None,
         headers: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
         near: Sequence[str] = (),
@@ -179,7 +217,9 @@ class OpenAIAgent(ModelAgent):
         authorization = {"authorization": f"Bearer {key}"} if key else {}
         super().__init__(
             profile=profile,
-            wire=OpenAIWire(model=model, price=price, account=account, max_tokens=max_tokens),
+            wire=OpenAIWire(
+                model=model, price=price, account=account, spelling=spelling or LimitSpelling(MaxTokens.NEW)
+            ),
             url=join(base_url, "/chat/completions"),
             headers={**authorization, **(headers or {})},
             account=account,

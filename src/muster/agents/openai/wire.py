@@ -1,5 +1,6 @@
 """Requests as OpenAI's chat completions take them. Pure; used by live calls and by batches."""
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
@@ -14,6 +15,42 @@ class MaxTokens(StrEnum):
 
     NEW = "max_completion_tokens"  # api.openai.com: its reasoning models refuse the old name
     OLD = "max_tokens"  # compatible servers: many of them ignore the new name, which would leave the answer unbounded
+
+
+_FIELDS = re.compile(r"\bmax_(?:completion_)?tokens\b")
+_UNKNOWN = re.compile(
+    r"unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|not permitted|extra", re.IGNORECASE
+)
+
+
+class LimitSpelling:
+    """How one server spells `max_tokens` for one model: as it is set, or as it is guessed until the guess is refused.
+
+    What was learned holds for all calls of the process; it costs no request again.
+    """
+
+    def __init__(self, field: MaxTokens, *, is_set: bool = False) -> None:
+        self.field = field
+        self._is_set = is_set
+        self._refused: set[MaxTokens] = set()
+
+    def learn(self, sent: bytes, refusal: str) -> bool:
+        """Take in why a request was refused; return whether it is worth a second try under the other name."""
+        field = MaxTokens.NEW if b'"max_completion_tokens":' in sent else MaxTokens.OLD
+        other = MaxTokens.OLD if field is MaxTokens.NEW else MaxTokens.NEW
+        if self._is_set or not _refuses(refusal, field, other):
+            return False
+        self._refused.add(field)
+        if other in self._refused:
+            return False
+        self.field = other
+        return True
+
+
+def _refuses(refusal: str, field: MaxTokens, other: MaxTokens) -> bool:
+    """Return whether a refusal is about the name of the limit: it names the other, or calls ours unknown."""
+    named = set(_FIELDS.findall(refusal))
+    return other in named or (field in named and _UNKNOWN.search(refusal) is not None)
 
 
 def encode(request: Request, model: str, *, stream: bool = False, max_tokens: MaxTokens = MaxTokens.NEW) -> bytes:

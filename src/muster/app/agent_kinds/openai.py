@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from muster.agents.base import Agent, BatchAgent
 from muster.agents.batch_client import quoter
@@ -9,7 +10,7 @@ from muster.agents.faults import fingerprint
 from muster.agents.http.client import BatchHttp, Http
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.agents.openai.live import OpenAIAgent
-from muster.agents.openai.wire import MaxTokens, encode
+from muster.agents.openai.wire import LimitSpelling, MaxTokens, encode
 from muster.app.agent_kinds.providers import ModelEntry
 from muster.domain.call import Request
 
@@ -30,7 +31,7 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         price=price,
         http=http,
         base_url=entry.base_url,
-        max_tokens=_max_tokens(entry.model),
+        spelling=_spelling(entry),
         unpriced_ok=unpriced_ok,
         near=entry.near() if price is None else (),
     )
@@ -39,7 +40,8 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
 def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     """Return the function that encodes a request for a batch."""
     # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
-    return lambda request, _: encode(request, entry.model, max_tokens=_max_tokens(entry.model))
+    field = _field(entry)
+    return lambda request, _: encode(request, entry.model, max_tokens=field)
 
 
 def make_batches(key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> BatchAgent:
@@ -47,5 +49,20 @@ def make_batches(key: str, variable: str, base_url: str, scope: str, http: Batch
     return OpenAIBatches(key=key, variable=variable, base_url=base_url, scope=scope, http=http)
 
 
-def _max_tokens(model: str) -> MaxTokens:
-    return MaxTokens.NEW if _OPENAI_MODELS.match(model) else MaxTokens.OLD
+def _field(entry: ModelEntry) -> MaxTokens:
+    """Return the name of the limit: as it is set, else as the name of the model suggests."""
+    if entry.section is not None and entry.section.max_tokens_field is not None:
+        return MaxTokens(entry.section.max_tokens_field)
+    return MaxTokens.NEW if _OPENAI_MODELS.match(entry.model) else MaxTokens.OLD
+
+
+def _spelling(entry: ModelEntry) -> LimitSpelling:
+    if entry.section is not None and entry.section.max_tokens_field is not None:
+        return LimitSpelling(_field(entry), is_set=True)
+    return _guessed(entry.base_url, entry.model, _field(entry))
+
+
+@cache
+def _guessed(base_url: str, model: str, field: MaxTokens) -> LimitSpelling:
+    """Return what this process knows of a server's spelling; agents that ask the same model there share it."""
+    return LimitSpelling(field)

@@ -8,7 +8,7 @@ from pathlib import Path
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.costs import NOTHING, Load, Quoter, Quoting
 from muster.domain.agent import DEFAULT_MAX_TOKENS
-from muster.domain.call import Message, Request, Role
+from muster.domain.call import Message, Request, Role, ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode
@@ -129,4 +129,4 @@ class ChainPlanner:
     def _max_tokens(self, step: ChainStep) -> int:
         if not step.asks_agent:
             return DEFAULT_MAX_TOKENS
-        return step.max_tokens or self._directory.find(step.agent).profile.max_tokens
+        return self._directory.find(step.agent).profile.limit(replace(ask(""), max_tokens=step.max_tokens))

@@ -13,6 +13,7 @@ from muster.domain.batch import OVER, Batch, BatchMember
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.ids import RunId
+from muster.domain.rules import FIRST_RULES
 from muster.domain.run import DRIVEN, Run, RunState
 from muster.reporting.files import require_folder
 from muster.store.base import Store
@@ -83,6 +84,8 @@ def _run_json(run: Run) -> dict[str, Any]:
     del found["request"]
     if found["budgets"] is not None:
         del found["budgets"]["user"]
+    if run.rules == FIRST_RULES:
+        del found["rules"]  # as files of that time are
     return found
 
 

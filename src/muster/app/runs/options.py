@@ -12,6 +12,7 @@ from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
+from muster.domain.rules import CURRENT_RULES
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode, NewRun, Origin, Reuse, Run
 from muster.text.words import choice_error
 
@@ -115,6 +116,7 @@ def new_run(
     *,
     submitted: bool = False,
     origin: Origin | None = None,
+    rules: int = CURRENT_RULES,
 ) -> NewRun:
     """Return a run of a workload; with an origin it takes over what another run remembers."""
     return NewRun(
@@ -131,6 +133,7 @@ def new_run(
         submitted=submitted,
         dispatch=options.dispatch,
         origin=origin,
+        rules=rules,
     )
 
 
@@ -159,4 +162,5 @@ def descendant(
         dispatch=run.dispatch,
         origin=Origin(run=run.id, reuse=reuse, fork_key=fork_key),
         budgets=budgets,
+        rules=run.rules,
     )

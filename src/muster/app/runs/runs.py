@@ -12,6 +12,7 @@ from muster.app.runs.options import (
     RunOptions,
     new_run,
 )
+from muster.domain.agent import LoweredLimit
 from muster.domain.budget import Budgets, UserBudget
 from muster.domain.canonical import Json
 from muster.domain.errors import (
@@ -22,6 +23,7 @@ from muster.domain.errors import (
     StopRun,
 )
 from muster.domain.ids import RunId
+from muster.domain.rules import CURRENT_RULES
 from muster.domain.run import LIVE, Dispatch, Origin, Run, RunState, mode_of
 from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
@@ -188,6 +190,11 @@ class Runs(RunContinuations):
         return self._engine.on_wire
 
     @property
+    def lowered_limits(self) -> Sequence[LoweredLimit]:
+        """Return the agents that may write less than was asked of them in runs that were driven here."""
+        return self._engine.lowered_limits
+
+    @property
     def use_batches(self) -> bool:
         """Return whether runs driven here have parked calls, or taken up batches, since the store was opened."""
         return self._engine.uses_batches
@@ -249,7 +256,9 @@ class Runs(RunContinuations):
     ) -> Run:
         await self._require_payable()
         id_, now = self.new_id(), self._clock.now()
-        new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin)
+        source = None if origin is None else await self._store.runs.get(origin.run)
+        rules = CURRENT_RULES if source is None else source.rules  # else it would not ask what that run asked
+        new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin, rules=rules)
         new = replace(new, request=self._user.request)
         return await self._engine.create(new, self._user.budget, self._user.level)
 

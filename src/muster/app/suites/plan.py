@@ -10,7 +10,7 @@ from muster.app.suites.council_judge import CouncilCalls, policy_of
 from muster.councils.spec import CouncilSpec
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.agent import DEFAULT_MAX_TOKENS
-from muster.domain.call import Message, Request, Role
+from muster.domain.call import Message, Request, Role, ask
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
@@ -27,6 +27,8 @@ from muster.text.documents.tree import Flaw
 SHORT = "x"  # the shortest answer
 TOOL_RESULT_BYTES = 300  # around the result of a tool call: ids, names, the words of an error
 LONGEST_FLAW = "x" * 500  # of a judge's reply, as it is told back
+
+_PLAIN = ask("")
 
 Requests = Callable[[Unit, str], list[Request]]  # of a unit, when every answer is like this one
 
@@ -179,7 +181,7 @@ class SuitePlanner:
         asked = [question.request] * self._spec.judge_samples
         if answer == SHORT:
             return asked
-        verdict = "x" * ((question.request.max_tokens or DEFAULT_MAX_TOKENS) * BYTES_PER_TOKEN)
+        verdict = "x" * (self._usual(self._spec.judge or "", question.request) * BYTES_PER_TOKEN)
         return asked + [pose_again(question, verdict, LONGEST_FLAW)] * self._spec.judge_samples
 
     def _question(self, unit: Unit, answer: str) -> JudgeQuestion:
@@ -194,11 +196,12 @@ class SuitePlanner:
         """Return an answer as long as it may be."""
         if self._quoting is not Quoting.ALL:
             return SHORT
-        tokens = unit.case.max_tokens or self._spec.max_tokens or self._usual(unit.subject.agent)
+        tokens = self._usual(unit.subject.agent, request_of(unit, self._spec, unit.case.messages))
         return "x" * (tokens * BYTES_PER_TOKEN)
 
-    def _usual(self, agent: str) -> int:
-        return self._directory.find(agent).profile.max_tokens if agent else DEFAULT_MAX_TOKENS
+    def _usual(self, agent: str, request: Request = _PLAIN) -> int:
+        """Return how many tokens an agent may write in answer to a request."""
+        return self._directory.find(agent).profile.limit(request) if agent else DEFAULT_MAX_TOKENS
 
 
 def _longest_results(case: Case, answer: str) -> str:

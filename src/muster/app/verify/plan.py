@@ -60,7 +60,7 @@ class VerifyPlanner:
     def __init__(
         self, directory: AgentDirectory, spec: Verification, dispatch: Dispatch, quoting: Quoting, *, path: str | None
     ) -> None:
-        self._spec, self._mode = spec, dispatch.mode
+        self._spec, self._mode, self._directory = spec, dispatch.mode, directory
         self._quoter = Quoter(directory, dispatch, quoting)
         self._path = path  # where programs are looked for
         self._sent: set[tuple[object, ...]] = set()  # beginnings of requests, by wave
@@ -100,7 +100,10 @@ class VerifyPlanner:
             return Load(calls=calls, most_calls=calls)
         chunks = arrangement.chunks(verifier)
         asked = [pose(verifier, chunk, shared=self._spec.cache) for chunk in chunks]
-        again = [pose_again(request, _longest(request), LONGEST_FLAW) for request in asked]
+        profile = self._directory.find(verifier.model).profile
+        again = [
+            pose_again(request, "x" * (profile.limit(request) * BYTES_PER_TOKEN), LONGEST_FLAW) for request in asked
+        ]
         least = [self._least(verifier, *both) for both in zip(chunks, asked, strict=True)]
         return self._quoter.load(verifier.model, least, [*asked, *again], calls, mode)
 
@@ -122,10 +125,6 @@ class VerifyPlanner:
             return request
         own = request.messages[0].text[request.shared :]
         return replace(request, messages=(Message(role=Role.USER, text=own),), shared=0)
-
-
-def _longest(request: Request) -> str:
-    return "x" * ((request.max_tokens or 0) * BYTES_PER_TOKEN)
 
 
 def goes_into_batches(spec: Verification, dispatch: Dispatch) -> bool:

@@ -177,7 +177,7 @@ async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOut
         warn(f"{question.agent} has no batch API; it is called live")
     watching = asyncio.ensure_future(_watch_retries(handle, writer, order))
     try:
-        run = await drive(muster, handle, display, prompts=order.prompts)
+        run = await drive(muster, handle, display, prompts=order.prompts, notes=order.tells)
     finally:
         watching.cancel()
         if writer is not None:

@@ -51,7 +51,7 @@ def generate(
 
     async def work(muster: Muster) -> Generated:
         handle = await muster.suites.generate(wish, muster.runs.options(budget_usd=budget))
-        run = await drive(muster, handle, display(common, stays=False))
+        run = await drive(muster, handle, display(common, stays=False), notes=not common.quiet)
         return muster.suites.conclude_generation(wish, run)
 
     return _conclude(common, with_muster(common, work, allow_unpriced=allow_unpriced, create=True))

@@ -144,7 +144,9 @@ class VerifyEnding:
         if repair.again is None or repair.again.handle is None:
             return repair.before
         note(common, first_words(repair.again))
-        return await drive(muster, repair.again.handle, display(common), self.progress_source(muster))
+        return await drive(
+            muster, repair.again.handle, display(common), self.progress_source(muster), notes=not common.quiet
+        )
 
 
 async def outcome_of(

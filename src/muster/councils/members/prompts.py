@@ -54,7 +54,7 @@ def request_of(turn: CouncilTurn, *, seconds_left: float | None = None, session:
         messages=(Message(role=Role.USER, text=question + _rest(turn)),),
         system="" if turn.member.person else system_of(turn.member),
         shared=len(question),
-        max_tokens=None if is_proposal else _TOKENS + _TOKENS_FOR_CANDIDATE * len(turn.candidates),
+        usual_tokens=None if is_proposal else _TOKENS + _TOKENS_FOR_CANDIDATE * len(turn.candidates),
         schema=None if turn.member.person else PROPOSAL_SCHEMA if is_proposal else EVALUATION_SCHEMA,
         context=context_of(turn),
         volatile=volatile | ({"session_id": session} if session else {}),

@@ -9,7 +9,8 @@ MusterError
 │   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, garbled
 │   │   ├── OutOfTime       the same, because its time was over
 │   │   └── Undecodable     it came in an encoding that cannot be decoded; not tried again
-│   └── Expired             its batch ran out of time before it was processed
+│   ├── Expired             its batch ran out of time before it was processed
+│   └── Respelled           a field has another name there, and is sent under it from now on
 ├── CallFailed              give up this call; the run may go on
 │   ├── InvalidRequest      the provider refuses the request (400, 413, 422)
 │   ├── UnknownModel        the provider has no such model (404)
@@ -97,6 +98,7 @@ from muster.domain.errors.calls import (
     ProviderFault,
     RateLimited,
     RecordedFailure,
+    Respelled,
     RetriesExhausted,
     Stalled,
     TimedOut,
@@ -180,6 +182,7 @@ __all__ = [
     "RateLimited",
     "RecordedFailure",
     "ReplayMiss",
+    "Respelled",
     "RetriesExhausted",
     "RunCanceled",
     "RunFailed",

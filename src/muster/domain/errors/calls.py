@@ -96,6 +96,12 @@ class Expired(TryLater):
     code = "expired"
 
 
+class Respelled(TryLater):
+    """The provider wants a field under another name, which is used from now on; nothing was charged."""
+
+    code = "respelled"
+
+
 class CallFailed(WireError):
     """This call is given up; the run may go on."""
 

@@ -24,8 +24,8 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import Command, Quote
 from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
 from muster.domain.call import Reply, Request, identify, require_key
-from muster.domain.canonical import Json
-from muster.domain.entry import AttemptId, Opening, Replied, Unsent
+from muster.domain.canonical import Json, digest
+from muster.domain.entry import AttemptId, EntryKind, Opening, Replied, Unsent
 from muster.domain.errors import (
     BudgetExhausted,
     KeyTaken,
@@ -53,6 +53,9 @@ from muster.engine.calls.state import (
 )
 from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
 from muster.engine.signals import CallInbox, Receiver
+from muster.store.base import Record
+
+LOWERED = "agent.limited"  # the event, and the beginning of its key
 
 
 class CallPath:
@@ -64,6 +67,7 @@ class CallPath:
         """Take the places of the run above, which a child shares; without them the run has its own."""
         self._with, self._driven, self._receiver = services, driven, receiver
         self._run, self._epoch, self._levels = driven.run.id, driven.epoch, driven.levels
+        self._rules, self._told = driven.rules, set[str]()
         self._dispatch, self._inheritance, self._activity = driven.run.dispatch, driven.inheritance, driven.activity
         self.places = places or RunPlaces(driven.run.concurrency)
         self._guard = CallGuard(driven.levels)
@@ -125,6 +129,7 @@ class CallPath:
         if self.halt.error is not None:
             await self.halt.admit()
         asking = self._asking(agent, request, key, timeout)
+        await self._tell_lowered(asking)
         asking.on_delta, asking.streams, asking.shown = on_delta, stream or on_delta is not None, shown
         asking.part = self._part(allowance)
         asking.final_failures = final_failures
@@ -179,6 +184,26 @@ class CallPath:
             excess = await first_excess(store, self._run)
         return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
 
+    async def _tell_lowered(self, asking: CallState) -> None:
+        """Write once in the run that an agent may write less than was asked for."""
+        lowered = asking.lowered
+        if lowered is None or lowered.agent in self._told:
+            return
+        self._told.add(lowered.agent)
+        self._with.lowered.setdefault(lowered.agent, lowered)
+        await self._with.store.journal.record(
+            Record(
+                run=self._run,
+                epoch=self._epoch,
+                key=f"{LOWERED}/{lowered.agent}",
+                kind=EntryKind.EMIT,
+                digest=digest({"kind": str(EntryKind.EMIT)}),
+                value={"agent": lowered.agent, "asked": lowered.asked, "max_tokens": lowered.limit},
+                at=self._with.clock.now(),
+                kind_of_event=LOWERED,
+            )
+        )
+
     def _part(self, allowance: Allowance | None) -> Level | None:
         if allowance is None:
             return None
@@ -188,13 +213,14 @@ class CallPath:
         directory = self._with.directory
         agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
-        request = agent.profile.complete(request)
+        lowered = agent.profile.lowered(request, self._rules)
+        request = agent.profile.complete(request, self._rules)
         if self._driven.attached:
             request = request.attach(self._driven.attached)
         identity = identify(agent.profile.name, request)
         if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
             timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
-        return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
+        return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts, lowered=lowered)
 
     def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from muster.domain.errors import Overloaded, RateLimited, TryLater, Undecodable, WireError
+from muster.domain.errors import Overloaded, RateLimited, Respelled, TryLater, Undecodable, WireError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,8 @@ def decide(error: WireError, attempt: int, policy: RetryPolicy, random: Random) 
     limited = isinstance(error, RateLimited | Overloaded)
     if attempt >= (policy.attempts_when_limited if limited else policy.attempts):
         return GiveUp(exhausted=True)
+    if isinstance(error, Respelled):
+        return Again(delay=0.0)  # another request, so that there is nothing to wait for
     return Again(delay=delay(error, attempt, policy, random))
 
 

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
+from muster.domain.call import Usage
 from muster.sim.audit import AuditLog
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase
 from muster.sim.faults import Fault, FaultKind, Op, Plans
@@ -60,6 +62,8 @@ class Settler:
             batch.note(MemberOutcome.EXPIRED, batch.wording.unmet(member.custom_id, MemberOutcome.EXPIRED, number))
             return
         said = self._responder.answer(ask, name, number, batch=True)
+        if fault is not None and fault.kind is FaultKind.ZERO_USAGE:
+            said = replace(said, usage=Usage())
         line = batch.wording.answered(member.custom_id, said)
         stray = b"" if fault is None else batch.wording.answered(NOBODY, said)
         batch.note(MemberOutcome.SUCCEEDED, *_disturbed(line, stray, fault))

@@ -1,5 +1,6 @@
 """The chat completions protocol of OpenAI and its kin: understands requests, spells answers, streams and errors."""
 
+import re
 from collections.abc import Iterator
 
 from muster.domain.call import Message, Role, Stop, ToolCall, Usage
@@ -8,6 +9,7 @@ from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, pieces, text_in
 from muster.text import typed
 
 DEFAULT_MAX_TOKENS = 16_384
+_REASONING = re.compile(r"(?:^|[-/])o\d")  # models that refuse the old name of the limit
 CREATED = 1_767_225_600  # every answer has the same date, so that the same requests get the same bytes
 
 ROLES = {
@@ -84,6 +86,14 @@ def _model(body: dict[str, Json]) -> str:
 
 
 def _max_tokens(body: dict[str, Json]) -> int:
+    if "max_tokens" in body and _REASONING.search(str(body.get("model"))):
+        raise SimRefusal(
+            400,
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            code="unsupported_parameter",
+            param="max_tokens",
+        )
     for name in ("max_completion_tokens", "max_tokens"):
         limit = body.get(name)
         if limit is None:

@@ -34,7 +34,7 @@ CREATE TABLE runs (
   calls_failed INTEGER NOT NULL DEFAULT 0,
   calls_uncertain INTEGER NOT NULL DEFAULT 0,
   calls_reused INTEGER NOT NULL DEFAULT 0
-, dispatch TEXT, lineage TEXT, levels TEXT, owner TEXT, client TEXT, request_key TEXT, request_digest TEXT, request_id TEXT, continued_by TEXT);
+, dispatch TEXT, lineage TEXT, levels TEXT, owner TEXT, client TEXT, request_key TEXT, request_digest TEXT, request_id TEXT, continued_by TEXT, rules INTEGER);
 CREATE INDEX runs_by_state ON runs (state, created_at);
 CREATE INDEX runs_by_name ON runs (name, created_at);
 CREATE UNIQUE INDEX runs_by_parent ON runs (parent_id, parent_key);

@@ -1,10 +1,10 @@
 -- name: insert_run
 INSERT INTO runs (id, name, workload, spec, state, tags, seed, timeout, concurrency, submitted,
                   dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at,
-                  lineage, levels, owner, client, request_key, request_digest, request_id)
+                  lineage, levels, owner, client, request_key, request_digest, request_id, rules)
 VALUES (:id, :name, :workload, :spec, 'queued', :tags, :seed, :timeout, :concurrency, :submitted,
         :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at,
-        :lineage, :levels, :owner, :client, :request_key, :request_digest, :request_id)
+        :lineage, :levels, :owner, :client, :request_key, :request_digest, :request_id, :rules)
 ON CONFLICT DO NOTHING
 
 -- name: select_run
@@ -214,10 +214,10 @@ RETURNING id, last_seq
 -- name: restore_run
 INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,
                   dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
-                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused, lineage, levels, owner)
+                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused, lineage, levels, owner, rules)
 VALUES (:id, :name, :workload, :spec, :state, :ended_reason, :error, :result, :tags, :seed, :timeout, :concurrency, :active,
         :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
-        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused, :lineage, :levels, :owner)
+        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused, :lineage, :levels, :owner, :rules)
 
 -- name: delete_run
 DELETE FROM runs WHERE id = :id

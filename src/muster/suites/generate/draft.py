@@ -196,7 +196,7 @@ def question_for(subject: GenerationSubject, wanted: int, rejected: Sequence[str
     return Request(
         messages=ask("\n\n".join(parts)).messages,
         system=INSTRUCTIONS,
-        max_tokens=_TOKENS + _TOKENS_FOR_CASE * wanted,
+        usual_tokens=_TOKENS + _TOKENS_FOR_CASE * wanted,
         schema=SCHEMA,
     )
 

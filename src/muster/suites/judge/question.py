@@ -131,7 +131,7 @@ def pose(case: Case, observation: Observation) -> JudgeQuestion:
     request = Request(
         messages=ask(f"The fence token of this message is {fence.token}\n\n{material}").messages,
         system=INSTRUCTIONS,
-        max_tokens=_TOKENS + _TOKENS_FOR_ITEM * len(rubric),
+        usual_tokens=_TOKENS + _TOKENS_FOR_ITEM * len(rubric),
         schema=SCHEMA,
     )
     return JudgeQuestion(request=request, rubric=rubric, answers=observation.answers, fence=fence, material=material)

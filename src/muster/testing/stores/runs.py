@@ -12,6 +12,7 @@ from muster.domain.errors import BadArgument, Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.review import Opinion, Review
+from muster.domain.rules import CURRENT_RULES
 from muster.domain.run import Origin, Reuse, RunState
 from muster.store.base import Baseline, RunRelease, Store
 from muster.testing.stores.values import (
@@ -32,11 +33,13 @@ from muster.testing.stores.values import (
 async def remembers_a_run_as_it_was_given(store: Store) -> None:
     """A run comes back with everything that it was created with."""
     new = new_run("run1", cap=500, name="nightly", tags=("a", "b"), seed=7, timeout=9.5, concurrency=3, submitted=True)
+    new = replace(new, rules=1)
     await store.runs.create(new)
     run = await stored(store, new.id)
     assert (run.state, run.name, run.tags, run.seed) == (RunState.QUEUED, "nightly", ("a", "b"), 7)
     assert (run.spec, run.cap, run.timeout, run.concurrency) == ({"n": 1}, 500, 9.5, 3)
     assert run.submitted
+    assert run.rules == 1
     assert run.lease.driver is None
 
 
@@ -147,6 +150,7 @@ async def restores_a_run_from_elsewhere(store: Store) -> None:
     await store.archive.restore(over)
     again = await stored(store, run)
     assert (again.result, again.spent, again.calls, again.state) == (over.result, over.spent, over.calls, over.state)
+    assert again.rules == over.rules == CURRENT_RULES
     assert [entry async for entry in store.archive.entries(run)] == entries
     await raises(Conflict, store.archive.restore(over))
     other, more = replace(entries[0], reply=None, request=None), replace(entries[0], key="more")

@@ -13,7 +13,7 @@ from muster.text.expressions import PART, parse
 from muster.verify.agents.answers import COUNTS, extra_names, measures_of
 from muster.verify.findings.finding import Severity
 from muster.verify.source import Chunk
-from muster.verify.verification import Shape, Verifier
+from muster.verify.verification import MAX_TOKENS, Shape, Verifier
 
 LONGEST_REPLY = 60_000  # characters of a reply that is given back for a repair
 
@@ -68,7 +68,9 @@ def pose(verifier: Verifier, chunk: Chunk, *, cache: str | None = None, shared: 
     same = PREFACE + chunk.text
     return Request(
         messages=(Message(role=Role.USER, text=same + _task(verifier)),),
-        max_tokens=verifier.max_tokens,
+        # Stored without what is usual: then the limit of the agent holds, if it has one.
+        max_tokens=None if verifier.max_tokens == MAX_TOKENS else verifier.max_tokens,
+        usual_tokens=MAX_TOKENS,
         temperature=verifier.temperature,
         cache=cache,
         shared=len(same) if shared else 0,

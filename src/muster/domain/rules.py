@@ -1,0 +1,53 @@
+"""The limits of tokens that hold where nobody names one, by version: they are part of the digests of requests.
+
+A run stores the version with which it was started. Resumes, replays, forks and children use that of the run that they
+come from, so that they ask what it asked. A run without one has the first. A change of a default is a new version;
+those that are here never change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.domain.errors import BadConfiguration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultRules:
+    """How many tokens an agent may write."""
+
+    max_tokens: int = 2048  # where neither the caller, nor the question, nor the section of the agent says anything
+    section_holds: bool  # what the section says holds for every request; else it is only a default
+
+    def limit(self, asked: int | None, usual: int | None, section: int | None) -> int:
+        """Return the limit of a request: as its caller asks, as is usual for its question, as its agent's section says.
+
+        What is usual for a question gives way to the section in both directions: to more, for a model that thinks
+        before it answers, and to less.
+        """
+        if section is not None and self.section_holds:
+            return section if asked is None else min(asked, section)
+        if asked is not None:
+            return asked
+        if usual is not None:
+            return usual
+        return self.max_tokens if section is None else section
+
+
+FIRST_RULES = 1  # of runs that store none
+CURRENT_RULES = 2  # of runs that are started now
+_RULES: Mapping[int, DefaultRules] = {
+    1: DefaultRules(section_holds=False),
+    2: DefaultRules(section_holds=True),
+}
+CURRENT = _RULES[CURRENT_RULES]
+
+
+def rules_of(version: int) -> DefaultRules:
+    """Return the rules of a version; raises BadConfiguration for one that a later Muster has stored."""
+    if version not in _RULES:
+        raise BadConfiguration(
+            f"the run was started with the default limits of version {version}, and this Muster knows up to "
+            f"{CURRENT_RULES}",
+            suggestions=("use the version of Muster that started it, or a later one",),
+        )
+    return _RULES[version]
