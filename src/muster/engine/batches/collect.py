@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.agents.base import BatchAgent
 from muster.domain.batch import Batch, BatchProgress, BatchState, Shortfall
-from muster.domain.errors import TryLater
+from muster.domain.errors import TryLater, WireError
 from muster.engine.batches.base import Asker, BatchServices, NotThere, PollDelays
 from muster.engine.batches.dismiss import PAGE, Dismisser
 from muster.engine.batches.follow import unread
@@ -108,10 +108,19 @@ class Collector:
 
     async def _note_lacking(self, batch: Batch, lacking: int) -> None:
         what = f"{lacking} answers are not in its results" if lacking else "its results break off"
-        note = f"{what}; they are fetched again"
+        await self._note_trouble(batch, f"{what}; they are fetched again", "batch.short")
+
+    async def _note_trouble(self, batch: Batch, note: str, kind: str) -> None:
         fresh = await self._store.batches.get(batch.id) or batch
-        if fresh.note != note:
-            await self._advance(replace(fresh, epoch=batch.epoch, note=note), "batch.short")
+        if fresh.note != note or not fresh.stalled:
+            await self._advance(replace(fresh, epoch=batch.epoch, note=note, stalled=True), kind)
+
+    async def _note_unread(self, batch: Batch, error: WireError) -> None:
+        """Store once that the provider does not deliver; what was lacking before stays told."""
+        fresh = await self._store.batches.get(batch.id) or batch
+        if not fresh.stalled:
+            note = f"its results cannot be read: {error.message}; they are fetched again"
+            await self._note_trouble(fresh, note, "batch.unread")
 
     async def _read_sources(
         self, agent: BatchAgent, batch: Batch, progress: BatchProgress, until: float
@@ -133,14 +142,16 @@ class Collector:
                 raise NotThere(f"batch {batch.provider_id} has ended without results")
             return progress
 
-        return await self._asker.ask(look, f"the address of the results of batch {batch.provider_id}", until)
+        what, trouble = f"the address of the results of batch {batch.provider_id}", partial(self._note_unread, batch)
+        return await self._asker.ask(look, what, until, trouble)
 
     async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> OddLines | None:
         """Bring one source of results into the store; None when the time is over or the batch is not ours."""
         spool = self._spooling(batch)
         try:
             download = partial(self._download, agent, batch, source, spool, until)
-            odd = await self._asker.ask(download, f"the results of batch {batch.provider_id}", until)
+            what, trouble = f"the results of batch {batch.provider_id}", partial(self._note_unread, batch)
+            odd = await self._asker.ask(download, what, until, trouble)
             if odd is None or (batch.adopted and not await self._confirm(batch, spool, odd)):
                 return None
             await self._settle_pages(agent, batch, spool, odd)
@@ -227,7 +238,7 @@ class Collector:
             f"{tally.succeeded} succeeded, {tally.errored} errored, {tally.canceled} canceled, "
             f"{tally.expired} expired, {tally.uncertain} uncertain; {lacking} had no result"
         )
-        done = replace(fresh, state=BatchState.COLLECTED, collected_at=self._clock.now(), note=note)
+        done = replace(fresh, state=BatchState.COLLECTED, collected_at=self._clock.now(), note=note, stalled=False)
         await self._advance(done, "batch.collected")
         self._kill.reach("batch.collected")
 
