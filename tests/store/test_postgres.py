@@ -59,7 +59,7 @@ async def test_what_was_written_is_there_when_it_is_opened_again(database_url: s
         assert entry is not None
         assert entry.reply == replied(40).reply
         info = await again.maintenance.info()
-    assert (info["kind"], info["version"], info["check"]) == ("postgresql", 14, "ok")
+    assert (info["kind"], info["version"], info["check"]) == ("postgresql", 15, "ok")
     assert (
         query(database_url, "SELECT name FROM traits WHERE name LIKE 'writer:%'") == []
     )  # marks end with their writers
@@ -106,12 +106,12 @@ def test_many_who_open_an_empty_database_make_its_tables_once(postgres: str) -> 
     )
     started = [subprocess.Popen([sys.executable, "-c", code, url], stderr=subprocess.PIPE) for _ in range(4)]
     assert [(process.communicate()[1], process.returncode) for process in started] == [(b"", 0)] * 4
-    assert query(url, "SELECT COUNT(*), MAX(version) FROM muster_schema") == [(14, 14)]
+    assert query(url, "SELECT COUNT(*), MAX(version) FROM muster_schema") == [(15, 15)]
 
 
 async def test_a_store_of_a_newer_version_is_refused(database_url: str) -> None:
     query(database_url, "INSERT INTO muster_schema (version) VALUES (999)")
-    with pytest.raises(StoreFailed, match="has version 999; this program supports versions up to 14"):
+    with pytest.raises(StoreFailed, match="has version 999; this program supports versions up to 15"):
         open_postgres(database_url)
 
 
@@ -119,7 +119,7 @@ async def test_a_store_is_not_upgraded_while_a_run_is_in_progress(database_url: 
     async with opened(database_url) as store:
         run = await store.runs.create(new_run("run1"))
         await store.leases.claim(run.id, DRIVER, 0, NOW, 9e9)
-        query(database_url, "DELETE FROM muster_schema WHERE version = 14")
+        query(database_url, "DELETE FROM muster_schema WHERE version = 15")
         with pytest.raises(StoreFailed, match="must be upgraded, and run run1 is in progress on here"):
             open_postgres(database_url)
 

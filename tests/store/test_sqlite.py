@@ -44,7 +44,7 @@ async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path)
     assert entry is not None
     assert entry.reply == replied(40).reply
     info = await again.maintenance.info()
-    assert (info["version"], info["check"]) == (14, "ok")
+    assert (info["version"], info["check"]) == (15, "ok")
     await again.maintenance.close()
 
 
@@ -124,7 +124,7 @@ async def test_tables_are_not_changed_under_a_program_that_is_at_work(
             open_sqlite(path)
         return
     store = open_sqlite(path)
-    assert (await store.maintenance.info())["version"] == 14
+    assert (await store.maintenance.info())["version"] == 15
     await store.maintenance.close()
 
 
@@ -153,7 +153,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(StoreFailed, match=r"version 99; this program supports versions up to 14") as caught:
+    with pytest.raises(StoreFailed, match=r"version 99; this program supports versions up to 15") as caught:
         open_sqlite(path)
     assert "upgrade" in caught.value.suggestions[0]
 
