@@ -202,7 +202,7 @@ async def test_uploads_that_failed_are_counted_over_restarts(house: House) -> No
         (OPENAI, {"fault": "429", "op": "batch_create"}, "it was not accepted and is tried again"),
         (ANTHROPIC, {"fault": "500", "op": "batch_retrieve"}, "the provider does not say how far it is"),
         (ANTHROPIC, {"fault": "500", "op": "batch_results"}, "its results cannot be read"),
-        (ANTHROPIC, {"fault": "missing", "op": "member", "text": "question 7$"}, "1 answers are not in its results"),
+        (ANTHROPIC, {"fault": "missing", "op": "member", "text": "question 7$"}, "its results lack 1 answer"),
     ],
 )
 async def test_what_keeps_a_batch_from_getting_on_is_stored_the_first_time(

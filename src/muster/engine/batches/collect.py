@@ -61,7 +61,7 @@ class Collector:
             fewest = lacking or fewest
             delay = delays.delay()
             if self._clock.monotonic() + delay >= until:
-                raise unread(batch, f"lack {lacking} answers" if lacking else "break off")
+                raise unread(batch, _flaw(lacking))
             await self._clock.sleep(delay)
 
     async def _collect(self, batch: Batch, until: float, fewest: int, *, last: bool) -> int | None:
@@ -107,8 +107,7 @@ class Collector:
         return max(0, batch.requests - read - sum(odd.failed for odd in odds)) if whole else 0
 
     async def _note_lacking(self, batch: Batch, lacking: int) -> None:
-        what = f"{lacking} answers are not in its results" if lacking else "its results break off"
-        await self._note_trouble(batch, f"{what}; they are fetched again", "batch.short")
+        await self._note_trouble(batch, f"its results {_flaw(lacking)}; they are fetched again", "batch.short")
 
     async def _note_trouble(self, batch: Batch, note: str, kind: str) -> None:
         fresh = await self._store.batches.get(batch.id) or batch
@@ -246,6 +245,13 @@ class Collector:
         await self._store.batch_writer.advance(
             Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now())
         )
+
+
+def _flaw(lacking: int) -> str:
+    """Return what is wrong with results that must be fetched again."""
+    if not lacking:
+        return "break off"
+    return "lack 1 answer" if lacking == 1 else f"lack {lacking} answers"
 
 
 def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: OddLines) -> None:
