@@ -11,6 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.api.server import CHAIN
+from tests.dashboard.operations import provider
 from tests.mcp.coordinated import PATIENCE, coordinated
 from tests.pool import held
 from tests.rehearsal import ForkedRehearsal
@@ -407,8 +408,7 @@ async def test_a_run_that_waits_for_a_batch_which_does_not_get_on_says_why_and_w
 ) -> None:
     faults = {"script": [{"fault": "missing", "op": "member", "text": "question", "times": "always"}]}
     with ForkedRehearsal(faults=faults) as lossy:
-        more = f'[agents.lossy]\nkind = "anthropic"\nmodel = "claude-haiku-5-5"\nbase_url = "{lossy.anthropic}"\n'
-        key = {"ANTHROPIC_API_KEY": "rehearsal"}
+        more, key = provider("lossy", lossy), {"REHEARSAL_KEY": "rehearsal"}
         async with coordinated(tmp_path, more=more, environment=key) as (desk, muster):
             run = await desk.call("ask", agent="lossy", prompt="question", dispatch="batch")
             async with asyncio.timeout(PATIENCE):

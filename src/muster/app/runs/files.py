@@ -24,6 +24,9 @@ from muster.text.json_documents import json_fault
 FORMAT = 1
 PAGE = 500
 ENDPOINT = "desk"  # how the endpoint of a batch is called in the files
+OF_THE_STORE = frozenset(
+    {"by_hand", "grace_until", "stalled", "waits_for", "uploads"}
+)  # what another one finds out anew
 
 
 async def export_run(store: Store, run: Run, path: Path) -> int:
@@ -88,7 +91,8 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 
 def _batch_json(batch: Batch) -> dict[str, Any]:
-    return {ENDPOINT if name == "endpoint" else name: value for name, value in msgspec.to_builtins(batch).items()}
+    found = msgspec.to_builtins(batch).items()
+    return {ENDPOINT if name == "endpoint" else name: value for name, value in found if name not in OF_THE_STORE}
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:
