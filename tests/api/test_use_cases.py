@@ -234,6 +234,7 @@ NO_ROUTE = {
 
 # What commands do in another way: they start runs in their own process, and show by other use cases.
 NO_COMMAND = {
+    "batches.stalled": "of health; every view of a batch says whether it gets on",
     "battles.cancel": "muster runs cancel",
     "battles.check_validators": "muster battle checks them with its spec: nobody else waits for it",
     "battles.standing": "of streams; muster runs watch shows the events themselves",

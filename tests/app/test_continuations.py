@@ -233,7 +233,11 @@ async def test_an_older_store_gets_one_end_for_each_lineage(tmp_path: Path) -> N
         lonely = await failed(m)
     database = tmp_path / "home" / "muster.db"
     with closing(sqlite3.connect(database)) as raw, raw:  # as it was before a lineage had one end
-        columns = [name for _, name, *_ in raw.execute("PRAGMA table_info(runs)") if name not in ("id", "continued_by")]
+        columns = [
+            name
+            for _, name, *_ in raw.execute("PRAGMA table_info(runs)")
+            if name not in ("id", "continued_by", "rules")
+        ]
         heirs = (("later", "completed", 1.0), ("open", "interrupted", 2.0), ("branch", "failed", 3.0))
         for name, state, later in heirs:
             changed = {"state": f"'{state}'", "created_at": f"created_at + {later}", "parent_key": "NULL"}
@@ -242,9 +246,12 @@ async def test_an_older_store_gets_one_end_for_each_lineage(tmp_path: Path) -> N
                 f"INSERT INTO runs (id, {', '.join(columns)}) SELECT ?, {values} FROM runs WHERE id = ?",
                 (name, done.id),
             )
-        for index in ("runs_by_origin", "runs_by_continuation"):
+        for index in ("runs_by_origin", "runs_by_continuation", "batches_stalled"):
             raw.execute(f"DROP INDEX {index}")
-        raw.execute("ALTER TABLE runs DROP COLUMN continued_by")
+        for column in ("continued_by", "rules"):
+            raw.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+        for column in ("grace_until", "by_hand", "stalled", "waits_for", "uploads"):
+            raw.execute(f"ALTER TABLE batches DROP COLUMN {column}")
         raw.execute("PRAGMA user_version = 14")
     async with opened(tmp_path) as (m,):
         links = {one.id: one.continued_by for one in await m.runs.list()}

@@ -1,10 +1,10 @@
 """`muster batch reconcile`: what became of batches whose create nobody saw the end of."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from muster.app import Patience
 from muster.app.batches import HeldBatch
 from muster.cli.batches.reconcile import holder_words
 from muster.domain.batch import BatchState
@@ -65,14 +65,18 @@ def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehea
     assert (envelope["ok"], envelope["error"]["code"], envelope["data"]["open"]) == (False, "batch_open", 1)
 
 
-def test_whoever_waits_for_another_worker_is_told_how_long() -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "is being created by process 7 on desk; waiting for the provider's answer"),
+        ({"grace_until": 5.0}, "is looked for by process 7 on desk; it is taken over from there"),
+        ({"grace_until": 5.0, "by_hand": True}, "is being reconciled by process 7 on desk; waiting until that is done"),
+    ],
+)
+def test_whoever_finds_another_process_at_a_batch_is_told_what_that_means(changes: dict[str, Any], words: str) -> None:
     by = Driver(host="desk", pid=7, started="1")
-    held = HeldBatch(batch=replace(BATCH, state=BatchState.SENT, provider_id=None), by=by)
-    words = holder_words(held, Patience(grace=30.0, deadline=600.0))
-    assert words == (
-        f"batch {BATCH.id} is held by process 7 on desk; waiting until it is done or gives up, which a worker does "
-        "after 2 min of looking, and for 10 min at most (--deadline); then it is looked for here, for 30 s (--grace)"
-    )
+    held = HeldBatch(batch=replace(BATCH, state=BatchState.SENT, provider_id=None, **changes), by=by)
+    assert holder_words(held) == f"batch {BATCH.id} {words}"
 
 
 def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehearsal: ForkedRehearsal) -> None:

@@ -17,7 +17,7 @@ def test_show_tells_the_batches_and_what_they_saved(shell: Shell, rehearsal: For
     asked = shell.ask_in_batch(OPENAI, detach=False)
     run = shell.run("last")
     assert run["batches"] == asked["batches"]
-    assert set(run["batches"][0]) == {"id", "provider_id", "state", "requests"}
+    assert set(run["batches"][0]) == {"id", "provider_id", "state", "requests", "stalled", "waits_for", "why", "next"}
     assert (run["batch_usd"], run["live_usd"]) == (asked["batch_usd"], asked["live_usd"])
     shown = shell.muster("runs", "show", "last").out
     assert asked["batches"][0]["id"] in shown

@@ -79,11 +79,16 @@ class Desk:
 
 @asynccontextmanager
 async def coordinated(
-    folder: Path, *, budget: float | None = None, more: str = AGENTS, drives: bool = True
+    folder: Path,
+    *,
+    budget: float | None = None,
+    more: str = AGENTS,
+    drives: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[tuple[Desk, Muster]]:
     """Open a project with a client in this process, driven as `muster mcp` drives it."""
     project_in(folder, more)
-    settings = load_settings(folder / ".muster", folder=folder, environment={})
+    settings = load_settings(folder / ".muster", folder=folder, environment=environment or {})
     async with open_muster(settings=settings) as muster:
         if budget is not None:
             await muster.server_budgets.set("mcp", budget)

@@ -11,8 +11,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.api.server import CHAIN
+from tests.dashboard.operations import provider
 from tests.mcp.coordinated import PATIENCE, coordinated
 from tests.pool import held
+from tests.rehearsal import ForkedRehearsal
 
 FORBIDDEN = {"path", "file", "files", "command", "cwd", "url", "address", "isolation", "env"}
 
@@ -399,3 +401,22 @@ async def test_status_progress_and_results_are_resources(tmp_path: Path) -> None
         for uri in ("muster://runs/none", "muster://files/etc", "file:///etc/passwd", f"muster://runs/{run['id']}/x"):
             with pytest.raises(MCPError):
                 await read(uri)
+
+
+async def test_a_run_that_waits_for_a_batch_which_does_not_get_on_says_why_and_what_an_operator_can_do(
+    tmp_path: Path,
+) -> None:
+    faults = {"script": [{"fault": "missing", "op": "member", "text": "question", "times": "always"}]}
+    with ForkedRehearsal(faults=faults) as lossy:
+        more, key = provider("lossy", lossy), {"REHEARSAL_KEY": "rehearsal"}
+        async with coordinated(tmp_path, more=more, environment=key) as (desk, muster):
+            run = await desk.call("ask", agent="lossy", prompt="question", dispatch="batch")
+            async with asyncio.timeout(PATIENCE):
+                while not await muster.batches.stalled():
+                    await muster._backend.store.changes.wait(1.0)
+            (batch,) = (await desk.call("list_work", kind="batch"))["batches"]
+            (waits,) = (await desk.call("result", id=run["id"]))["waits"]
+    assert waits["why"] == batch["note"] == "its results lack 1 answer; they are fetched again"
+    assert waits["id"] == batch["id"]
+    assert any("muster batch reconcile --resubmit" in way for way in waits["next"])
+    assert waits["next"] == batch["next"]

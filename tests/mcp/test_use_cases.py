@@ -7,6 +7,7 @@ from tests.api.test_use_cases import PARTS, names_used, use_cases
 NO_TOOL = {
     "acting_for": "a part of every call",
     "audit.list": "what users did is the operator's to read",
+    "batches.stalled": "of health; every view of a batch says whether it gets on",
     "batches.stats": "figures for the operator; the batch itself is told",
     "battles.cancel": "control_run cancels any run",
     "battles.check_validators": "no tool takes validators",

@@ -17,7 +17,7 @@ Labels = frozenset[tuple[str, str]]
 Values = dict[str, dict[Labels, float]]
 OF_THE_STORE = (
     "muster_runs", "muster_calls", "muster_spent_usd", "muster_reserved_usd", "muster_queued", "muster_batches",
-    "muster_slots",
+    "muster_batches_stalled", "muster_slots",
 )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ SLOTS, MESSAGES = answer(slots=listed(named("Slot"))), answer(messages=listed(na
 
 # By method and path, for every route that answers with JSON of one shape.
 ANSWERS: Mapping[str, Schema] = {
-    "get /healthz": answer(status={"const": "ok"}),
+    "get /healthz": answer(status={"enum": ["ok", "attention"]}),
     "get /api/audit": answer(records=listed(named("AuditRecord")), next=MAYBE_COUNT),
     "get /api/agents": answer(agents=listed(answer(name=TEXT, human=FLAG)), run_budget_usd=MAYBE_NUMBER),
     "get /api/library": answer(items=listed(answer(kind={"enum": ["suite", "chain", "council"]}, name=TEXT))),

@@ -133,6 +133,10 @@ class Batches:
         """Return the batches that are not over."""
         return await self._store.batches.select(UNDER_WAY, limit=MOST)
 
+    async def stalled(self) -> Sequence[Batch]:
+        """Return the batches that do not get on, the oldest first; the note of each says why."""
+        return await self._store.batches.stalled(MOST)
+
     async def unclear(self) -> int:
         """Return how many batches there are for `reconcile` to find out about."""
         return len(await self.list((BatchState.SENT, BatchState.ENDED), limit=MOST))

@@ -18,7 +18,7 @@ from muster.app.agent_kinds.providers import PROVIDERS
 from muster.app.opening import open_muster, open_queue
 from muster.app.project.workloads import project_workloads
 from muster.app.stores import load_postgres
-from muster.domain.batch import BatchState
+from muster.domain.batch import BatchState, ways_out
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
@@ -276,6 +276,10 @@ async def _batches(muster: "Muster") -> Diagnosis:
     if unclear:
         words = f"{unclear} of {len(under_way)} in progress may have been created"
         return Diagnosis(subject="batches", state="note", words=words, suggestions=("muster batch reconcile",))
+    if stalled := [batch for batch in under_way if batch.stalled]:
+        first = f"batch {stalled[0].id}: {stalled[0].note}"
+        words = f"{len(stalled)} of {len(under_way)} in progress do not get on; {first}"
+        return Diagnosis(subject="batches", state="note", words=words, suggestions=ways_out(stalled[0]))
     return _ok("batches", f"{len(under_way)} in progress" if under_way else "none in progress")
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from muster.app.backend import Backend
+from muster.domain.batch import UNDER_WAY, BatchState
 from muster.domain.money import to_usd
 from muster.domain.run import RunState
 from muster.engine.engine import Engine
@@ -46,6 +47,11 @@ def _stored(totals: StoreTotals) -> Iterator[Gauge]:
     )
     batches: dict[Labels, float] = {(str(state),): float(number) for state, number in totals.batches.items()}
     yield Gauge(name="muster_batches", help="Stored batches.", labels=("state",), values=batches)
+    stalled: dict[Labels, float] = {
+        (str(state),): float(totals.stalled_batches.get(state, 0)) for state in BatchState if state in UNDER_WAY
+    }
+    about = "Batches that do not get on; `muster batch list` says why."
+    yield Gauge(name="muster_batches_stalled", help=about, labels=("state",), values=stalled)
     slots: dict[Labels, float] = {(name,): float(number) for name, number in _slots(totals.slots).items()}
     yield Gauge(name="muster_slots", help="Slots of the pool.", labels=("state",), values=slots)
 

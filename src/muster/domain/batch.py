@@ -54,6 +54,11 @@ class BatchEndpoint:
     variable: str  # which environment variable holds the key; empty when the server wants none
     scope: str = ""  # what else may not be mixed: the model, where a batch is for one model only
 
+    @property
+    def provider_account(self) -> str:
+        """The account together with its provider: one gateway can stand before several."""
+        return f"{self.kind}/{self.account}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tariff:
@@ -105,6 +110,13 @@ class ListedBatch:
     ended: bool
     file: str | None = None  # the input file
     label: str | None = None  # our id, where the provider keeps one for us
+
+
+class KnownIds(NamedTuple):
+    """The provider's ids of the batches of an account."""
+
+    sure: frozenset[str] = frozenset()  # whose they are is known
+    assumed: frozenset[str] = frozenset()  # adopted, until custom ids confirm or refute it
 
 
 class Answered(NamedTuple):
@@ -182,6 +194,11 @@ class Batch:
     epoch: int = 0  # counts the claims; a write under an older one is refused
     lease_until: float = 0.0  # when the claim ends, unless it is renewed
     claimed_at: float | None = None
+    by_hand: bool = False  # the claim is an operator's, before whom workers give way
+    grace_until: float | None = None  # of a sent one without an answer: how long its creation is looked for at least
+    stalled: bool = False  # it does not get on, and its note says why
+    waits_for: BatchId | None = None  # of a planned one: the batch whose creation must be clear first
+    uploads: int = 0  # that failed
 
     @property
     def seconds(self) -> float:
@@ -192,6 +209,33 @@ class Batch:
     def names(self) -> "Names":
         """The custom ids of its members."""
         return Names(self.nonce, self.id)
+
+
+def confusable(batch: Batch, other: Batch, now: float) -> bool:
+    """Return whether two creates could be taken for each other in a list that names neither: same account and count.
+
+    A create that was looked for long enough stands in nobody's way: should both be lost, custom ids tell them apart.
+    """
+    alike = other.endpoint.provider_account == batch.endpoint.provider_account and other.requests == batch.requests
+    unclear = other.state is BatchState.SENT and (other.grace_until is None or other.grace_until > now)
+    return alike and unclear and other.id != batch.id
+
+
+LOOK_AGAIN = "look again: muster batch reconcile"
+RESUBMIT = "send its calls again, at the risk of paying twice: muster batch reconcile --resubmit"
+
+
+def ways_out(batch: Batch) -> tuple[str, ...]:
+    """Return what a person can do about a batch that does not get on; nothing while it does."""
+    if not batch.stalled:
+        return ()
+    if batch.state is BatchState.SENT:
+        return (LOOK_AGAIN, RESUBMIT)
+    if batch.waits_for is not None:
+        return (f"look at the other batch: muster batch show {batch.waits_for}", LOOK_AGAIN)
+    if batch.state is BatchState.PLANNED:
+        return (f"cancel it; nothing was sent: muster batch cancel {batch.id}",)
+    return (f"fetch it again now: muster batch fetch {batch.id}", RESUBMIT)
 
 
 class Names:
@@ -302,3 +346,9 @@ class Patience:
     deadline: float = 86_400.0  # how long this process waits for one batch
     grace: float = 120.0  # how long a created batch may take to show in the provider's list, or a 404 to pass
     downloads: int = 3  # of results that lack answers, or with lines that cannot be read
+    uploads: int = 10  # of requests that fail at the provider, before their batch is given up
+
+    @property
+    def look_seconds(self) -> float:
+        """How long an operator's question about a batch may take: a 404 may pass, and a list may be out of reach."""
+        return 2 * self.grace + self.poll_longest

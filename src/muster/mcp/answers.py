@@ -14,7 +14,7 @@ from muster.app.views.battles import battle_status_view, scale_status_view, scal
 from muster.app.views.chains import progress_view
 from muster.app.views.councils import council_view
 from muster.app.views.pool import task_view
-from muster.app.views.runs import batch_view
+from muster.app.views.runs import batch_reference, batch_view
 from muster.domain.batch import Batch
 from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
@@ -74,7 +74,7 @@ def _shortened(prompt: str) -> str:
 
 def short_batch(batch: Batch) -> Answer:
     """Return a batch in a list."""
-    names = ("id", "provider", "state", "requests", "members", "cost_usd", "saving_usd", "note")
+    names = ("id", "provider", "state", "requests", "members", "cost_usd", "saving_usd", "note", "waits_for", "next")
     view = batch_view(batch)
     return compact({"kind": "batch", **{name: view[name] for name in names}})
 
@@ -111,10 +111,17 @@ async def document(muster: Muster, run: Run) -> Answer:
             **found,
             "calls": {"done": run.calls.done, "total": run.calls.total} if run.state not in TERMINAL else None,
             "error": error.get("message"),
+            "waits": [] if run.state in TERMINAL else await _waits(muster, run),
             "questions": [_question(one) for one in questions],
             "next": _next(run, questions),
         }
     )
+
+
+async def _waits(muster: Muster, run: Run) -> list[Answer]:
+    """Return the batches that keep a run waiting because they do not get on, why, and what an operator can do."""
+    stalled = [batch for batch in await muster.runs.batches_under_way(run.id) if batch.stalled]
+    return [{name: batch_reference(batch)[name] for name in ("id", "state", "why", "next")} for batch in stalled]
 
 
 async def text_of(muster: Muster, run: Run) -> str:

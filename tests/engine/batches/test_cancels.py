@@ -242,7 +242,7 @@ async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_a
     async with house.open_impatient(batch_timeouts=Timeouts()) as muster:
         handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
         made = await to_the_middle(house, clock, handle, muster)
-        with pytest.raises(BatchLost, match="lack 1 answers"):
+        with pytest.raises(BatchLost, match="lack 1 answer"):
             await muster.batches.cancel(made)
         run = await handle.wait()
         assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")

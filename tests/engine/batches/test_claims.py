@@ -6,7 +6,7 @@ from dataclasses import replace
 from muster.app.batches import HeldBatch
 from muster.domain.batch import BatchState
 from muster.domain.run import RunState
-from tests.engine.batches.house import QUICK, House, ask_all, batch, batches_of, questions, survey, told, wait_for
+from tests.engine.batches.house import QUICK, House, ask_all, batch, batches_of, questions, survey, told
 
 ASKED = questions(12)
 FOR_EVER = replace(QUICK, grace=3600.0)
@@ -39,10 +39,7 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
             await worker._backend.store.changes.wait(1.0)
             [made] = await batches_of(worker, await handle.run())
         held: list[HeldBatch] = []
-        reconciling = asyncio.ensure_future(person.batches.reconcile(resubmit=True, on_held=held.append))
-        await wait_for(lambda: bool(held))
+        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 120.0)
         assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)
         assert held[0].batch.claimed_at == made.claimed_at
-        await worker._backend.engine.batcher.close()  # the worker lets go of it
-        [given_up] = await asyncio.wait_for(reconciling, 120.0)
         assert given_up.batch.state is BatchState.ABANDONED

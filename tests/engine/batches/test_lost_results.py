@@ -162,7 +162,7 @@ async def test_results_that_break_off_when_they_are_read_again_do_not_lack_more_
     async with engine_house(tmp_path, batches=batches, patience=patience, puppet=echo()) as place:
         run = await drive(place, survey, batches)
     assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
-    assert "its results lack 1 answers" in str(run.error)
+    assert "its results lack 1 answer" in str(run.error)
     assert batches.downloads > 1
 
 

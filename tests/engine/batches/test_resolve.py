@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from muster.domain.batch import Batch, BatchEndpoint, BatchState, ListedBatch
+from muster.domain.batch import Batch, BatchEndpoint, BatchState, KnownIds, ListedBatch, confusable
 from muster.domain.ids import BatchId
-from muster.engine.batches.resolve import LONGEST_CREATE, SKEW, Adopt, Judgment, Nothing, Several
+from muster.engine.batches.resolve import LONGEST_CREATE, SKEW, Adopt, Assumed, Judgment, Nothing, Several
 from muster.engine.batches.resolve import judge as judge_list
 
 ANTHROPIC = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K")
@@ -26,9 +27,11 @@ BATCH = Batch(
 OPENAI = replace(BATCH, endpoint=replace(ANTHROPIC, kind="openai"), file="file-1")
 
 
-def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str]) -> Judgment:
+def judge(
+    batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str], assumed: frozenset[str] = frozenset()
+) -> Judgment:
     """Judge a list as the batch's provider writes it."""
-    return judge_list(batch, listed, known, labeled=batch.endpoint.kind == "openai")
+    return judge_list(batch, listed, KnownIds(known, assumed), labeled=batch.endpoint.kind == "openai")
 
 
 def found(
@@ -47,6 +50,32 @@ def test_several_that_fit_are_not_told_apart() -> None:
     judgment = judge(BATCH, [found("x"), found("y")], frozenset())
     assert isinstance(judgment, Several)
     assert [each.id for each in judgment.found] == ["x", "y"]
+
+
+def test_one_that_another_batch_was_taken_for_may_be_ours_until_its_end_tells() -> None:
+    assert judge(BATCH, [found("x")], frozenset(), frozenset({"x"})) == Assumed(id="x")
+    free = judge(BATCH, [found("x"), found("y")], frozenset(), frozenset({"x"}))
+    assert isinstance(free, Adopt)
+    assert free.id == "y"
+    assert isinstance(judge(BATCH, [found("x", requests=41)], frozenset(), frozenset({"x"})), Nothing)
+
+
+@pytest.mark.parametrize(
+    ("changes", "waits"),
+    [
+        ({}, True),  # its create is under way
+        ({"grace_until": SENT + 10}, True),
+        ({"grace_until": SENT}, False),
+        ({"requests": 41}, False),
+        ({"state": BatchState.RUNNING}, False),
+        ({"id": BATCH.id}, False),
+        ({"endpoint": replace(ANTHROPIC, kind="openai")}, False),
+        ({"endpoint": replace(ANTHROPIC, account="b")}, False),
+    ],
+)
+def test_only_creates_that_could_be_taken_for_each_other_wait(changes: dict[str, Any], waits: bool) -> None:
+    other = replace(BATCH, **{"id": BatchId("b2")} | changes)
+    assert confusable(BATCH, other, SENT) is waits
 
 
 def test_one_that_was_rejected_is_not_taken_again() -> None:

@@ -7,7 +7,7 @@ from fastapi.responses import PlainTextResponse
 
 from muster.api.dependencies import Opened, PageLimit, Server, needs
 from muster.api.json_route import JsonRoute
-from muster.app.views.service import audit_view
+from muster.app.views.service import audit_view, health_view
 
 router = APIRouter(tags=["server"], route_class=JsonRoute)
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -17,11 +17,11 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 async def healthz(muster: Server) -> dict[str, Any]:
     """Return that the server is up and its store can be written to; 503 when it cannot.
 
-    With REDIS_URL `driven_here` are the queues whose runs this server drives itself, since no worker takes them.
+    `attention` while batches do not get on, with what to do. With REDIS_URL `driven_here` are the queues whose runs
+    this server drives itself, since no worker takes them.
     """
     await muster.store.require_writable()
-    driven = muster.driven_here
-    return {"status": "ok"} if driven is None else {"status": "ok", "driven_here": driven}
+    return health_view(muster.driven_here, await muster.batches.stalled())
 
 
 @router.get("/metrics", dependencies=[needs("read")], response_class=PlainTextResponse)

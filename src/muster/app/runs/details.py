@@ -25,6 +25,11 @@ class RunBatches:
         """Return those that are not over."""
         return tuple(batch for batch in self.batches if batch.state in UNDER_WAY)
 
+    @property
+    def stalled(self) -> tuple[Batch, ...]:
+        """Return those that do not get on."""
+        return tuple(batch for batch in self.batches if batch.stalled)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDetails:

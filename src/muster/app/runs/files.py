@@ -24,6 +24,9 @@ from muster.text.json_documents import json_fault
 FORMAT = 1
 PAGE = 500
 ENDPOINT = "desk"  # how the endpoint of a batch is called in the files
+OF_THE_STORE = frozenset(
+    {"by_hand", "grace_until", "stalled", "waits_for", "uploads"}
+)  # what another one finds out anew
 
 
 async def export_run(store: Store, run: Run, path: Path) -> int:
@@ -79,9 +82,9 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
 
 
 def _run_json(run: Run) -> dict[str, Any]:
-    """Return a run without its user and the request that started it, which mean nothing in another store."""
+    """Return a run without its user, its request and its continuation, which mean nothing in another store."""
     found: dict[str, Any] = typed.to_builtins(run)
-    del found["request"]
+    del found["request"], found["continued_by"]
     if found["budgets"] is not None:
         del found["budgets"]["user"]
     if run.rules == FIRST_RULES:
@@ -90,7 +93,8 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 
 def _batch_json(batch: Batch) -> dict[str, Any]:
-    return {ENDPOINT if name == "endpoint" else name: value for name, value in typed.to_builtins(batch).items()}
+    found = typed.to_builtins(batch).items()
+    return {ENDPOINT if name == "endpoint" else name: value for name, value in found if name not in OF_THE_STORE}
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:

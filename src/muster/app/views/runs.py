@@ -9,7 +9,7 @@ from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion
 from muster.app.views.subjects import subject_of
-from muster.domain.batch import OVER, Batch
+from muster.domain.batch import OVER, Batch, ways_out
 from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
 from muster.domain.ids import RunId
@@ -329,12 +329,16 @@ def fetched_view(batch: Batch, runs: Sequence[RunId]) -> dict[str, Any]:
 
 
 def batch_reference(batch: Batch) -> dict[str, Any]:
-    """Return as much of a batch as tells it from others."""
+    """Return as much of a batch as tells it from others, and why it does not get on if it does not."""
     return {
         "id": batch.id,
         "provider_id": batch.provider_id,
         "state": str(batch.state),
         "requests": batch.requests,
+        "stalled": batch.stalled,
+        "waits_for": batch.waits_for,
+        "why": batch.note if batch.stalled else None,
+        "next": list(ways_out(batch)),
     }
 
 

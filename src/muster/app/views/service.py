@@ -1,18 +1,28 @@
 """What a server tells about itself, its library and its users as JSON."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from muster.app.serving.audit import AuditRecord
 from muster.app.serving.library import LibraryItem
 from muster.app.stores import StoreCopy
 from muster.app.views.runs import moment
+from muster.domain.batch import Batch
 from muster.settings import Settings
 
 
 def served_view(url: str, settings: Settings) -> dict[str, Any]:
     """Return where a server listens and which store it serves as JSON."""
     return {"url": url, "store": settings.store_place, "tokens": [token.name for token in settings.tokens]}
+
+
+def health_view(driven: Collection[str] | None, stalled: Sequence[Batch]) -> dict[str, Any]:
+    """Return how a server stands as JSON; anybody may read it, so of batches that do not get on only their number."""
+    found: dict[str, Any] = {"status": "attention" if stalled else "ok"}
+    if stalled:
+        found |= {"batches_stalled": dict(Counter(str(batch.state) for batch in stalled)), "next": "muster batch list"}
+    return found if driven is None else found | {"driven_here": driven}
 
 
 def library_view(items: Sequence[LibraryItem]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from muster.cli.batches.words import COLOURS, calls, standing, tally_words
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough, span
-from muster.domain.batch import OVER, Batch, BatchState
+from muster.domain.batch import OVER, Batch, BatchState, ways_out
 from muster.domain.ids import RunId
 from muster.domain.money import usd_format
 
@@ -102,6 +102,8 @@ def _runs(runs: Mapping[RunId, int]) -> str:
 def _why(batch: Batch) -> list[tuple[str, str | Text]]:
     found: list[tuple[str, str | Text]] = [("why", batch.note)] if batch.note else []
     match batch.state:
+        case _ if batch.stalled:
+            ways = list(ways_out(batch))
         case BatchState.SENT:
             ways = ["muster batch reconcile"]
         case state if state not in OVER:

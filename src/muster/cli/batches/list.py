@@ -9,10 +9,11 @@ from muster.app import Muster
 from muster.app.batches import BatchStats
 from muster.app.views.runs import batch_stats_view, batch_view
 from muster.cli.batches.display import batch_panel, batches_table, figures
+from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import BatchArgument, LimitOption
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, discard, note
+from muster.cli.terminal.output import CommonOptions, answer, clean, discard, note
 from muster.cli.terminal.times import local, since
 from muster.domain.batch import Batch, BatchState
 from muster.domain.errors import BadArgument
@@ -40,6 +41,8 @@ def list_batches(
     def tell(console: "Console") -> None:
         if batches:
             console.print(batches_table(batches, time.time(), console.width))
+            for line in trouble_lines(batches):
+                console.print(clean(line), soft_wrap=True)
         else:
             way = "muster ask AGENT PROMPT --dispatch batch"
             note(common, "no batches match" if state else f"no batches yet; try: {way}")

@@ -62,20 +62,20 @@ async def _reconcile(muster: Muster, common: CommonOptions, patience: Patience, 
         warn(f"--resubmit: {TWICE}")
 
     def tell_holder(held: HeldBatch) -> None:
-        note(common, holder_words(held, patience))
+        note(common, holder_words(held))
 
     decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
     return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
 
 
-def holder_words(held: HeldBatch, patience: Patience) -> str:
-    """Return who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
+def holder_words(held: HeldBatch) -> str:
+    """Return who is at a batch, and what that means for whoever reconciles."""
     since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
-    return (
-        f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up, which a worker "
-        f"does after {span(Patience().grace)} of looking, and for {span(patience.deadline)} at most (--deadline); "
-        f"then it is looked for here, for {span(patience.grace)} (--grace)"
-    )
+    if held.batch.grace_until is None:
+        return f"{batch_name(held.batch)} is being created by {held.by}{since}; waiting for the provider's answer"
+    if held.batch.by_hand:
+        return f"{batch_name(held.batch)} is being reconciled by {held.by}{since}; waiting until that is done"
+    return f"{batch_name(held.batch)} is looked for by {held.by}{since}; it is taken over from there"
 
 
 def _tell(common: CommonOptions, found: "list[Found]") -> int:

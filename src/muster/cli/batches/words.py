@@ -1,8 +1,8 @@
 """A batch in a few words for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from muster.domain.batch import Batch, BatchState, Tally
+from muster.domain.batch import Batch, BatchState, Tally, ways_out
 from muster.domain.money import usd_format
 
 COLOURS: Mapping[BatchState, str] = {
@@ -35,6 +35,21 @@ def standing(batch: Batch) -> str:
     return _STANDING.get(batch.state, str(batch.state))
 
 
+def trouble_words(batch: Batch) -> str:
+    """Return why a batch does not get on and what to do, behind where it stands; nothing while it does."""
+    return f"; {batch.note}; {ways_out(batch)[0]}" if batch.stalled else ""
+
+
+def trouble_lines(batches: Sequence[Batch]) -> list[str]:
+    """Return which batches do not get on, why, and what to do about each."""
+    return [
+        line
+        for batch in batches
+        if batch.stalled
+        for line in (f"{batch_name(batch)}, {standing(batch)}: {batch.note}", *(f"  {way}" for way in ways_out(batch)))
+    ]
+
+
 def tally_words(tally: Tally) -> str:
     """Return how members ended; what none did is left out."""
     names = ("succeeded", "errored", "canceled", "expired", "uncertain")
@@ -58,7 +73,7 @@ def batch_summary(batch: Batch) -> str:
     if batch.state in (BatchState.REFUSED, BatchState.ABANDONED):
         return f"{batch_name(batch)} is {standing(batch)}: {batch.note}"
     if batch.state is not BatchState.COLLECTED:
-        return f"{batch_name(batch)} is {standing(batch)}: {calls(batch.requests)}"
+        return f"{batch_name(batch)} is {standing(batch)}: {calls(batch.requests)}{trouble_words(batch)}"
     money = f"; {money_words(batch.cost, batch.live_cost)}" if batch.live_cost or batch.cost else ""
     return f"{batch_name(batch)} is collected: {tally_words(batch.tally)}{money}"
 

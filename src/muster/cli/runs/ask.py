@@ -11,7 +11,7 @@ from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.runs import ask_view, left_run_view, ways_on
-from muster.cli.batches.words import batch_name, calls
+from muster.cli.batches.words import batch_name, calls, trouble_lines
 from muster.cli.drive import drive
 from muster.cli.options import DispatchOptions, refuse_useless
 from muster.cli.people import MOST_TOLD, question_words
@@ -136,6 +136,7 @@ def leave(
     named = " and ".join(batch_name(batch) for batch in batches)
     lines = [clean(question_words(question)) for question in questions[:MOST_TOLD]]
     lines += [f"run {run.id} waits for {_awaited(run, found, named, len(questions))}"]
+    lines += [clean(line) for line in trouble_lines(found.stalled)]
     lines += [f"continue with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
     lines += ["a worker can continue it too"] if workers else []
     told = "\n".join(lines)

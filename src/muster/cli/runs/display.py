@@ -17,6 +17,7 @@ from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough
+from muster.domain.batch import ways_out
 from muster.domain.call import Reply, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
@@ -90,7 +91,12 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
 def _batches(pooled: RunBatches) -> Text:
     if not pooled.batches:
         return Text("none yet")
-    lines = [f"{batch.id}  {clean(standing(batch))}, {calls(batch.requests)}" for batch in pooled.batches[:BATCHES]]
+    # What is in the way comes first: a run can have hundreds.
+    listed = sorted(pooled.batches, key=lambda batch: not batch.stalled)[:BATCHES]
+    lines = [
+        clean(f"{batch.id}  {standing(batch)}, {calls(batch.requests)}{f': {batch.note}' if batch.stalled else ''}")
+        for batch in listed
+    ]
     lines += [f"… and {len(pooled.batches) - BATCHES} more: --json"] if len(pooled.batches) > BATCHES else []
     booked = not pooled.saving.parked or pooled.saving.live_cost
     return Text("\n".join([*lines, *([saving_words(pooled)] if booked else [])]))
@@ -98,7 +104,8 @@ def _batches(pooled: RunBatches) -> Text:
 
 def _ways_on(run: Run, pooled: RunBatches) -> tuple[str, ...]:
     left_alone = pooled.under_way if not run.is_driven else ()
-    return (*ways_on(run), *(f"muster batch watch {batch.id}" for batch in left_alone[:1]))
+    out = dict.fromkeys(way for batch in pooled.stalled for way in ways_out(batch))
+    return (*ways_on(run), *(f"muster batch watch {batch.id}" for batch in left_alone[:1]), *out)
 
 
 def _money(run: Run) -> Text:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
 from muster.app.views.runs import listed_run_view
+from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, note
-from muster.domain.run import Run, RunState
+from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.domain.batch import Batch
+from muster.domain.ids import BatchId
+from muster.domain.run import TERMINAL, Run, RunState
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,24 +29,36 @@ def list_runs(
 ) -> None:
     """List the newest runs."""
 
-    async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
+    async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]], list[str]]:
         found = list(await muster.runs.list(() if state is None else (state,), limit))
-        views = (
-            [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found]
-            if common.json
-            else []
-        )
-        return found, views
+        if not common.json:
+            return found, [], await _trouble(muster, found)
+        views = [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found]
+        return found, views, []
 
-    runs, data = with_muster(common, work)
+    runs, data, trouble = with_muster(common, work)
     none_yet = "no runs yet in this folder or a parent; try: muster ask sim/echo hello"
     if not runs and not common.json:
         note(common, "no runs match" if state else none_yet)
     else:
-        answer(common, data, lambda console: _print_runs(console, runs))
+        answer(common, data, lambda console: _print_runs(console, runs, trouble))
 
 
-def _print_runs(console: "Console", runs: Sequence[Run]) -> None:
+async def _trouble(muster: Muster, runs: Sequence[Run]) -> list[str]:
+    """Return which runs wait for batches that do not get on, and what to do about those."""
+    found: dict[BatchId, Batch] = {}
+    lines = []
+    for run in runs:
+        stalled = [] if run.state in TERMINAL else await muster.runs.batches_under_way(run.id)
+        waits = {batch.id: batch for batch in stalled if batch.stalled}
+        lines += [f"run {run.id} waits for {' and '.join(f'batch {name}' for name in waits)}"] if waits else []
+        found |= waits
+    return [*lines, *trouble_lines(list(found.values()))]
+
+
+def _print_runs(console: "Console", runs: Sequence[Run], trouble: Sequence[str]) -> None:
     from muster.cli.runs.display import runs_table
 
     console.print(runs_table(runs, time.time(), console.width))
+    for line in trouble:
+        console.print(clean(line), soft_wrap=True)

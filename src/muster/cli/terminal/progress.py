@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from muster.cli.batches.words import calls, standing
+from muster.cli.batches.words import calls, standing, trouble_words
 from muster.cli.terminal.output import CommonOptions, warn
 from muster.cli.terminal.times import span
 from muster.domain.batch import Batch
@@ -46,10 +46,13 @@ def run_progress(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Progr
 
 def batch_progress(batch: Batch) -> ProgressState:
     """Look at one batch."""
-    title, since = f"batch {batch.id}", began([batch])
+    title, since, words = f"batch {batch.id}", began([batch]), standing(batch)
     if batch.done is None:
-        return ProgressState(title=title, words=f"{standing(batch)}, {calls(batch.requests)}", since=since)
-    return ProgressState(title=title, words=standing(batch), done=batch.done, total=batch.requests, since=since)
+        words = f"{words}, {calls(batch.requests)}"
+    words += trouble_words(batch)
+    if batch.done is None:
+        return ProgressState(title=title, words=words, since=since)
+    return ProgressState(title=title, words=words, done=batch.done, total=batch.requests, since=since)
 
 
 def facts(run: Run, on_wire: int, noun: str = "") -> str:
@@ -68,13 +71,16 @@ def _counted(number: int, noun: str) -> str:
 
 
 def waiting(batches: Sequence[Batch]) -> str:
-    """Return what is waited for: by count where a provider counts, else by where it stands."""
+    """Return what is waited for: by count where a provider counts, else by where it stands; and what is in the way."""
     requests = sum(batch.requests for batch in batches)
     counted = [batch.done for batch in batches if batch.done is not None]
     done = f"{sum(counted):,} of {requests:,} done" if counted else ""
     if len(batches) == 1:
-        return f"waiting for batch {batches[0].id}: {standing(batches[0])}" + (f", {done}" if done else "")
-    return f"waiting for {len(batches)} batches: {done or calls(requests)}"
+        (batch,) = batches
+        return f"waiting for batch {batch.id}: {standing(batch)}" + (f", {done}" if done else "") + trouble_words(batch)
+    stalled = [batch for batch in batches if batch.stalled]
+    trouble = f"; batch {stalled[0].id}: {standing(stalled[0])}{trouble_words(stalled[0])}" if stalled else ""
+    return f"waiting for {len(batches)} batches: {done or calls(requests)}{trouble}"
 
 
 def began(batches: Sequence[Batch]) -> float:

@@ -2,7 +2,7 @@
 import { html, useAddressed, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { duration, elapsed, number, percent, shortMoney } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, sentence, usd, Waiting } from "./parts.js";
+import { Action, Ago, Badge, CallsBar, Choice, Command, Empty, Facts, Failure, sentence, Stalled, usd, Waiting } from "./parts.js";
 import { List, Rows, usePages } from "./window.js";
 
 const OPEN = ["planned", "sent", "running", "ended"];
@@ -45,7 +45,7 @@ export function BatchesView() {
 function BatchRows({ going, ...list }) {
   const now = useNow(going);
   const cells = (batch) => [
-    html`<span class="title">${batch.id}</span><span class="under soft">${batch.provider} · ${Object.values(batch.agents).join(", ")}</span>`,
+    html`<span class="title">${batch.id}</span><span class="under soft">${batch.provider} · ${Object.values(batch.agents).join(", ")}${batch.stalled && html` · <span class="bad" title=${[batch.why, ...batch.next].join("\n")}>${batch.why}</span>`}</span>`,
     html`<${State} batch=${batch} />`,
     html`<${Progress} batch=${batch} />`,
     isOpen(batch) ? html`<span class="soft">at most</span> ${usd(batch.reserved_usd)}` : usd(batch.cost_usd),
@@ -81,6 +81,7 @@ export function BatchView({ id }) {
         [open ? "Has waited" : "Took", lasted(elapsed(batch.submitted_at ?? batch.created_at, batch.ended_at ?? batch.collected_at, now))],
       ]} />
     </section>
+    <${Stalled} batches=${[batch]} />
     ${(failure ?? batch.error) && html`<${Failure} error=${failure ?? batch.error} />`}
     <h2>Runs with calls in it</h2><section class="card" aria-label="Runs">
       <${Rows} label="Runs" kind="two" items=${batch.runs} columns=${[["Run"], ["Calls", "number"]]} heights=${[42, 42]} keyOf=${(one) => one.run}

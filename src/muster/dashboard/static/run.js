@@ -2,7 +2,7 @@
 import { html, into, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, post, useGet, useReturn, useStream } from "./http.js";
 import { duration, elapsed, kindOf, LIVE, moment, number, spentOf, titleOf, word } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, sentence, Tabs, Tags, usd, Waiting } from "./parts.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, sentence, Stalled, Tabs, Tags, usd, Waiting } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
@@ -47,6 +47,7 @@ export function RunView({ id, rest }) {
   const asked = (run.questions ?? []).map((one) => html`<${Later} key=${one.key} load=${QUESTION} one=${one} reload=${reload} />`);
   return html`<${Head} run=${run} tell=${tell} reload=${reload} />
     ${failure && html`<${Failure} error=${failure} />`}
+    ${LIVE.has(run.state) && html`<${Stalled} batches=${run.batches} />`}
     ${run.error && html`<${RunError} run=${run} />`}
     ${!BESIDE.has(tab) && asked}
     <${Tabs} label="Parts of the run" base=${`#/runs/${run.id}`} tabs=${tabs} value=${tab} />

@@ -50,10 +50,16 @@ export function RunsView() {
 
 const COLUMNS = [["Run", "name"], ["State", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Started", "when"], ["Took", "took number"]];
 
+/** Why a run stands still in a batch that does not get on. */
+function waits(run) {
+  const batch = LIVE.has(run.state) && run.batches.find((one) => one.stalled);
+  return batch && html` · <span class="bad" title=${[batch.why, ...batch.next].join("\n")}>waits for batch ${batch.id}: ${batch.why}</span>`;
+}
+
 function RunRows({ going, ...list }) {
   const now = useNow(going);
   const cells = (run) => [
-    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}</span>`,
+    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}${waits(run)}</span>`,
     html`<${Badge} state=${run.state} />`,
     html`<span class="count">${number(run.calls.done)}<span class="soft"> of ${number(run.calls.total)}</span>${run.calls.failed > 0 && html`<span class="bad"> · ${number(run.calls.failed)} failed</span>`}</span><${CallsBar} calls=${run.calls} />`,
     html`<${Cost} run=${run} /><${CostBar} run=${run} />`,

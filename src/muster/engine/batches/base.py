@@ -55,20 +55,27 @@ class PollDelays:
         return delay
 
 
+OnTrouble = Callable[[WireError], Awaitable[None]]
+
+
 class Asker:
     """Asks until there is an answer, or an error that will not pass."""
 
     def __init__(self, clock: Clock, random: Random, patience: Patience) -> None:
         self._clock, self._random, self._patience = clock, random, patience
 
-    async def ask(self, question: Callable[[], Awaitable[T]], what: str, until: float) -> T | None:
-        """Ask; None when the time is over. A 404 may pass, but not for ever."""
+    async def ask(
+        self, question: Callable[[], Awaitable[T]], what: str, until: float, on_trouble: OnTrouble | None = None
+    ) -> T | None:
+        """Ask; None when the time is over. A 404 may pass, but not for ever. `on_trouble` hears of what may pass."""
         delays = PollDelays(self._patience, self._random)
         missing_since: float | None = None
         while True:
             try:
                 return await question()
             except TryLater as error:
+                if on_trouble is not None:
+                    await on_trouble(error)
                 delay = delays.delay(error.retry_after)
             except (UnknownModel, NotThere) as error:
                 now = self._clock.monotonic()

@@ -31,6 +31,7 @@ from muster.engine.batches.send import Composition, Sender, compose
 from muster.engine.batches.turns import TakesTurns
 
 LOOK_SECONDS = 2.0
+TAKE_OVER_TRIES = 5
 CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
 
 
@@ -46,11 +47,12 @@ class Batcher:
         waiters: Waiters,
         dismisser: Dismisser,
         poller: Poller,
+        by_hand: BatchResolver,
     ) -> None:
         self._store, self._clock, self._random = services.store, services.clock, services.random
         self._kill, self._patience, self._observe = services.kill, services.patience, services.observe
         self._follower, self._waiters = follower, waiters
-        self._claims, self._dismisser, self._poller = claims, dismisser, poller
+        self._claims, self._dismisser, self._poller, self._by_hand = claims, dismisser, poller, by_hand
         self._queues: dict[BatchEndpoint, deque[Parked]] = {}
         self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
@@ -162,8 +164,8 @@ class Batcher:
         return True
 
     async def resolve(self, batch: BatchId) -> None:
-        """Find out whether a batch was created; raises BatchOpen when that is unknown."""
-        await self._follower.out_of(batch, {BatchState.SENT})
+        """Find out for an operator whether a batch was created; raises BatchOpen when that is unknown."""
+        await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds, self._by_hand)
 
     async def look(self, batch: BatchId) -> None:
         """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise."""
@@ -181,11 +183,20 @@ class Batcher:
         """Abandon a batch that cannot be found or read; its calls can be sent again. Raises Conflict if it is held."""
         found: Batch | None = batch
         if batch.state is BatchState.SENT:
-            found = await self._claims.take(batch)
+            found = await self._take_over(batch.id)
         created = batch.state is not BatchState.SENT
         note = f"given up by hand; {'it' if created else 'if it was created after all, it'} was paid for"
         if found is None or not await self._dismisser.abandon(found, note):
             raise lost(batch)
+
+    async def _take_over(self, name: BatchId) -> Batch | None:
+        """Claim a batch for an operator; a worker may just have renewed its claim, and does so every few seconds."""
+        for _ in range(TAKE_OVER_TRIES):
+            batch = await self._store.batches.get(name)
+            claimed = None if batch is None else await self._claims.take(batch, by_hand=True)
+            if claimed is not None:
+                return claimed
+        return None
 
     async def close(self) -> None:
         """Gather no more; a create that is under way is waited for, and a cancel for a moment."""
@@ -355,6 +366,7 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
     dismisser = Dismisser(store=services.store, clock=services.clock, waiters=waiters)
     claims = Claims(services)
     resolver = BatchResolver(services, claims=claims, asker=asker)
+    by_hand = BatchResolver(services, claims=claims, asker=asker, by_hand=True)
     poller = Poller(services, asker=asker, dismisser=dismisser)
     collector = Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder)
     steps: dict[BatchState, Step] = {
@@ -371,4 +383,12 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
         deadline=services.patience.deadline,
         observe=services.observe,
     )
-    return Batcher(services, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)
+    return Batcher(
+        services,
+        claims=claims,
+        follower=follower,
+        waiters=waiters,
+        dismisser=dismisser,
+        poller=poller,
+        by_hand=by_hand,
+    )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muster.agents.base import BatchAgent
 from muster.domain.batch import Batch, BatchProgress, BatchState, Shortfall
-from muster.domain.errors import TryLater
+from muster.domain.errors import TryLater, WireError
 from muster.engine.batches.base import Asker, BatchServices, NotThere, PollDelays
 from muster.engine.batches.dismiss import PAGE, Dismisser
 from muster.engine.batches.follow import unread
@@ -61,7 +61,7 @@ class Collector:
             fewest = lacking or fewest
             delay = delays.delay()
             if self._clock.monotonic() + delay >= until:
-                raise unread(batch, f"lack {lacking} answers" if lacking else "break off")
+                raise unread(batch, _flaw(lacking))
             await self._clock.sleep(delay)
 
     async def _collect(self, batch: Batch, until: float, fewest: int, *, last: bool) -> int | None:
@@ -107,11 +107,19 @@ class Collector:
         return max(0, batch.requests - read - sum(odd.failed for odd in odds)) if whole else 0
 
     async def _note_lacking(self, batch: Batch, lacking: int) -> None:
-        what = f"{lacking} answers are not in its results" if lacking else "its results break off"
-        note = f"{what}; they are fetched again"
+        await self._note_trouble(batch, f"its results {_flaw(lacking)}; they are fetched again", "batch.short")
+
+    async def _note_trouble(self, batch: Batch, note: str, kind: str) -> None:
         fresh = await self._store.batches.get(batch.id) or batch
-        if fresh.note != note:
-            await self._advance(replace(fresh, epoch=batch.epoch, note=note), "batch.short")
+        if fresh.note != note or not fresh.stalled:
+            await self._advance(replace(fresh, epoch=batch.epoch, note=note, stalled=True), kind)
+
+    async def _note_unread(self, batch: Batch, error: WireError) -> None:
+        """Store once that the provider does not deliver; what was lacking before stays told."""
+        fresh = await self._store.batches.get(batch.id) or batch
+        if not fresh.stalled:
+            note = f"its results cannot be read: {error.message}; they are fetched again"
+            await self._note_trouble(fresh, note, "batch.unread")
 
     async def _read_sources(
         self, agent: BatchAgent, batch: Batch, progress: BatchProgress, until: float
@@ -133,14 +141,16 @@ class Collector:
                 raise NotThere(f"batch {batch.provider_id} has ended without results")
             return progress
 
-        return await self._asker.ask(look, f"the address of the results of batch {batch.provider_id}", until)
+        what, trouble = f"the address of the results of batch {batch.provider_id}", partial(self._note_unread, batch)
+        return await self._asker.ask(look, what, until, trouble)
 
     async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> OddLines | None:
         """Bring one source of results into the store; None when the time is over or the batch is not ours."""
         spool = self._spooling(batch)
         try:
             download = partial(self._download, agent, batch, source, spool, until)
-            odd = await self._asker.ask(download, f"the results of batch {batch.provider_id}", until)
+            what, trouble = f"the results of batch {batch.provider_id}", partial(self._note_unread, batch)
+            odd = await self._asker.ask(download, what, until, trouble)
             if odd is None or (batch.adopted and not await self._confirm(batch, spool, odd)):
                 return None
             await self._settle_pages(agent, batch, spool, odd)
@@ -227,7 +237,7 @@ class Collector:
             f"{tally.succeeded} succeeded, {tally.errored} errored, {tally.canceled} canceled, "
             f"{tally.expired} expired, {tally.uncertain} uncertain; {lacking} had no result"
         )
-        done = replace(fresh, state=BatchState.COLLECTED, collected_at=self._clock.now(), note=note)
+        done = replace(fresh, state=BatchState.COLLECTED, collected_at=self._clock.now(), note=note, stalled=False)
         await self._advance(done, "batch.collected")
         self._kill.reach("batch.collected")
 
@@ -235,6 +245,13 @@ class Collector:
         await self._store.batch_writer.advance(
             Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now())
         )
+
+
+def _flaw(lacking: int) -> str:
+    """Return what is wrong with results that must be fetched again."""
+    if not lacking:
+        return "break off"
+    return "lack 1 answer" if lacking == 1 else f"lack {lacking} answers"
 
 
 def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: OddLines) -> None:

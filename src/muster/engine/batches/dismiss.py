@@ -58,7 +58,9 @@ class Dismisser:
         ended_as: AttemptState = AttemptState.FAILED,
     ) -> bool:
         now = self._clock.now()
-        over = replace(batch, state=state, note=note, error=error.record(), collected_at=now)
+        over = replace(
+            batch, state=state, note=note, error=error.record(), collected_at=now, stalled=False, waits_for=None
+        )
         advance = Advance(batch=over, was=was, kind=f"batch.{state}", at=now)
         outcome, _ = failure_of(error, ended_as)
         if not await self._store.batch_writer.dismiss(Dismissal(advance=advance, outcome=outcome)):

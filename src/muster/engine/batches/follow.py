@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from muster.domain.batch import OVER, Batch, BatchProgress, BatchState, Phase
+from muster.domain.batch import OVER, RESUBMIT, Batch, BatchProgress, BatchState, Phase
 from muster.domain.errors import (
     BadConfiguration,
     BatchLost,
@@ -83,14 +83,16 @@ class Follower:
         """Follow a batch to its end and wait for that; raises what stopped it."""
         await asyncio.shield(self.follow(batch))
 
-    async def out_of(self, name: BatchId, states: Container[BatchState], seconds: float | None = None) -> None:
-        """Take a batch out of some states, and no further; raises BatchOverdue after so long, or the usual deadline."""
-        seconds = self._deadline if seconds is None else seconds
+    async def out_of(
+        self, name: BatchId, states: Container[BatchState], seconds: float, step: Step | None = None
+    ) -> None:
+        """Take a batch out of some states, and no further, by the usual steps or this one; raises BatchOverdue."""
+        seconds = min(seconds, self._deadline)
         until = self._clock.monotonic() + seconds
         while (batch := await self._stored(name)).state in states:
             if self._clock.monotonic() >= until:
                 raise overdue(batch, seconds)
-            await self._steps[batch.state](batch, until)
+            await (step or self._steps[batch.state])(batch, until)
 
     async def close(self) -> None:
         """Let go of all batches; what is stored is enough to go on."""
@@ -155,7 +157,7 @@ def unread(batch: Batch, why: str) -> BatchLost:
         "automatically",
         suggestions=(
             f"look again later: muster batch fetch {batch.id}",
-            "send the calls again, paying twice: muster batch reconcile --resubmit",
+            RESUBMIT,
         ),
     )
 
@@ -208,7 +210,8 @@ class Poller:
             if batch.cancel_requested and not told:
                 told = await self.cancel(batch)
             question = partial(agent.poll, batch.provider_id or "", self._timeouts)
-            progress = await self._asker.ask(question, f"batch {batch.provider_id}", until)
+            trouble = partial(self._note_trouble, batch.id)
+            progress = await self._asker.ask(question, f"batch {batch.provider_id}", until, trouble)
             self._kill.reach("batch.polled")
             if progress is None or await self._learn(batch, progress):
                 return
@@ -222,7 +225,7 @@ class Poller:
         """Ask how a batch stands; raises BatchLost when the provider has it no more."""
         agent = self._directory.reopen(batch.endpoint)
         question = partial(agent.poll, batch.provider_id or "", self._timeouts)
-        until = self._clock.monotonic() + 2 * self._patience.grace + self._patience.poll_longest
+        until = self._clock.monotonic() + self._patience.look_seconds
         return await self._asker.ask(question, f"batch {batch.provider_id}", until)
 
     async def _sleep(self, batch: Batch, delay: float, told: bool) -> None:
@@ -248,10 +251,18 @@ class Poller:
         await self._advance(replace(batch, note=CANCELING), "batch.canceling")
         return True
 
+    async def _note_trouble(self, name: BatchId, error: WireError) -> None:
+        """Store once that the provider does not answer; the next answer clears it."""
+        batch = await self._store.batches.get(name)
+        if batch is not None and batch.state is BatchState.RUNNING and not batch.stalled:
+            note = f"the provider does not say how far it is: {error.message}; it is asked again"
+            await self._advance(replace(batch, note=note, stalled=True), "batch.unanswered")
+
     async def _learn(self, batch: Batch, progress: BatchProgress) -> bool:
         """Store what the provider says; True when it has ended."""
         now = self._clock.now()
-        seen = replace(batch, word=progress.word, done=progress.done, polled_at=now)
+        batch = await self._store.batches.get(batch.id) or batch
+        seen = replace(batch, word=progress.word, done=progress.done, polled_at=now, stalled=False)
         if progress.phase is Phase.FAILED:
             error = InvalidRequest(f"the provider refused the whole batch: {progress.message or progress.word}")
             await self._dismisser.refuse(seen, error, BatchState.RUNNING)
@@ -261,7 +272,9 @@ class Poller:
             ended = now if progress.took is None else (batch.submitted_at or batch.created_at) + progress.took
             await self._advance(replace(seen, state=BatchState.ENDED, ended_at=ended, note=note), "batch.ended")
             return True
-        if (progress.word, progress.done) != (batch.word, batch.done):
+        if batch.stalled:
+            await self._advance(replace(seen, note=f"the provider says {progress.word}"), "batch.answered")
+        elif (progress.word, progress.done) != (batch.word, batch.done):
             await self._advance(seen, "batch.progress")
         return False
 

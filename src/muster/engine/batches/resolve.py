@@ -2,7 +2,8 @@
 
 Some lists name the input file and our id (`BatchAgent.labels_batches`). Where one names neither, a batch that nobody of
 this store knows and that fits in time and count is taken for ours, and its custom ids confirm or refute that when it
-ends.
+ends. How long a batch is looked for is stored with it, so that all processes count the same time; an operator who
+reconciles takes a batch over from the worker that looks for it.
 """
 
 import asyncio
@@ -14,11 +15,19 @@ from typing import Any, TypeVar
 
 from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Batch, BatchState, ListedBatch
-from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed, Conflict
-from muster.domain.ids import BatchId
+from muster.domain.batch import LOOK_AGAIN, RESUBMIT, Batch, BatchState, KnownIds, ListedBatch
+from muster.domain.errors import (
+    BadConfiguration,
+    BatchLost,
+    BatchOpen,
+    CallFailed,
+    Conflict,
+    LeftWaiting,
+    WireError,
+)
 from muster.domain.run import Driver
-from muster.engine.batches.base import Asker, BatchServices, PollDelays
+from muster.engine.batches.base import Asker, BatchServices, Patience, PollDelays
+from muster.engine.clock import Clock
 from muster.store.base import Advance, BatchClaim
 
 LEASE_SECONDS = 30.0
@@ -41,15 +50,20 @@ class Claims:
             return None
         return batch.driver
 
-    async def take(self, batch: Batch, *, alone: bool = False) -> Batch | None:
-        """Claim a batch that is not held, and return it as it then is; None when that is not possible now."""
-        if self.holder(batch) is not None:
+    async def take(self, batch: Batch, *, alone: bool = False, by_hand: bool = False) -> Batch | None:
+        """Claim a batch that is not held, and return it as it then is; None when that is not possible now.
+
+        By hand, one that a worker only looks for is taken over; the worker is refused from then on.
+        """
+        if self.holder(batch) is not None and not (by_hand and yields_to_operator(batch)):
             return None
         now = self._clock.now()
-        claim = BatchClaim(batch=batch, driver=self._driver, at=now, until=now + LEASE_SECONDS, alone=alone)
-        return await self._book.claim(claim)
+        until = now + LEASE_SECONDS
+        return await self._book.claim(
+            BatchClaim(batch=batch, driver=self._driver, at=now, until=until, alone=alone, by_hand=by_hand)
+        )
 
-    async def keep(self, claimed: Batch, work: Coroutine[Any, Any, T]) -> T:
+    async def keep(self, claimed: Batch, work: Coroutine[Any, Any, T], stop_seconds: float = STOP_SECONDS) -> T:
         """Do the work under a claim that is renewed meanwhile and released afterwards.
 
         Raises Conflict when the claim is lost. Canceled, the work is given a moment to end: once a create has left,
@@ -64,7 +78,7 @@ class Claims:
                 raise lost(claimed)
             return task.result()
         except asyncio.CancelledError:
-            await asyncio.wait({task}, timeout=STOP_SECONDS)
+            await asyncio.wait({task}, timeout=stop_seconds)
             raise
         finally:
             renewal.cancel()
@@ -86,6 +100,11 @@ class Claims:
             await self._clock.sleep(RENEW_SECONDS)
             if not await self._book.renew(claimed, self._clock.now() + LEASE_SECONDS):
                 return
+
+
+def yields_to_operator(batch: Batch) -> bool:
+    """Return whether whoever holds a batch only looks for it: a create under way is never disturbed."""
+    return batch.state is BatchState.SENT and batch.grace_until is not None and not batch.by_hand
 
 
 def lost(batch: Batch) -> Conflict:
@@ -124,16 +143,24 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Assumed:
+    """It may be one that another batch of this store was taken for; that one's custom ids tell when it ends."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Nothing:
     """It is not in the list, or not yet."""
 
 
-Judgment = Adopt | Several | Nothing
+Judgment = Adopt | Several | Assumed | Nothing
 
 
-def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str], *, labeled: bool) -> Judgment:
+def judge(batch: Batch, listed: Sequence[ListedBatch], known: KnownIds, *, labeled: bool) -> Judgment:
     """Decide which batch of the provider's list is ours; in one that is `labeled` ours bears our name."""
-    strangers = [found for found in listed if found.id not in known and found.id not in batch.rejected]
+    candidates = [found for found in listed if found.id not in known.sure and found.id not in batch.rejected]
+    strangers = [found for found in candidates if found.id not in known.assumed]
     for found in strangers:
         if found.label == batch.id or (batch.file is not None and found.file == batch.file):
             return Adopt(id=found.id, sure=True, why="it names our batch or our input file")
@@ -143,7 +170,8 @@ def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str], *,
     if len(fitting) > 1:
         return Several(found=fitting)
     if not fitting:
-        return Nothing()
+        assumed = next((found.id for found in candidates if _fits(batch, found)), None)
+        return Nothing() if assumed is None else Assumed(id=assumed)
     why = f"it is the only unknown batch with {batch.requests} requests from that time"
     return Adopt(id=fitting[0].id, sure=False, why=why)
 
@@ -157,45 +185,73 @@ def _fits(batch: Batch, found: ListedBatch) -> bool:
 class BatchResolver:
     """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
 
-    def __init__(self, services: BatchServices, *, claims: Claims, asker: Asker) -> None:
+    def __init__(self, services: BatchServices, *, claims: Claims, asker: Asker, by_hand: bool = False) -> None:
         self._store, self._directory, self._clock = services.store, services.directory, services.clock
         self._random, self._patience, self._timeouts = services.random, services.patience, services.timeouts
-        self._claims, self._asker = claims, asker
-        self._looking_since: dict[BatchId, float] = {}
+        self._claims, self._asker, self._by_hand = claims, asker, by_hand
 
-    async def if_unclaimed(self, batch: Batch, until: float) -> None:
-        """Resolve a batch that no process works on."""
+    async def for_another(self, batch: Batch, until: float) -> None:
+        """Resolve a batch that no process works on and another one waits for, no longer than that has to wait."""
         if self._claims.holder(batch) is None:
-            await self(batch, until)
+            with contextlib.suppress(LeftWaiting, WireError):  # what its own runs are told when they ask
+                await self(batch, min(until, self._clock.monotonic() + self._left(batch)))
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Look for the batch until it is found, or long enough to say that it is open."""
-        claimed = await self._claims.take(batch)
+        claimed = await self._claims.take(batch, by_hand=self._by_hand)
         if claimed is None:
             await self._store.changes.wait(LOOK_SECONDS)
             return
         with contextlib.suppress(Conflict):  # another process has claimed it, and decides what becomes of it
-            await self._claims.keep(claimed, self._resolve(claimed, until))
+            await self._claims.keep(claimed, self._resolve(claimed, until), stop_seconds=0.0)
+
+    def _left(self, batch: Batch) -> float:
+        """Return for how many seconds a batch is to be looked for; a shorter grace of this process counts."""
+        stored = self._patience.grace if batch.grace_until is None else batch.grace_until - self._clock.now()
+        return max(0.0, min(stored, self._patience.grace))
 
     async def _resolve(self, batch: Batch, until: float) -> None:
         agent = self._directory.reopen(batch.endpoint)
         if agent.uploads_file and batch.file is None:
             note = "its requests were never uploaded, so it cannot have been created"
-            await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
+            put_back = {"state": BatchState.PLANNED, "sent_at": None, "stalled": False}
+            await self._claims.change(batch, "batch.put_back", note=note, **put_back)
             return
-        delays = PollDelays(self._patience, self._random)
-        since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
-        while self._clock.monotonic() < until:
-            judgment = await self._look(agent, batch, until)
-            if isinstance(judgment, Several):
-                judgment = await self._wait_for_ends(agent, batch, judgment, until)
-            if isinstance(judgment, Adopt):
-                await self._adopt(batch, judgment)
-                return
-            if isinstance(judgment, Nothing) and self._clock.monotonic() - since >= self._patience.grace:
-                raise still_open(batch)
-            await self._clock.sleep(min(delays.delay(), max(self._patience.grace / 4, self._patience.poll_first)))
+        if batch.grace_until is None:
+            batch = await self._claims.change(batch, "batch.unclear", **unclear(DIED, self._clock, self._patience))
+        delays, give_up_at = PollDelays(self._patience, self._random), self._clock.monotonic() + self._left(batch)
+        while not await self._is_found(agent, batch, give_up_at, until) and self._clock.monotonic() < until:
+            await self._clock.sleep(self._pause(delays, give_up_at, until))
             batch = replace(await self._store.batches.get(batch.id) or batch, epoch=batch.epoch)
+
+    async def _is_found(self, agent: BatchAgent, batch: Batch, give_up_at: float, until: float) -> bool:
+        """Look for the batch once, and adopt it if it is found; raises BatchOpen after its grace."""
+        judgment = await self._look(agent, batch, until)
+        if isinstance(judgment, Several):
+            judgment = await self._wait_for_ends(agent, batch, judgment, until)
+        if isinstance(judgment, Assumed):
+            await self._tell(batch, "batch.undecided", f"{judgment.id} may be it, or another batch of this store")
+        if isinstance(judgment, Nothing) and self._clock.monotonic() >= give_up_at:
+            raise still_open(await self._note_open(batch))
+        if isinstance(judgment, Adopt):
+            await self._adopt(batch, judgment)
+        return isinstance(judgment, Adopt)
+
+    def _pause(self, delays: PollDelays, give_up_at: float, until: float) -> float:
+        """Return how long to wait for the next look; the last one is made when the grace is over."""
+        now = self._clock.monotonic()
+        pause = min(delays.delay(), max(self._patience.grace / 4, self._patience.poll_first), until - now)
+        return max(0.0, min(pause, give_up_at - now) if now < give_up_at else pause)
+
+    async def _note_open(self, batch: Batch) -> Batch:
+        """Store once that a batch was looked for long enough."""
+        note = batch.note if NOT_LISTED in batch.note else f"{batch.note}; {NOT_LISTED}"
+        return await self._tell(batch, "batch.open", note)
+
+    async def _tell(self, batch: Batch, kind: str, note: str) -> Batch:
+        if batch.note == note and batch.stalled:
+            return batch
+        return await self._claims.change(batch, kind, note=note, stalled=True)
 
     async def _look(self, agent: BatchAgent, batch: Batch, until: float) -> Judgment | None:
         since = (batch.sent_at or batch.created_at) - SKEW
@@ -211,11 +267,10 @@ class BatchResolver:
         listed = await self._asker.ask(read_list, f"the list of batches at {batch.endpoint.base_url}", until)
         if listed is None:
             return None
-        known = await self._store.batches.known(batch.endpoint.account)
+        known = await self._store.batches.known(batch.endpoint)
         return judge(batch, listed, known, labeled=agent.labels_batches)
 
     async def _adopt(self, batch: Batch, adopt: Adopt) -> None:
-        self._looking_since.pop(batch.id, None)
         await self._claims.change(
             batch,
             "batch.adopted",
@@ -223,15 +278,16 @@ class BatchResolver:
             provider_id=adopt.id,
             adopted=not adopt.sure,
             submitted_at=batch.submitted_at or self._clock.now(),
+            stalled=False,
             note=f"{adopt.id} was found in the provider's list and taken for ours: {adopt.why}",
         )
 
     async def _wait_for_ends(self, agent: BatchAgent, batch: Batch, several: Several, until: float) -> Judgment:
         """Read the first result of those that have ended; what is not ours is rejected for good."""
         ids = ", ".join(found.id for found in several.found)
-        note = f"any of {ids} may be it; their custom ids will tell when they end"
-        if batch.note != note:
-            batch = await self._claims.change(batch, "batch.undecided", note=note)
+        batch = await self._tell(
+            batch, "batch.undecided", f"any of {ids} may be it; their custom ids will tell when they end"
+        )
         for found in several.found:
             if not found.ended:
                 continue
@@ -254,7 +310,17 @@ class BatchResolver:
         return None
 
 
-def rejection(batch: Batch, provider_id: str) -> dict[str, Any]:
+NOT_LISTED = "the provider's list does not show it"
+DIED = "its process ended before the provider's answer arrived"
+
+
+def unclear(why: str, clock: Clock, patience: Patience) -> dict[str, Any]:
+    """Return what changes in a batch when its create got no answer: from now on it is looked for."""
+    note = f"it is unknown whether it was created: {why}"
+    return {"note": note, "stalled": True, "grace_until": clock.now() + patience.grace}
+
+
+def rejection(batch: Batch, provider_id: str, why: str = "its results carry other custom ids") -> dict[str, Any]:
     """Return what changes in a batch when one of the provider's turns out not to be it: it is looked for again."""
     return {
         "state": BatchState.SENT,
@@ -265,7 +331,8 @@ def rejection(batch: Batch, provider_id: str) -> dict[str, Any]:
         "done": None,
         "word": "",
         "rejected": (*batch.rejected, provider_id),
-        "note": f"{provider_id} is not ours: its results carry other custom ids",
+        "stalled": True,
+        "note": f"it is unknown whether it was created: {provider_id} is not ours, {why}",
     }
 
 
@@ -288,8 +355,5 @@ def still_open(batch: Batch) -> BatchOpen:
     return BatchOpen(
         f"batch {batch.id} ({batch.requests} requests) was sent, but the provider's list does not show it; it is not "
         f"sent again automatically, because it may have arrived ({batch.note})",
-        suggestions=(
-            "look again later: muster batch reconcile",
-            "send its calls again, at the risk of paying twice: muster batch reconcile --resubmit",
-        ),
+        suggestions=(LOOK_AGAIN, RESUBMIT),
     )

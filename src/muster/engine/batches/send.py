@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from muster.agents.base import BatchAgent, BatchUpload
-from muster.domain.batch import Batch, BatchLimits, BatchState, Member, Names, Plan, Tariff
+from muster.domain.batch import Batch, BatchLimits, BatchState, Member, Names, Plan, Tariff, confusable
 from muster.domain.call import SHORTEST_CACHED, Request
 from muster.domain.errors import (
     CallFailed,
@@ -19,19 +19,25 @@ from muster.domain.errors import (
     InvalidRequest,
     MusterError,
     OutcomeUnknown,
+    Overloaded,
     Paid,
     ProviderFault,
+    RateLimited,
     TryLater,
+    Unreachable,
     WireError,
 )
 from muster.domain.ids import BatchId
 from muster.engine.batches.base import BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parked_calls import Parked
-from muster.engine.batches.resolve import BatchResolver, Claims
-from muster.store.base import BatchWriter
+from muster.engine.batches.resolve import BatchResolver, Claims, rejection, unclear
+from muster.store.base import Advance, BatchWriter
 
 LOOK_SECONDS = 1.0
+USUAL_CREATE_SECONDS = 5.0  # after which whoever waits for another create says so
+MOST_UNRESOLVED = 1000  # creates that are looked through
+PASSING = (RateLimited, Overloaded, Unreachable)  # refusals of an upload that say nothing about it
 
 
 class Sender:
@@ -59,7 +65,7 @@ class Sender:
             # Where the provider keeps no word of ours with a batch, two unresolved ones could not be told apart.
             claimed = await self._claims.take(fresh, alone=not agent.labels_batches)
             if claimed is None:
-                await self._wait_for_others(fresh, until)
+                await self._wait_for_others(agent, fresh, until)
                 continue
             self._kill.reach("batch.claimed")
             try:
@@ -70,12 +76,27 @@ class Sender:
                 return
             await self._clock.sleep(delay)
 
-    async def _wait_for_others(self, batch: Batch, until: float) -> None:
-        """Wait until no other create of this account is unresolved; one that no process works on is resolved here."""
-        for other in await self._store.batches.select((BatchState.SENT,), limit=1000):
-            if other.endpoint.account == batch.endpoint.account and other.id != batch.id:
-                await self._resolver.if_unclaimed(other, until)
+    async def _wait_for_others(self, agent: BatchAgent, batch: Batch, until: float) -> None:
+        """Wait for creates that this one could be taken for; what no process works on is resolved here."""
+        sent = () if agent.labels_batches else await self._store.batches.select((BatchState.SENT,), MOST_UNRESOLVED)
+        for other in sent:
+            if confusable(batch, other, self._clock.now()):
+                await self._note_wait(batch, other)
+                await self._resolver.for_another(other, until)
         await self._store.changes.wait(LOOK_SECONDS)
+
+    async def _note_wait(self, batch: Batch, other: Batch) -> None:
+        """Store what a batch waits for, unless that is only a create which is just being answered."""
+        now = self._clock.now()
+        usual = other.grace_until is None and now - (other.sent_at or now) < USUAL_CREATE_SECONDS
+        fresh = await self._store.batches.get(batch.id)
+        if usual or fresh is None or fresh.state is not BatchState.PLANNED or fresh.waits_for == other.id:
+            return
+        note = f"it waits until it is known whether batch {other.id} was created, which has as many requests"
+        waiting = replace(fresh, note=note, stalled=True, waits_for=other.id)
+        await self._store.batch_writer.advance(
+            Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=now)
+        )
 
     async def _submit(self, agent: BatchAgent, claimed: Batch, delays: PollDelays) -> float | None:
         """Create the batch; returns the seconds to wait when nothing was created and it is worth another try."""
@@ -84,10 +105,12 @@ class Sender:
         except WireError as error:
             return await self._failed(agent, claimed, error, delays)
         self._kill.reach("batch.created")
-        if provider_id in await self._store.batches.known(claimed.endpoint.account):
-            note = f"it is unknown whether it was created: the provider gave it the id of another batch, {provider_id}"
-            await self._claims.change(claimed, "batch.unclear", note=note)
+        known = await self._store.batches.known(claimed.endpoint)
+        if provider_id in known.sure:
+            await self._note_unclear(claimed, f"the provider gave it the id of another batch, {provider_id}")
             return None
+        if provider_id in known.assumed:
+            await self._take_back(claimed, provider_id)
         try:
             await self._claims.change(
                 claimed,
@@ -95,6 +118,7 @@ class Sender:
                 state=BatchState.RUNNING,
                 provider_id=provider_id,
                 submitted_at=self._clock.now(),
+                stalled=False,
                 note=f"the provider took it as {provider_id}",
             )
         except Conflict:
@@ -102,6 +126,19 @@ class Sender:
             raise
         self._kill.reach("batch.confirmed")
         return None
+
+    async def _note_unclear(self, claimed: Batch, why: str) -> None:
+        await self._claims.change(claimed, "batch.unclear", **unclear(why, self._clock, self._patience))
+
+    async def _take_back(self, claimed: Batch, provider_id: str) -> None:
+        """Take an id that was just given to this batch from the one that it was wrongly taken for."""
+        for other in await self._store.batches.match(provider_id):
+            if other.adopted and other.provider_id == provider_id:
+                changes = rejection(other, provider_id, f"it was created for batch {claimed.id}")
+                refuted = Advance(
+                    batch=replace(other, **changes), was=other.state, kind="batch.rejected", at=self._clock.now()
+                )
+                await self._store.batch_writer.advance(refuted)
 
     async def _cancel_if_given_up(self, agent: BatchAgent, claimed: Batch, provider_id: str) -> None:
         """Cancel a batch that was abandoned while it was being created: its results are no longer awaited."""
@@ -114,12 +151,15 @@ class Sender:
         fresh = await self._store.batches.get(claimed.id) or claimed
         created = not agent.uploads_file or fresh.file is not None  # else it got no further than its upload
         if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
-            note = f"it is unknown whether it was created: {error.message}"
-            await self._claims.change(claimed, "batch.unclear", note=note)
+            await self._note_unclear(claimed, error.message)
             return None
-        if isinstance(error, TryLater):
+        uploads = fresh.uploads + (not created and not isinstance(error, PASSING))
+        if isinstance(error, TryLater) and uploads >= self._patience.uploads:
+            error = ProviderFault(f"its requests could not be uploaded {uploads} times: {error.message}")
+        elif isinstance(error, TryLater):
             note = f"it was not accepted and is tried again: {error.message}"
-            await self._claims.change(claimed, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
+            put_back = {"state": BatchState.PLANNED, "sent_at": None, "uploads": uploads, "stalled": True}
+            await self._claims.change(claimed, "batch.put_back", note=note, **put_back)
             return delays.delay(error.retry_after)
         await self._dismisser.refuse(replace(fresh, epoch=claimed.epoch), error, BatchState.SENT)
         return None

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.domain.batch import Batch, BatchMember, BatchShare, BatchState, Plan, Saving
+from muster.domain.batch import Batch, BatchEndpoint, BatchMember, BatchShare, BatchState, KnownIds, Plan, Saving
 from muster.domain.budget import Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import Failed, Settlement
@@ -37,7 +37,8 @@ class BatchClaim:
     driver: Driver
     at: float
     until: float  # when the claim ends by itself, unless it is renewed
-    alone: bool = False  # refuse a planned batch while another create of its account is unresolved
+    alone: bool = False  # refuse a planned batch while the create of one that it could be taken for is unresolved
+    by_hand: bool = False  # an operator's: workers give way to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +125,11 @@ class BatchContents(Protocol):
 class BatchReconciliation(Protocol):
     """What is needed to find out what became of batches. Called by the batcher at start and by retries; only reads."""
 
-    async def known(self, account: str) -> frozenset[str]:
-        """Return the provider's ids of all batches of an account."""
+    async def known(self, endpoint: BatchEndpoint) -> KnownIds:
+        """Return the provider's ids of all batches of the same provider and account."""
+
+    async def stalled(self, limit: int) -> Sequence[Batch]:
+        """Return the batches that do not get on, the oldest first."""
 
     async def orphans(self) -> Sequence[BatchId]:
         """Return the batches that are to be canceled, are not over, and hold only calls of runs that are over."""
@@ -195,7 +199,7 @@ class BatchTransitions(Protocol):
     """The states of a batch. Called by whoever follows it; repeated, a transition is refused and changes nothing."""
 
     def advance(self, advance: Advance) -> Awaitable[bool]:
-        """Write a batch's next state; False when its state or its epoch is another by now."""
+        """Write a batch's next state; False when its state or epoch is another, or its provider's id another's."""
 
     def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
         """End a batch and settle its members in one go; False, and nothing, when its state or epoch is another."""

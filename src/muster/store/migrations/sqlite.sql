@@ -122,7 +122,7 @@ CREATE TABLE batches (
   canceled INTEGER NOT NULL DEFAULT 0,
   expired INTEGER NOT NULL DEFAULT 0,
   uncertain INTEGER NOT NULL DEFAULT 0
-, epoch INTEGER NOT NULL DEFAULT 0, lease_until REAL NOT NULL DEFAULT 0, claimed_at REAL);
+, epoch INTEGER NOT NULL DEFAULT 0, lease_until REAL NOT NULL DEFAULT 0, claimed_at REAL, grace_until REAL, by_hand INTEGER NOT NULL DEFAULT 0, stalled INTEGER NOT NULL DEFAULT 0, waits_for TEXT, uploads INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX batches_by_state ON batches (state, created_at);
 CREATE UNIQUE INDEX batches_by_provider ON batches (account, provider_id) WHERE provider_id IS NOT NULL;
 CREATE TABLE batch_runs (
@@ -280,3 +280,4 @@ CREATE TABLE announcements (
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_origin ON runs (origin_id) WHERE origin_id IS NOT NULL;
 CREATE INDEX runs_by_continuation ON runs (continued_by) WHERE continued_by IS NOT NULL;
+CREATE INDEX batches_stalled ON batches (created_at) WHERE stalled = 1;

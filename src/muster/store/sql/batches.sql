@@ -77,21 +77,26 @@ DELETE FROM batch_runs WHERE run_id = :run_id
 SELECT run_id, members FROM batch_runs WHERE batch_id = :batch_id ORDER BY run_id
 
 -- name: select_known_batches
-SELECT provider_id FROM batches WHERE account = :account AND provider_id IS NOT NULL
+SELECT provider_id, adopted FROM batches WHERE account = :account AND provider_id IS NOT NULL
+
+-- name: select_stalled_batches
+SELECT * FROM batches WHERE stalled = 1 ORDER BY created_at, id LIMIT :limit
 
 -- name: claim_planned_batch
 UPDATE batches
 SET state = 'sent', epoch = epoch + 1, sent_at = :at, note = 'it is being sent', claimed_at = :at, lease_until = :until,
-    driver_host = :host, driver_pid = :pid, driver_started = :started
+    driver_host = :host, driver_pid = :pid, driver_started = :started, by_hand = :by_hand,
+    grace_until = NULL, stalled = 0, waits_for = NULL
 WHERE id = :id AND epoch = :epoch AND state = 'planned' AND cancel_requested = 0
   AND NOT EXISTS (
     SELECT 1 FROM batches AS other
-    WHERE other.account = :account AND other.state = 'sent' AND CAST(:alone AS BIGINT) = 1
+    WHERE other.account = :account AND other.state = 'sent' AND other.requests = batches.requests
+      AND (other.grace_until IS NULL OR other.grace_until > :at) AND CAST(:alone AS BIGINT) = 1
   )
 
 -- name: claim_sent_batch
 UPDATE batches
-SET epoch = epoch + 1, claimed_at = :at, lease_until = :until,
+SET epoch = epoch + 1, claimed_at = :at, lease_until = :until, by_hand = :by_hand,
     driver_host = :host, driver_pid = :pid, driver_started = :started
 WHERE id = :id AND epoch = :epoch AND state = 'sent' AND lease_until = :seen
 
@@ -100,12 +105,13 @@ UPDATE batches SET lease_until = :until WHERE id = :id AND epoch = :epoch AND st
 
 -- name: release_batch
 UPDATE batches
-SET lease_until = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
+SET lease_until = 0, by_hand = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
 WHERE id = :id AND epoch = :epoch AND state = 'sent'
 
 -- name: take_batch_turn
 UPDATE batches
-SET claimed_at = :at, lease_until = :until, driver_host = :host, driver_pid = :pid, driver_started = :started
+SET claimed_at = :at, lease_until = :until, driver_host = :host, driver_pid = :pid, driver_started = :started,
+    by_hand = 0
 WHERE id = :id AND state = :state AND state IN ('running', 'ended') AND lease_until = :seen
 
 -- name: keep_batch_turn
@@ -123,11 +129,16 @@ UPDATE batches
 SET state = :state, provider_id = :provider_id, file = :file, sent_at = :sent_at, submitted_at = :submitted_at,
     ended_at = :ended_at, collected_at = :collected_at, adopted = :adopted, rejected = :rejected, done = :done,
     word = :word, polled_at = :polled_at, note = :note, error = :error,
+    grace_until = :grace_until, stalled = :stalled, waits_for = :waits_for, uploads = :uploads,
     lease_until = CASE
       WHEN state = CAST(:state AS TEXT) OR (state = 'running' AND CAST(:state AS TEXT) = 'ended') THEN lease_until
       ELSE 0
     END
 WHERE id = :id AND state = :was AND epoch = :epoch
+  AND NOT EXISTS (
+    SELECT 1 FROM batches AS other
+    WHERE other.account = batches.account AND other.provider_id = CAST(:provider_id AS TEXT) AND other.id <> batches.id
+  )
 
 -- name: ask_batch_cancel
 UPDATE batches SET cancel_requested = 1 WHERE id = :id AND state NOT IN ('collected', 'refused', 'abandoned')

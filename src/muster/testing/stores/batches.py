@@ -5,7 +5,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from muster.domain.batch import Batch, BatchEndpoint, BatchState, Member, Plan, Tally, Tariff
+from muster.domain.batch import Batch, BatchEndpoint, BatchState, KnownIds, Member, Plan, Tally, Tariff
 from muster.domain.budget import Granted, Refused, Wait
 from muster.domain.entry import AttemptState, EntryState, Failed, Settlement
 from muster.domain.errors import BadArgument, Conflict, KeyTaken, LeaseLost
@@ -168,19 +168,65 @@ async def turns_away_a_driver_that_was_replaced(store: Store) -> None:
     assert await store.batches.get(BatchId("b1")) is None
 
 
-async def lets_only_one_create_be_unresolved(store: Store) -> None:
-    """The right to send is given once, and alone to one batch of an account at a time where that is asked for."""
+async def lets_only_one_of_creates_that_could_be_confused_be_unresolved(store: Store) -> None:
+    """The right to send is given once; asked for alone, not while another create of as many requests is unclear."""
     run, batch = await planned(store)
     claim = await store.runs.get(run)
     assert claim is not None
-    await store.batch_writer.plan(planning(run, claim.lease.epoch, 2, name="b2"))
+    for name, count, kind in (("b2", 3, "anthropic"), ("b3", 2, "anthropic"), ("b4", 3, "openai")):
+        plan = planning(run, claim.lease.epoch, count, name=name)
+        await store.batch_writer.plan(replace(plan, endpoint=replace(ENDPOINT, kind=kind)))
     claimed = await store.batch_writer.claim(claiming(batch, alone=True))
     assert claimed == await stored(store)
     assert (claimed.state, claimed.driver, claimed.epoch) == (BatchState.SENT, DRIVER, batch.epoch + 1)
     assert await store.batch_writer.claim(claiming(batch, OTHER, alone=True)) is None
-    other = await stored(store, "b2")
-    assert await store.batch_writer.claim(claiming(other, alone=True)) is None
-    assert await store.batch_writer.claim(claiming(other)) is not None
+    alike = await stored(store, "b2")
+    assert await store.batch_writer.claim(claiming(alike, alone=True)) is None
+    for name in ("b3", "b4"):  # which has another count, or another provider
+        assert await store.batch_writer.claim(claiming(await stored(store, name), alone=True)) is not None
+    for grace_until, may_go in ((NOW + 1, False), (NOW, True)):
+        unclear = replace(await stored(store), grace_until=grace_until, stalled=True, note="no answer came")
+        assert await store.batch_writer.advance(
+            Advance(batch=unclear, was=BatchState.SENT, kind="batch.unclear", at=NOW)
+        )
+        assert (await store.batch_writer.claim(claiming(alike, alone=True)) is not None) is may_go
+    assert [found.id for found in await store.batches.stalled(10)] == ["b1"]
+    assert (await stored(store)).grace_until == NOW
+
+
+async def gives_an_id_of_the_provider_to_one_batch(store: Store) -> None:
+    """A second batch of the account cannot be given it; one that only seems to have it is told apart."""
+    run, batch = await planned(store)
+    claim = await store.runs.get(run)
+    assert claim is not None
+    await store.batch_writer.plan(planning(run, claim.lease.epoch, 2, name="b2"))
+    took = []
+    for planned_batch in (batch, await stored(store, "b2")):
+        claimed = await store.batch_writer.claim(claiming(planned_batch))
+        assert claimed is not None
+        adopting = replace(claimed, state=BatchState.RUNNING, provider_id="p1", adopted=True)
+        step = Advance(batch=adopting, was=BatchState.SENT, kind="batch.adopted", at=NOW)
+        took.append(await store.batch_writer.advance(step))
+    assert took == [True, False]
+    assert (await stored(store, "b2")).state is BatchState.SENT
+    assert await store.batches.known(ENDPOINT) == KnownIds(assumed=frozenset({"p1"}))
+
+
+async def remembers_why_a_batch_does_not_get_on(store: Store) -> None:
+    """What it waits for, since when nothing was heard, how many uploads failed, and whose claim it is."""
+    _, batch = await planned(store)
+    waiting = replace(batch, note="it waits", stalled=True, waits_for=BatchId("b0"), uploads=2)
+    assert await store.batch_writer.advance(
+        Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=NOW)
+    )
+    assert await stored(store) == waiting
+    assert await store.batches.stalled(10) == [waiting]
+    claimed = await store.batch_writer.claim(replace(claiming(waiting), by_hand=True))
+    assert claimed is not None
+    assert (claimed.by_hand, claimed.stalled, claimed.waits_for, claimed.uploads) == (True, False, None, 2)
+    assert await store.batches.stalled(10) == []
+    assert await store.batch_writer.release(claimed)
+    assert not (await stored(store)).by_hand
 
 
 async def gives_one_process_the_turn_at_a_running_batch(store: Store) -> None:
@@ -279,7 +325,8 @@ async def moves_a_batch_on_once_and_tells_why(store: Store) -> None:
     assert not await store.batch_writer.advance(step)
     found = await stored(store)
     assert (found.state, found.provider_id, found.note) == (BatchState.RUNNING, "p1", "because")
-    assert await store.batches.known("acc") == {"p1"}
+    assert await store.batches.known(ENDPOINT) == KnownIds(sure=frozenset({"p1"}))
+    assert await store.batches.known(replace(ENDPOINT, kind="openai")) == KnownIds()
     events = [event for event in await store.events.read(run, 0, 100) if event.kind == "batch.submitted"]
     assert [event.data["why"] for event in events] == ["because"]
     assert [found.id for found in await store.batches.match("p1")] == ["b1"]
@@ -409,7 +456,9 @@ CHECKS = (
     plans_nothing_when_one_member_has_no_money,
     does_not_plan_what_was_answered_meanwhile,
     turns_away_a_driver_that_was_replaced,
-    lets_only_one_create_be_unresolved,
+    lets_only_one_of_creates_that_could_be_confused_be_unresolved,
+    gives_an_id_of_the_provider_to_one_batch,
+    remembers_why_a_batch_does_not_get_on,
     gives_one_process_the_turn_at_a_running_batch,
     refuses_writes_under_a_claim_that_was_taken_over,
     counts_attempts_in_batches_that_were_given_up,

@@ -114,9 +114,10 @@ def claim(database: DatabaseConnection, request: BatchClaim) -> Batch | None:
     """Claim a planned or sent batch if nobody has since it was read."""
     batch, driver = request.batch, request.driver
     who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
-    parameters = {"id": batch.id, "epoch": batch.epoch, "at": request.at, "until": request.until, **who}
+    when = {"at": request.at, "until": request.until, "by_hand": int(request.by_hand)}
+    parameters = {"id": batch.id, "epoch": batch.epoch, **when, **who}
     if batch.state is BatchState.PLANNED:
-        account = {"account": batch.endpoint.account, "alone": int(request.alone)}
+        account = {"account": batch.endpoint.provider_account, "alone": int(request.alone)}
         claimed = database.execute("claim_planned_batch", parameters | account)
     else:
         # One whose holder has renewed it since it was read is not free.

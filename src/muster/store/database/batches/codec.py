@@ -25,7 +25,7 @@ def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
     return {
         "id": plan.id,
         "desk": codec.text(plan.endpoint),
-        "account": plan.endpoint.account,
+        "account": plan.endpoint.provider_account,
         "nonce": plan.nonce,
         "requests": len(plan.members),
         "bytes": plan.bytes,
@@ -41,7 +41,7 @@ def restored_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
     return {
         "id": batch.id,
         "desk": codec.text(batch.endpoint),
-        "account": batch.endpoint.account,
+        "account": batch.endpoint.provider_account,
         "nonce": batch.nonce,
         "state": str(batch.state),
         "requests": batch.requests,
@@ -75,6 +75,10 @@ def batch_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
         "polled_at": batch.polled_at,
         "note": codec.clean(batch.note),
         "error": codec.optional(batch.error),
+        "grace_until": batch.grace_until,
+        "stalled": int(batch.stalled),
+        "waits_for": batch.waits_for,
+        "uploads": batch.uploads,
     }
 
 
@@ -113,6 +117,11 @@ def batch_of(row: Row) -> Batch:
         epoch=row["epoch"],
         lease_until=row["lease_until"],
         claimed_at=row["claimed_at"],
+        by_hand=bool(row["by_hand"]),
+        grace_until=row["grace_until"],
+        stalled=bool(row["stalled"]),
+        waits_for=row["waits_for"],
+        uploads=row["uploads"],
     )
 
 

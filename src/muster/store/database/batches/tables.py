@@ -5,7 +5,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from functools import partial
 
-from muster.domain.batch import Batch, BatchMember, BatchShare, BatchState, Plan, Saving
+from muster.domain.batch import Batch, BatchEndpoint, BatchMember, BatchShare, BatchState, KnownIds, Plan, Saving
 from muster.domain.budget import Decision
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError
@@ -75,11 +75,17 @@ class DatabaseBatchReader:
         rows = await self._reader.rows("select_runs_of_batch", {"batch_id": batch})
         return {RunId(row["run_id"]): row["members"] for row in rows}
 
-    async def known(self, account: str) -> frozenset[str]:
-        """Return the provider's ids of all batches of an account."""
-        return frozenset(
-            row["provider_id"] for row in await self._reader.rows("select_known_batches", {"account": account})
+    async def known(self, endpoint: BatchEndpoint) -> KnownIds:
+        """Return the provider's ids of all batches of the same provider and account."""
+        rows = await self._reader.rows("select_known_batches", {"account": endpoint.provider_account})
+        return KnownIds(
+            sure=frozenset(row["provider_id"] for row in rows if not row["adopted"]),
+            assumed=frozenset(row["provider_id"] for row in rows if row["adopted"]),
         )
+
+    async def stalled(self, limit: int) -> Sequence[Batch]:
+        """Return the batches that do not get on, the oldest first."""
+        return [batch_of(row) for row in await self._reader.rows("select_stalled_batches", {"limit": limit})]
 
     async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
         """Return the batch in which a call waits, and its place there."""
@@ -170,9 +176,7 @@ class DatabaseBatchWriter:
     def claim(self, claim_: BatchClaim) -> Awaitable[Batch | None]:
         """Claim a planned or sent batch, and return it as it then is."""
         # Of batches of one account that are sent alone, no two may be claimed at once.
-        return self._writer.run(
-            lambda db: claim(db, claim_), Locks(names=(f"account:{claim_.batch.endpoint.account}",))
-        )
+        return self._writer.run(lambda db: claim(db, claim_), _account_lock(claim_.batch))
 
     def renew(self, batch: Batch, until: float) -> Awaitable[bool]:
         """Extend the claim on a batch; False when it is lost."""
@@ -203,7 +207,9 @@ class DatabaseBatchWriter:
 
     def advance(self, advance_: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when it is not any more where it was."""
-        return self._writer.run(lambda db: advance(db, self._codec, advance_))
+        # Nor may two be given the same id of the provider.
+        locks = _account_lock(advance_.batch) if advance_.was is BatchState.SENT else Locks()
+        return self._writer.run(lambda db: advance(db, self._codec, advance_), locks)
 
     def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
         """End a batch and settle its members in one go."""
@@ -222,6 +228,10 @@ class DatabaseBatchWriter:
         """Note that a call has failed in enough batches."""
         work = partial(give_up, codec=self._codec, run=run, epoch=epoch, key=key, error=error, at=at)
         return self._writer.run(work, Locks(runs=(run,)))
+
+
+def _account_lock(batch: Batch) -> Locks:
+    return Locks(names=(f"account:{batch.endpoint.provider_account}",))
 
 
 def _driver_parameters(driver: Driver) -> Mapping[str, object]:
