@@ -223,21 +223,19 @@ def test_a_pool_is_driven_once_and_a_canceled_task_is_not_a_failure(pool: Shell)
     assert [task["state"] for task in ended["data"]["ended"]] == ["canceled"]
 
 
-def test_a_task_that_its_budget_stopped_is_tried_again_with_a_higher_one(pool: Shell) -> None:
+def test_a_task_with_too_little_left_is_rejected_with_a_higher_budget(pool: Shell) -> None:
     answer = '{"result": "done", "cost": 0.03}'
     dear = f'[agents.dear]\nkind = "cli"\ncommand = ["echo", {json.dumps(answer)}]\noutput = "json"\n'
     dear += 'answer = "$.result"\ncost_usd = "$.cost"\nbudget_usd = 0.05\n'
     (pool.folder / "muster.toml").write_text(TOML + dear)
     task = pool.muster("task", "submit", "x", "--agent", "dear", "--review", "--budget", "0.05", "--json").data()["id"]
     pool.muster("pool", "start", "--until-idle")
-    pool.muster("task", "reject", task, "--feedback", "again")
-    pool.muster("pool", "start", "--until-idle")
-    shown = pool.muster("task", "result", task)
-    assert (shown.code, f"muster task retry {task} --budget USD" in shown.err) == (1, True)
-    wrong = pool.muster("task", "retry", task, "--budget", "much")
+    refused = pool.muster("task", "reject", task, "--feedback", "again")
+    assert (refused.code, "set a new total with --budget, at least $0.08" in refused.err) == (1, True)
+    assert pool.muster("task", "result", task, "--json").data()["state"] == "pending_review"
+    wrong = pool.muster("task", "reject", task, "--feedback", "again", "--budget", "much")
     assert (wrong.code, "--budget must be an amount in dollars" in wrong.err) == (2, True)
-    again = pool.muster("task", "retry", task, "--budget", "0.20", "--json").data()
-    assert (again["id"], again["state"]) == (task, "pending")
+    pool.muster("task", "reject", task, "--feedback", "again", "--budget", "0.20")
     pool.muster("pool", "start", "--until-idle")
     waiting = pool.muster("task", "result", task, "--json").data()
     assert (waiting["state"], waiting["rejection_count"], waiting["cost_usd"]) == ("pending_review", 1, 0.06)

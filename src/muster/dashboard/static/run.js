@@ -83,12 +83,14 @@ function useLive(id, reload) {
   return live;
 }
 
+/** Whether it can be resumed: not again, and a child only with the run above it. */
+const resumable = (run) => RESUMABLE.has(run.state) && !run.continued_by && !run.parent;
+
 function Head({ run, tell, reload }) {
   const going = LIVE.has(run.state);
   const now = useNow(going);
   const [budget, choose] = useState("");
-  const resumable = RESUMABLE.has(run.state) && !run.continued_by && !run.parent; // a child goes on with the run above it
-  const spent = run.ended_reason === "budget" && resumable;
+  const spent = run.ended_reason === "budget" && resumable(run);
   const resume = async () => {
     if (spent && !(Number(budget) > 0)) throw new Error("Its budget does not cover the next call. Enter a new total in dollars, more than before.");
     const next = await post(`/api/runs/${run.id}/resume`, spent ? { budget_usd: Number(budget) } : {});
@@ -104,7 +106,7 @@ function Head({ run, tell, reload }) {
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
           ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
-          ${resumable && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
+          ${resumable(run) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
             <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
@@ -137,8 +139,7 @@ function factsOf(run, now) {
 
 function RunError({ run }) {
   const { message, suggestions, ...more } = run.error;
-  const resumable = RESUMABLE.has(run.state) && !run.continued_by && !run.parent; // a child goes on with the run above it
-  const spent = run.ended_reason === "budget" && resumable;
+  const spent = run.ended_reason === "budget" && resumable(run);
   const hints = spent ? ["To go on, enter a higher total above and press Resume: what is done is kept.", ...(suggestions ?? [])] : suggestions ?? [];
   return html`<div class="notice bad"><p><strong>${sentence(message ?? "The run failed")}</strong></p>
     ${hints.length > 0 && html`<ul>${hints.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
