@@ -92,6 +92,23 @@ async def test_a_listener_that_raises_is_dropped_and_the_reply_is_kept(
     ]
 
 
+async def test_a_listener_that_looks_at_a_canceled_future_does_not_cancel_the_call(tmp_path: Path) -> None:
+    canceled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    canceled.cancel()
+
+    def listen(key: str, delta: str) -> None:
+        canceled.result()
+
+    async def listen_later(key: str, delta: str) -> None:
+        raise AssertionError
+
+    async with muster.open(settings=settings(tmp_path)) as m:
+        for listener in (listen, listen_later):
+            run = await m.start("test-stream", None, on_delta=listener)  # type: ignore[arg-type]
+            assert await run.result() == "one two three"
+            assert (await run.run()).calls.uncertain == 0
+
+
 async def test_a_run_that_was_just_started_here_is_not_resumed_beside_itself(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-stream", None)

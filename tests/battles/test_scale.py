@@ -267,8 +267,12 @@ async def test_a_budget_is_hard_for_all_battles_together(tmp_path: Path) -> None
         found = await home.measure(spec, budget_usd="0.012")
         assert found.run.spent.settled <= 12_000
         assert found.counts["budget"] >= 1
-        assert sum(found.counts.values()) == 5
         assert not found.ok
+        assert (found.run.state, found.run.ended_reason) == (RunState.FAILED, "budget")
+        again = await home.muster.resume(found.run.id, budget_usd="1.00")  # plays what the budget has stopped
+        assert (await again.wait()).state is RunState.COMPLETED
+        counts = (await home.muster.battles.scales.result(again.id)).counts
+        assert (counts["budget"], sum(counts.values())) == (0, 5)
 
 
 FILES: tuple[tuple[str, str, str], ...] = (

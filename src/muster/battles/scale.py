@@ -60,12 +60,15 @@ async def _play_all(ctx: Context, planned: Sequence[PlannedBattle], concurrency:
 
 
 async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
-    """Play one battle; one that does not complete is a result too, and is not played again on resume."""
+    """Play one battle; one that does not complete is a result too, and is not played again on resume.
+
+    One that was stopped by what stops the whole test, its budget or a refused key, is no result: it is played again.
+    """
 
     async def work() -> Json:
         try:
             spec = stored(one.spec)
-            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.timeout_secs, optional=True)
+            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.timeout_secs)
         except ChildFailed as error:
             return {"run": error.run, "ending": "", "closing": []}
         return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}

@@ -26,7 +26,7 @@ from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Quality, Reply, Request, Stop, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import AwaitedSignal, EntryKind, EntryState, Signal, slot_address
-from muster.domain.errors import BadArgument, BadOutput, ChildFailed, KeyReused, StopRun
+from muster.domain.errors import BadArgument, BadOutput, BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
@@ -278,7 +278,7 @@ class Context:
 
         `dispatch` sends its calls "live" or in a "batch", whatever this run does with its own; `timeout` is that of
         the child. Raises ChildFailed, which names the run, when it does not complete. A refused key, or a budget above
-        the child's own, ends this run too, whether or not that is caught; unless the child is `optional`.
+        the child's own, ends this run too, whether or not that is caught. An `optional` child may lack the budget.
         """
         require_key(key)
         await self._path.halt.admit()
@@ -298,7 +298,7 @@ class Context:
                 raise
             except ChildFailed as error:  # canceled or timed out with this run, it is not a result of its own
                 await self._path.halt.admit()
-                if error.stop is not None and not optional:
+                if error.stop is not None and not (optional and isinstance(error.stop, BudgetExhausted)):
                     self._path.halt.note(error.stop)
                 raise
 

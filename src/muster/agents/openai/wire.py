@@ -22,6 +22,8 @@ _UNKNOWN = re.compile(
     r"unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|not permitted|extra", re.IGNORECASE
 )
 
+_INSTEAD = re.compile(r"\b(?:instead|use)\b", re.IGNORECASE)
+
 
 class LimitSpelling:
     """How one server spells `max_tokens` for one model: as it is set, or as it is guessed until the guess is refused.
@@ -30,7 +32,7 @@ class LimitSpelling:
     """
 
     def __init__(self, field: MaxTokens, *, is_set: bool = False) -> None:
-        self.field = field
+        self.field = self._guess = field
         self._is_set = is_set
         self._refused: set[MaxTokens] = set()
 
@@ -41,16 +43,22 @@ class LimitSpelling:
         if self._is_set or not _refuses(refusal, field, other):
             return False
         self._refused.add(field)
-        if other in self._refused:
+        if other in self._refused:  # it takes neither, for now: what was guessed is tried again with the next call
+            self.field = self._guess
+            self._refused.clear()
             return False
         self.field = other
         return True
 
 
 def _refuses(refusal: str, field: MaxTokens, other: MaxTokens) -> bool:
-    """Return whether a refusal is about the name of the limit: it names the other, or calls ours unknown."""
+    """Return whether a refusal is about the name of the limit, and not about its size.
+
+    It calls our name unknown, or tells us to use the other. One that is too large may be called by either name.
+    """
     named = set(_FIELDS.findall(refusal))
-    return other in named or (field in named and _UNKNOWN.search(refusal) is not None)
+    unknown = field in named and _UNKNOWN.search(refusal) is not None
+    return unknown or (other in named and _INSTEAD.search(refusal) is not None)
 
 
 def encode(request: Request, model: str, *, stream: bool = False, max_tokens: MaxTokens = MaxTokens.NEW) -> bytes:

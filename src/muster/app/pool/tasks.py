@@ -104,7 +104,7 @@ class Tasks(TaskBudgets):
             if task.rejections + 1 < task.spec.max_rejections:  # the last one ends the task
                 await self.require_round(task.run, total)
             if total is not None:
-                await self._store.commands.set_cap(task.run.id, total)
+                await self._store.commands.set_cap(task.run.id, total, task.run.cap)
         return await self._review(reference, {"approved": False, "feedback": feedback}, sender, client_id)
 
     async def allow(

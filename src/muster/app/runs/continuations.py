@@ -31,8 +31,20 @@ class RunContinuations(RunActions):
             if cap is not None and self._engine.is_abandoned(end):
                 await self._engine.sweep()  # its budget cannot change while it has a driver, even a dead one
                 end = await self.get(end.id)
-            with contextlib.suppress(AlreadyContinued):  # somebody was faster: go on from there
+            try:
                 return await self._prepared(end, cap, here=here)
+            except AlreadyContinued:  # somebody was faster: go on from there
+                await self._require_total(end, cap)
+
+    async def _require_total(self, run: Run, cap: Microdollars | None) -> None:
+        """Raise Conflict when a run was continued meanwhile with another budget than the one that is asked for."""
+        end = await self.end_of_lineage(run)
+        if cap is not None and end.cap != cap:
+            total = "no budget" if end.cap is None else f"a budget of {show_usd(end.cap)}"
+            raise Conflict(
+                f"run {run.id} was continued meanwhile as run {end.id} with {total}",
+                suggestions=(f"muster runs show {end.id}",),
+            )
 
     async def submit_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
         """Hand the run that goes on to the workers; one that has completed, or is driven, is returned as it is."""
@@ -81,7 +93,7 @@ class RunContinuations(RunActions):
             return await self._descend(end, reuse, cap=cap, budgets=await self._engine.budgets_of(end))
         await self._require_counted(end)
         if cap is not None:
-            await self._store.commands.set_cap(end.id, cap)
+            await self._store.commands.set_cap(end.id, cap, end.cap)
         elif end.calls.done < end.calls.total:  # else what is left to do may cost nothing
             require_left(end.id, end.cap, end.total.settled)
         return await self.get(end.id)

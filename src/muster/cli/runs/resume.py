@@ -54,7 +54,10 @@ def resume(
         return queued_run_view(queued, await muster.runs.batches_of(queued.id), await muster.runs.workers(), local=True)
 
     if detach:
-        _answer_queued(common, with_muster(common, hand_over))
+        queued = with_muster(common, hand_over)
+        if queued["state"] == RunState.COMPLETED:  # its result is the answer, with the exit code of its own
+            return go_on(common, prepare, patience, allow_unpriced=allow_unpriced)
+        _answer_queued(common, queued)
         return 0
     return go_on(common, prepare, patience, allow_unpriced=allow_unpriced)
 

@@ -1,6 +1,7 @@
 """The exchange with an agent: on the wire and back, whoever cancels meanwhile. Step 4 of the call path."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -148,8 +149,11 @@ class DeltaListener:
         if self._listen is None:
             return
         try:
-            self._listen(*told)
-        except Exception as error:
+            returned: object = self._listen(*told)
+            if inspect.iscoroutine(returned):
+                returned.close()
+                raise TypeError("a listener must not be async")
+        except (Exception, asyncio.CancelledError) as error:  # of a future that the listener looked at
             self._listen = None
             # Only the kind: the message of an error may quote what was told.
             logging.getLogger("muster").error(

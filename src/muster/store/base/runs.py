@@ -181,8 +181,11 @@ class RunControl(Protocol):
     def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
         """Hand a run that stands still to the workers."""
 
-    def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
-        """Change the budget of a run that stands still; Conflict for one that is driven, or over."""
+    def set_cap(self, run: RunId, cap: Microdollars, before: Microdollars | None) -> Awaitable[None]:
+        """Change the budget of a run that stands still.
+
+        Raises Conflict for one that is driven, or over, and when somebody else has changed it since it was `before`.
+        """
 
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""

@@ -154,9 +154,9 @@ class DatabaseRuns:
         """Hand a run that stands still to the workers."""
         return self._writer.run(lambda db: runs.requeue(db, self._codec, run, at), Locks(runs=(run,)))
 
-    def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
-        """Change the budget of a run that is not over."""
-        return self._writer.run(lambda db: runs.set_cap(db, run, cap), Locks(runs=(run,)))
+    def set_cap(self, run: RunId, cap: Microdollars, before: Microdollars | None) -> Awaitable[None]:
+        """Change the budget of a run that stands still."""
+        return self._writer.run(lambda db: runs.set_cap(db, run, cap, before), Locks(runs=(run,)))
 
     def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of a budget that is not that of a run."""

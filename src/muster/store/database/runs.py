@@ -8,7 +8,7 @@ from muster.domain.budget import lineage_level, require_left, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
+from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartLimit, StartRequest, move
 from muster.store.base import Claim, RunPage, RunRelease
 from muster.store.claims import require_unclaimed
@@ -319,13 +319,16 @@ def amend(database: DatabaseConnection, codec: Codec, run: RunId, spec: Json) ->
     return get(database, run)
 
 
-def set_cap(database: DatabaseConnection, run: RunId, cap: Microdollars) -> None:
+def set_cap(database: DatabaseConnection, run: RunId, cap: Microdollars, before: Microdollars | None) -> None:
     """Change the budget of a run that stands still, which is that of its lineage; refused when less than is spent."""
     found = get(database, run)
     if found.state in TERMINAL:
         raise Conflict(f"run {run} has ended; its budget cannot change")
     if found.is_driven:
         raise Conflict(f"run {run} is being executed by {found.lease.driver}; its budget cannot change meanwhile")
+    if found.cap not in (before, cap):
+        now = "no budget" if found.cap is None else f"a budget of {show_usd(found.cap)}"
+        raise Conflict(f"run {run} was given {now} meanwhile", suggestions=("look at it, and try again",))
     require_left(run, cap, found.total.settled)
     database.execute("cap_budget", {"id": found.lineage_level, "cap": cap})
 

@@ -124,7 +124,7 @@ WITH RECURSIVE members (id, lineage, origin_id, place) AS (
   LEFT JOIN way ON way.id = members.id
 )
 UPDATE runs SET continued_by = (SELECT links.next FROM links WHERE links.id = runs.id)
-WHERE runs.state <> 'completed' AND runs.id IN (SELECT links.id FROM links)
+WHERE runs.state <> 'completed' AND runs.driver_pid IS NULL AND runs.id IN (SELECT links.id FROM links)
 
 -- name: select_submitted
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,

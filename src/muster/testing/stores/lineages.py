@@ -110,12 +110,13 @@ async def chooses_one_end_among_runs_from_elsewhere(store: Store) -> None:
 async def changes_the_cap_of_a_run_that_stands_still(store: Store) -> None:
     """Only a run that stands still gets another total."""
     run, claim = await driven(store)
-    await raises(Conflict, store.commands.set_cap(run, Microdollars(700)))
+    await raises(Conflict, store.commands.set_cap(run, Microdollars(700), None))
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="x", at=NOW))
-    await store.commands.set_cap(run, Microdollars(700))
+    await store.commands.set_cap(run, Microdollars(700), None)
     assert (await stored(store, run)).cap == 700
+    await raises(Conflict, store.commands.set_cap(run, Microdollars(800), None))  # somebody else was faster
     await store.commands.cancel(run, NOW)
-    await raises(Conflict, store.commands.set_cap(run, Microdollars(900)))
+    await raises(Conflict, store.commands.set_cap(run, Microdollars(900), Microdollars(700)))
 
 
 CHECKS: tuple[Check, ...] = (
