@@ -129,6 +129,20 @@ async def test_totals_of_several_resumes_do_not_overwrite_each_other(tmp_path: P
     assert _paid == Counter(WORDS)
 
 
+async def test_of_several_totals_for_a_run_that_stands_still_one_holds(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=3) as programs:
+        queued = await programs[0].submit("test-continuations", {"words": list(WORDS)}, budget_usd=0.20)
+        totals = (0.50, 0.60, 0.70)
+        asked = [m.submit_resume(queued.id, budget_usd=total) for m, total in zip(programs, totals, strict=True)]
+        answered = await asyncio.gather(*asked, return_exceptions=True)
+        (given,) = [one.cap for one in answered if isinstance(one, Run)]
+        refused = [one for one in answered if isinstance(one, MusterError)]
+        assert [one.message for one in refused] == [
+            f"run {queued.id} was given a budget of ${(given or 0) / 1e6:.2f} meanwhile"
+        ] * 2
+        assert (await programs[0].runs.get(queued.id)).cap == given
+
+
 async def test_another_total_for_a_run_that_is_driven_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, several=2) as (one, other):
         handle = await one.start("test-continued-question", {}, budget_usd=0.5)

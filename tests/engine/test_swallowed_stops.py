@@ -248,6 +248,19 @@ async def test_an_optional_child_that_its_parents_budget_stops_can_be_caught(tmp
         assert (run.state, run.result) == (RunState.COMPLETED, "budget")
 
 
+async def test_an_optional_child_whose_key_is_refused_ends_the_run_all_the_same(tmp_path: Path) -> None:
+    async def work(ctx: Context, spec: Any) -> Json:
+        try:
+            return await ctx.child("child", "one_by_one", None, optional=True)
+        except ChildFailed as error:
+            return error.reason
+
+    async with house(tmp_path, a=failing(*[AuthRefused("the key was revoked", status=401)] * 100)) as h:
+        h.workloads.workload("one_by_one")(one_by_one)
+        run = await h.drive(work)
+        assert (run.state, run.ended_reason) == (RunState.FAILED, "auth_refused")
+
+
 async def test_a_workload_that_survives_its_cancellation_does_not_complete_without_its_rows(tmp_path: Path) -> None:
     hanging = Hanging()
 
