@@ -42,6 +42,7 @@ class RunContinuations(RunActions):
                 end = await self.get(end.id)
             with contextlib.suppress(AlreadyContinued):  # somebody was faster: go on from there
                 return await self._prepared(end, cap, here=here)
+            named = await self.get(named.id)
 
     async def submit_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
         """Hand the run that goes on to the workers; one that has completed, or is driven, is returned as it is."""
