@@ -68,7 +68,7 @@ class Children:
             before = await self._store.runs.end_of_lineage(before.id)  # of one piece of work there is one end
             if (
                 before is not None and before.continued_by is not None
-            ):  # what that completed as was deleted: a new story
+            ):  # it completed as one that was deleted: a new story
                 budgets = replace(budgets, lineage=lineage_level(child))
         return await self._store.runs.create(
             NewRun(
