@@ -152,6 +152,22 @@ async def test_another_total_for_a_run_that_is_driven_is_refused(tmp_path: Path)
         assert await handle.result() == ["a", "on"]
 
 
+async def test_whoever_lost_a_race_for_a_run_does_not_make_its_driver_look_dead(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=3) as programs:
+        queued = await programs[0].submit("test-continued-question", {})
+        handles = await asyncio.gather(*(m.resume(queued.id) for m in programs))
+        waits = [asyncio.ensure_future(handle.wait()) for handle in handles]
+        while sum(wait.done() for wait in waits) < 2:
+            await asyncio.wait([wait for wait in waits if not wait.done()], return_when=asyncio.FIRST_COMPLETED)
+        assert all(isinstance(wait.exception(), Conflict) for wait in waits if wait.done())
+        for m in programs:
+            with pytest.raises(Conflict, match=r"is being executed by process \d+"):
+                await m.resume(queued.id)
+        await programs[0].runs.send(queued.id, "go", "on")
+        assert [(await wait).result for wait in waits if not wait.done()] == [["a", "on"]]
+    assert _paid == {"a": 1}
+
+
 async def test_a_resume_goes_to_the_end_of_the_lineage_from_anywhere_in_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as (m,):
         first = await failed(m)
