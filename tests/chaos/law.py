@@ -317,8 +317,10 @@ def body(call: sqlite3.Row) -> dict[str, Any]:
     """Give what the provider receives, as its documentation says."""
     provider, _, model = call["agent"].partition("/")
     bound = "max_tokens" if provider == "anthropic" else "max_completion_tokens"
-    messages = [{"role": "user", "content": asked(call)}]
-    return {"model": model, "messages": messages, bound: json.loads(call["request"])["max_tokens"]}
+    request = json.loads(call["request"])
+    system = {"system": request["system"]} if request.get("system") and provider == "anthropic" else {}
+    messages = [{"role": one.get("role", "user"), "content": one["text"]} for one in request["messages"]]
+    return {"model": model, "messages": messages, bound: request["max_tokens"], **system}
 
 
 def digest(value: dict[str, Any]) -> str:
