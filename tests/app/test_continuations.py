@@ -48,6 +48,12 @@ async def parent(ctx: muster.Context, spec: Any) -> Any:
     return await ctx.child("child", "test-continuations", spec)
 
 
+@muster.workload("test-continued-twice")
+async def child_and_call(ctx: muster.Context, spec: Any) -> Any:
+    done = await ctx.child("child", "test-continuations", {"words": ["a", "b"]})
+    return [done, (await ctx.call("paid", "e", key="e")).text]
+
+
 @muster.workload("test-continued-question")
 async def asks_a_person(ctx: muster.Context, spec: Any) -> Any:
     first = (await ctx.call("paid", "a", key="a")).text
@@ -161,6 +167,22 @@ async def test_another_total_for_a_run_that_is_driven_is_refused(tmp_path: Path)
         assert await handle.result() == ["a", "on"]
 
 
+async def test_whoever_lost_a_race_for_a_run_does_not_make_its_driver_look_dead(tmp_path: Path) -> None:
+    async with opened(tmp_path, several=3) as programs:
+        queued = await programs[0].submit("test-continued-question", {})
+        handles = await asyncio.gather(*(m.resume(queued.id) for m in programs))
+        waits = [asyncio.ensure_future(handle.wait()) for handle in handles]
+        while sum(wait.done() for wait in waits) < 2:
+            await asyncio.wait([wait for wait in waits if not wait.done()], return_when=asyncio.FIRST_COMPLETED)
+        assert all(isinstance(wait.exception(), Conflict) for wait in waits if wait.done())
+        for m in programs:
+            with pytest.raises(Conflict, match=r"is being executed by process \d+"):
+                await m.resume(queued.id)
+        await programs[0].runs.send(queued.id, "go", "on")
+        assert [(await wait).result for wait in waits if not wait.done()] == [["a", "on"]]
+    assert _paid == {"a": 1}
+
+
 async def test_a_resume_goes_to_the_end_of_the_lineage_from_anywhere_in_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as (m,):
         first = await failed(m)
@@ -205,6 +227,23 @@ async def test_a_child_is_continued_only_through_its_root(tmp_path: Path) -> Non
         (continued,) = await m._backend.store.archive.children(again.id)
         assert (await m.runs.get(child.id)).continued_by == continued.id
     assert _paid == Counter(WORDS)
+
+
+async def test_a_run_goes_on_although_what_its_child_completed_as_was_deleted(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (m,):
+        first = await failed(m, "test-continued-twice")
+        _broken.add("e")
+        second = await resumed(m, first.id)
+        assert isinstance(second, Run)
+        (child,) = await m._backend.store.archive.children(second.id)
+        assert (second.state, child.state) == (RunState.FAILED, RunState.COMPLETED)
+        _broken.clear()
+        for gone in (second.id, child.id):
+            await m.runs.delete([gone])
+        third = await resumed(m, first.id)
+    assert isinstance(third, Run)
+    assert (third.state, third.result) == (RunState.COMPLETED, [["a", "b"], "e"])
+    assert _paid == Counter({"a": 1, "b": 2, "e": 1})  # one reply was deleted with the child
 
 
 async def test_what_completed_and_was_deleted_is_not_done_again(tmp_path: Path) -> None:

@@ -21,11 +21,16 @@ from typing import Any
 LANES = ("billed", "imputed", "uncertain")
 CAPPED = ("billed", "uncertain")  # what counts against a budget
 BATCH_ENDS = ("collected", "refused", "abandoned")
+RUN_ENDS = ("completed", "failed", "canceled", "timeout")
+ERRORS = ("failed", "canceled", "expired")  # states of attempts that ended with a stored error
+AGAIN = "\x1f"  # in the key of a child that was tried again: between its key and the run before
 
 Names = dict[tuple[str, str], str]  # run and key of a call to the digest of its request
+Runs = dict[str, sqlite3.Row]
+Work = tuple[str, ...]  # one piece of work: lineage of the root, keys of the children from there, key, digest
 
 CALLS = """
-SELECT journal.run_id, journal.key, journal.state, journal.agent, requests.request, outcomes.outcome
+SELECT journal.run_id, journal.key, journal.digest, journal.state, journal.agent, requests.request, outcomes.outcome
 FROM journal
 LEFT JOIN requests ON requests.position = journal.position
 LEFT JOIN outcomes ON outcomes.position = journal.position
@@ -49,6 +54,7 @@ def violations(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[
     yield from of_payments(names, attempts, audit["by_digest"])
     yield from of_charges(names, attempts, audit)
     yield from of_batches(database, audit)
+    yield from of_work(database, audit)
 
 
 def of_runs(database: sqlite3.Connection) -> Iterator[str]:
@@ -203,6 +209,99 @@ def of_charges(names: Names, attempts: list[sqlite3.Row], audit: dict[str, Any])
         yield f"in all {booked.total()} booked, {uncertain.total()} uncertain, but {total} charged"
 
 
+def of_work(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[str]:
+    """A lineage has one end, and no piece of work of it is done twice; also in a store whose runs did not complete.
+
+    For each piece of work: replies <= 1 + late ones. For every request, named by its body: paid <= pieces of work +
+    uncertain attempts + attempts with a stored error + late replies.
+    """
+    database.row_factory = sqlite3.Row
+    runs = {run["id"]: run for run in database.execute("SELECT * FROM runs")}
+    yield from of_lineages(runs)
+    calls = [call for call in database.execute(CALLS).fetchall() if call["run_id"] in runs]
+    work = {(call["run_id"], call["key"]): work_of(runs, call) for call in calls}
+    attempts = [one for one in database.execute("SELECT * FROM attempts") if (one["run_id"], one["key"]) in work]
+    late = Counter(work[told] for told in told_late(database) if told in work)
+    replies = Counter(work[one["run_id"], one["key"]] for one in attempts if one["state"] == "succeeded")
+    for piece, times in sorted(replies.items()):
+        if times > 1 + late[piece]:
+            yield f"{' / '.join(piece[:-1])}: done {times} times, {late[piece]} of them late"
+    names = {(call["run_id"], call["key"]): digest(body(call)) for call in calls if call["request"] is not None}
+    yield from of_paid_work(names, work, attempts, late, audit["by_digest"])
+
+
+def of_paid_work(
+    names: Names,
+    work: Mapping[tuple[str, str], Work],
+    attempts: list[sqlite3.Row],
+    late: Mapping[Work, int],
+    paid: dict[str, int],
+) -> Iterator[str]:
+    """No request is paid oftener than its pieces of work and what went wrong with them explain."""
+    pieces: dict[str, set[Work]] = {}
+    wrong: Counter[str] = Counter()
+    for attempt in attempts:
+        call = attempt["run_id"], attempt["key"]
+        pieces.setdefault(names.get(call, ""), set()).add(work[call])
+        wrong[names.get(call, "")] += attempt["state"] in ("uncertain", *ERRORS)
+    for name, times in sorted(paid.items()):
+        found = pieces.get(name, set())
+        most = len(found) + wrong[name] + sum(late[piece] for piece in found)
+        if times > most:
+            keys = ", ".join(sorted(" / ".join(piece[:-1]) for piece in found)) or "a request of no run"
+            yield f"{keys}: paid {times} times, which is explained {most} times"
+
+
+def of_lineages(runs: Runs) -> Iterator[str]:
+    """Of the runs of a lineage one is its end, one at most can still go on, and the others lead to the end."""
+    lineages: dict[str, list[sqlite3.Row]] = {}
+    for run in runs.values():
+        if run["parent_id"] is None:
+            lineages.setdefault(lineage_of(run), []).append(run)
+    for lineage, members in sorted(lineages.items()):
+        ends = [run["id"] for run in members if run["continued_by"] is None]
+        living = [run["id"] for run in members if run["state"] not in RUN_ENDS]
+        if len(ends) > 1:
+            yield f"{lineage} has {len(ends)} ends: {', '.join(sorted(ends))}"
+        if len(living) > 1:
+            yield f"{lineage} has {len(living)} runs that can go on: {', '.join(sorted(living))}"
+        for run in members:
+            if (end := end_of(runs, run)) not in (ends or [end]):
+                yield f"run {run['id']} of {lineage} was continued as run {end}, which is not its end"
+            if run["continued_by"] is not None and run["state"] not in RUN_ENDS:
+                yield f"run {run['id']} was continued, and is {run['state']}"
+
+
+def end_of(runs: Runs, run: sqlite3.Row) -> str:
+    """Give the run at which the continuations of a run end; one that was deleted is the last."""
+    seen: list[str] = [run["id"]]
+    while seen[-1] in runs and runs[seen[-1]]["continued_by"] is not None:
+        if runs[seen[-1]]["continued_by"] in seen:
+            return f"{seen[-1]} in a circle"
+        seen.append(runs[seen[-1]]["continued_by"])
+    return seen[-1]
+
+
+def work_of(runs: Runs, call: sqlite3.Row) -> Work:
+    """Name what a call does, whichever run of a lineage makes it."""
+    run, path = runs[call["run_id"]], list[str]()
+    while run["parent_id"] is not None:
+        path.insert(0, run["parent_key"].partition(AGAIN)[0])
+        run = runs[run["parent_id"]]
+    return (lineage_of(run), *path, call["key"], call["digest"])
+
+
+def lineage_of(run: sqlite3.Row) -> str:
+    """Give the lineage of a run, which is its own if none is stored."""
+    return str(run["lineage"] or f"run:{run['id']}")
+
+
+def told_late(database: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Give run and key of every reply that was told as late."""
+    told = database.execute("SELECT run_id, data FROM events WHERE kind = 'call.late'")
+    return [(event["run_id"], str(json.loads(event["data"])["key"])) for event in told]
+
+
 def keys_of(names: Names, name: str) -> str:
     """Give the calls that sent a request."""
     return ", ".join(sorted(key for (_, key), found in names.items() if found == name)) or "nobody's request"
@@ -218,8 +317,10 @@ def body(call: sqlite3.Row) -> dict[str, Any]:
     """Give what the provider receives, as its documentation says."""
     provider, _, model = call["agent"].partition("/")
     bound = "max_tokens" if provider == "anthropic" else "max_completion_tokens"
-    messages = [{"role": "user", "content": asked(call)}]
-    return {"model": model, "messages": messages, bound: json.loads(call["request"])["max_tokens"]}
+    request = json.loads(call["request"])
+    system = {"system": request["system"]} if request.get("system") and provider == "anthropic" else {}
+    messages = [{"role": one.get("role", "user"), "content": one["text"]} for one in request["messages"]]
+    return {"model": model, "messages": messages, bound: request["max_tokens"], **system}
 
 
 def digest(value: dict[str, Any]) -> str:

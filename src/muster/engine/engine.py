@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,7 +39,7 @@ from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, RunRelease
 
-_UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
+_UNDER_WAY: Counter[RunId] = Counter()  # driven or being claimed by any engine of this process: how often
 
 
 @dataclass(slots=True, eq=False)
@@ -272,7 +273,7 @@ class Engine:
         if driver is None:
             return False  # nobody drives it: it was left waiting for its batches
         if driver == self._driver:
-            return run.id not in _UNDER_WAY  # else one of this process that could not be let go of
+            return not _UNDER_WAY[run.id]  # else one of this process that could not be let go of
         if self._with.sees(driver) and (self._with.is_gone(driver) or not self._with.store.leases.stops_drivers):
             return self._with.is_gone(driver)
         return run.lease.until < self._with.clock.now()
@@ -384,7 +385,6 @@ class Engine:
             self._with.observe(RunBegan(drive.run, epoch))
         broke: BaseException | None = None
         self._drives[drive.run.id] = drive
-        _UNDER_WAY.add(drive.run.id)
         if parent is not None:
             parent.adopt(drive)
         try:
@@ -394,7 +394,7 @@ class Engine:
             raise
         finally:
             del self._drives[drive.run.id]
-            _UNDER_WAY.discard(drive.run.id)
+            _leave(drive.run.id)
             if parent is not None:
                 parent.children.discard(drive)
             if self._with.observe is not None:
@@ -412,7 +412,7 @@ class Engine:
             if claiming.exception() is None:
                 ending = RunRelease(state=RunState.INTERRUPTED, reason=Interrupted.code, at=self._with.clock.now())
                 self._with.store.leases.release(run.id, claiming.result().epoch, ending)
-                _UNDER_WAY.discard(run.id)
+                _leave(run.id)
             raise
         self._with.kill.reach("run.claimed")
         return claim
@@ -428,19 +428,26 @@ class Engine:
         if run.lease.driver is not None:
             await self._with.reap()  # what its last driver left at work must not meet what this one starts
         now = self._with.clock.now()
-        _UNDER_WAY.add(run.id)
+        _UNDER_WAY[run.id] += 1
         try:
             return await self._with.store.leases.claim(
                 run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS, seen_until=run.lease.until
             )
         except MusterError as error:
-            _UNDER_WAY.discard(run.id)
+            _leave(run.id)
             if not isinstance(error, Conflict):
                 raise
             winner = await self._with.store.runs.get(run.id)
             if winner is not None and winner.lease.driver is not None:
                 raise _driven(winner) from error
             raise
+
+
+def _leave(run: RunId) -> None:
+    """Note that a run is driven or claimed once less; whoever lost the race for it does not speak for its driver."""
+    _UNDER_WAY[run] -= 1
+    if _UNDER_WAY[run] <= 0:
+        del _UNDER_WAY[run]
 
 
 def _driven(run: Run) -> Conflict:

@@ -35,11 +35,12 @@ class RunContinuations(RunActions):
                 return await self._prepared(end, cap, here=here)
             except AlreadyContinued:  # somebody was faster: go on from there
                 await self._require_total(end, cap)
+                named = await self.get(named.id)  # raises if it was deleted meanwhile
 
     async def _require_total(self, run: Run, cap: Microdollars | None) -> None:
         """Raise Conflict when a run was continued meanwhile with another budget than the one that is asked for."""
         end = await self.end_of_lineage(run)
-        if cap is not None and end.cap != cap:
+        if cap is not None and end.id != run.id and end.cap != cap:
             total = "no budget" if end.cap is None else f"a budget of {show_usd(end.cap)}"
             raise Conflict(
                 f"run {run.id} was continued meanwhile as run {end.id} with {total}",

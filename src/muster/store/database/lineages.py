@@ -11,7 +11,7 @@ from muster.store.queries import DatabaseConnection, first
 
 
 def note_continuation(database: DatabaseConnection, new: NewRun, origin: RunId) -> None:
-    """Write into the run that a new one continues which one that is; raise AlreadyContinued if it has another.
+    """Write into the run that a new one continues which one that is; raise AlreadyContinued if it has another, or went.
 
     A fork, a replay and whatever else only takes replies over has a lineage of its own, and continues nothing.
     """
@@ -19,7 +19,9 @@ def note_continuation(database: DatabaseConnection, new: NewRun, origin: RunId) 
     if lineage == lineage_level(new.id):
         return
     row = first(database.rows("select_run", {"id": origin}))
-    if row is None or run_of(row).lineage_level != lineage:
+    if row is None:
+        raise AlreadyContinued(f"run {origin} was deleted meanwhile")
+    if run_of(row).lineage_level != lineage:
         return
     if database.execute("continue_run", {"id": origin, "continued_by": new.id}) == 0:
         raise AlreadyContinued(f"run {origin} is continued as run {row['continued_by']}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
+from muster.domain.errors import AlreadyContinued, AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartLimit, StartRequest, move
@@ -180,6 +180,8 @@ def claim(database: DatabaseConnection, codec: Codec, taking: Taking) -> Claim:
     run, at = taking.run, taking.at
     require_unclaimed(database, at)
     before = get(database, run)
+    if before.continued_by is not None:  # that was so when it came from elsewhere, or from an older store
+        raise AlreadyContinued(f"run {run} was continued as run {before.continued_by}")
     move(before.state, RunState.RUNNING)
     if database.execute("claim_run", taking.parameters) == 0:
         raise Conflict(f"run {run} has another driver")

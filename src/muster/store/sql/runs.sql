@@ -108,6 +108,8 @@ WITH RECURSIVE members (id, lineage, origin_id, place) AS (
   SELECT runs.id, COALESCE(runs.lineage, 'run:' || runs.id), runs.origin_id,
          ROW_NUMBER() OVER (PARTITION BY COALESCE(runs.lineage, 'run:' || runs.id)
                             ORDER BY CASE WHEN runs.state = 'completed' THEN 0 ELSE 1 END,
+                                     CASE WHEN runs.driver_pid IS NOT NULL THEN 0 ELSE 1 END,
+                                     CASE WHEN runs.continued_by IS NULL THEN 0 ELSE 1 END,
                                      CASE WHEN runs.state = 'completed' THEN runs.created_at ELSE -runs.created_at END,
                                      runs.id)
   FROM runs WHERE runs.parent_id IS NULL AND (runs.lineage = :lineage OR runs.id = :first)
@@ -131,7 +133,7 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL
+WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
   AND (runs.state IN ('queued', 'interrupted')
        OR (runs.state = 'waiting' AND COALESCE(runs.ended_reason, '') <> 'awaiting_signal'))
   AND (:workloads = '' OR :workloads LIKE '%,' || runs.workload || ',%')

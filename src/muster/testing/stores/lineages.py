@@ -83,6 +83,45 @@ async def keeps_the_end_of_a_lineage_that_is_deleted(store: Store) -> None:
     await raises(AlreadyContinued, store.runs.create(heir("run5", run)))
 
 
+async def continues_no_run_that_was_deleted(store: Store) -> None:
+    """Whoever was about to continue a run that is deleted meanwhile gets nothing: its lineage would have two ends."""
+    run, claim = await driven(store)
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
+    await store.runs.create(heir("run2", run))
+    await ended(store, RunId("run2"), RunState.FAILED)
+    await store.commands.delete(RunId("run2"), NOW)
+    await raises(AlreadyContinued, store.runs.create(heir("run3", "run2")))
+    assert [one.id for one in await store.runs.select()] == [run]
+    assert (await stored(store, run)).continued_by is None
+
+
+async def keeps_the_order_of_continuations_whose_clocks_differ(store: Store) -> None:
+    """After the end of a lineage is deleted the run before it is the end, also if its machine's clock was behind."""
+    run, claim = await driven(store)
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
+    for name, of, after in (("run2", "run1", -5.0), ("run3", "run2", 1.0)):
+        await store.runs.create(heir(name, of, after=after))
+        await ended(store, RunId(name), RunState.FAILED)
+    await store.commands.delete(RunId("run3"), NOW)
+    assert (await stored(store, run)).continued_by == "run2"
+    assert (await stored(store, RunId("run2"))).continued_by is None
+    assert await end_of(store, run) == await end_of(store, "run2") == "run2"
+
+
+async def leaves_no_continued_run_to_workers(store: Store) -> None:
+    """A run that stands still, and for which a completed one from elsewhere is the end, is not driven any more."""
+    run, claim = await driven(store)
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="x", at=NOW))
+    await store.commands.requeue(run, NOW)
+    first = await stored(store, run)
+    origin = Origin(run=run, reuse=Reuse.REPLIES)
+    done = replace(first, id=RunId("run2"), state=RunState.COMPLETED, created_at=NOW + 1, origin=origin)
+    await store.archive.restore(done)
+    assert (await stored(store, run)).continued_by == "run2"
+    assert await store.runs.submitted(10) == []
+    await raises(AlreadyContinued, store.leases.claim(run, DRIVER, first.lease.epoch, NOW, NOW + 15))
+
+
 async def chooses_one_end_among_runs_from_elsewhere(store: Store) -> None:
     """Of restored runs of one lineage the oldest completed one is its end, else the newest, in whatever order."""
     run, claim = await driven(store)
@@ -123,6 +162,9 @@ CHECKS: tuple[Check, ...] = (
     continues_a_run_once,
     counts_no_run_of_another_lineage_as_a_continuation,
     keeps_the_end_of_a_lineage_that_is_deleted,
+    continues_no_run_that_was_deleted,
+    keeps_the_order_of_continuations_whose_clocks_differ,
+    leaves_no_continued_run_to_workers,
     chooses_one_end_among_runs_from_elsewhere,
     changes_the_cap_of_a_run_that_stands_still,
 )
