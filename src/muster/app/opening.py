@@ -257,7 +257,9 @@ def open_queue(settings: Settings, telemetry: "Telemetry | None" = None) -> Flee
         if telemetry is not None:
             telemetry.log("queue.error", {"error": text}, "warning")
 
-    return open_bull_queue(settings.redis_url or "", settings.region, on_error)
+    driver = this_process()
+    process = f"{driver.host}-{driver.pid}"
+    return open_bull_queue(settings.redis_url or "", settings.region, on_error, process=process)
 
 
 def _load_script(path: Path) -> Script:

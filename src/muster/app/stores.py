@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import UNDER_WAY
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed, StoreUnreachable
 from muster.domain.ids import RunId
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
@@ -61,13 +61,13 @@ async def open_store(
 
 
 async def _prepared(postgres: Any, url: str, on_wait: Callable[[str], None], seconds: float) -> Any:
-    """Return a database that is ready to be used; a server that may be starting is waited for, and that is told once."""
+    """Return a database that is ready; a server that may be starting is waited for, and that is told once."""
     loop = asyncio.get_running_loop()
     until, told = loop.time() + seconds, False
     while True:
         try:
             return await _prepared_once(postgres, url)
-        except postgres.ServerUnreachable as error:
+        except StoreUnreachable as error:
             if loop.time() + START_LOOK_SECONDS > until:
                 raise
             if not told:

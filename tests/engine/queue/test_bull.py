@@ -206,7 +206,7 @@ async def test_every_worker_is_listed_once_for_each_of_its_queues_however_busy_i
     async def listed() -> tuple[int, int]:
         """Return how many workers the Python package and the Node package see."""
         names = [client["name"] for client in await redis.client_list()]
-        return await jobs.get_workers_count(), names.count("bull:cnVucw==")
+        return await jobs.get_workers_count(), names.count("bull:cnVucw==:w:worker")
 
     async with queue_at(server.url) as one:
         async with queue_at(server.url) as other:

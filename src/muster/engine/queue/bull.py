@@ -51,20 +51,26 @@ WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states o
 
 _DATABASE = re.compile(r"/?[0-9]*")
 _NUMBER = re.compile(r"[0-9]{1,15}")
+_UNLISTED = re.compile(r"[^A-Za-z0-9._-]")  # characters that the name of a connection should not have
 
 _UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what BullMQ raises for a job of another form
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 
 
-def open_bull_queue(url: str, region: str, on_error: Callable[[str], None] = lambda text: None) -> "BullQueue":
-    """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use."""
+def open_bull_queue(
+    url: str, region: str, on_error: Callable[[str], None] = lambda text: None, *, process: str = "worker"
+) -> "BullQueue":
+    """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use.
+
+    Workers of the queue are listed under the name of their `process`.
+    """
     try:
         address = urlsplit(url)
         if address.scheme != "unix" and not _DATABASE.fullmatch(address.path):
             raise ValueError("the database must be a number")
         pool: Any = _client(url, ANSWER_SECONDS).connection_pool
         pool.make_connection()  # which looks at all options
-        return BullQueue(partial(_client, url), region, on_error)
+        return BullQueue(partial(_client, url), region, on_error, _UNLISTED.sub("-", process))
     except (TypeError, ValueError):
         raise BadConfiguration(
             "REDIS_URL is not the address of a Redis server, or has an option that is not known",
@@ -95,8 +101,10 @@ def _client(url: str, seconds: float, name: str | None = None) -> "Redis":
 class BullQueue:
     """The queues of a fleet, and the keys that it shares. Implements `FleetQueue`."""
 
-    def __init__(self, client: Callable[..., "Redis"], region: str, on_error: Callable[[str], None]) -> None:
-        self._make_client, self._region, self._on_error = client, region, on_error
+    def __init__(
+        self, client: Callable[..., "Redis"], region: str, on_error: Callable[[str], None], process: str
+    ) -> None:
+        self._make_client, self._region, self._on_error, self._process = client, region, on_error, process
         self._redis: Redis = client(ANSWER_SECONDS)
         self._presence: list[Redis] = []  # connections by which other programs count workers
         self._queues: dict[str, Queue] = {}
@@ -134,7 +142,8 @@ class BullQueue:
             worker.on("error", partial(self._tell, name))
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
-            self._presence += [self._make_client(ANSWER_SECONDS, listed) for listed in _listed_names(name)]
+            names = _listed_names(name, self._process)
+            self._presence += [self._make_client(ANSWER_SECONDS, listed) for listed in names]
 
     async def report(self, job: QueuedJob, progress: Json) -> None:
         """Write how far a job has got; BullMQ raises TypeError for one that is gone."""
@@ -326,9 +335,9 @@ def _queued(queue: str, job: Job) -> QueuedJob:
     return QueuedJob(id=str(job.id), queue=queue, data=job.data, added_at=job.timestamp, failures=failures)
 
 
-def _listed_names(queue: str) -> tuple[str, str]:
+def _listed_names(queue: str, process: str) -> tuple[str, str]:
     """Return the names under which BullMQ looks for workers of a queue: its Node package, and its Python package."""
-    return f"bull:{base64.b64encode(queue.encode()).decode()}", f"bull:{queue}"
+    return f"bull:{base64.b64encode(queue.encode()).decode()}:w:{process}", f"bull:{queue}:w:{process}"
 
 
 def _job_id(run: RunId, number: int) -> str:

@@ -8,7 +8,15 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from muster.domain.errors import BadArgument, BadConfiguration, KeyTaken, MusterError, StoreAway, StoreFailed
+from muster.domain.errors import (
+    BadArgument,
+    BadConfiguration,
+    KeyTaken,
+    MusterError,
+    StoreAway,
+    StoreFailed,
+    StoreUnreachable,
+)
 from muster.store.queries import Locked
 
 JOURNAL_KEY = "journal_by_key"
@@ -57,8 +65,8 @@ class ServerAway(Locked, StoreAway):
     """The server does not answer, or has ended the connection; nothing of the transaction was written."""
 
 
-class ServerUnreachable(ServerAway):
-    """Nobody takes connections there, or not yet: the server may be starting."""
+class ServerUnreachable(ServerAway, StoreUnreachable):
+    """Nobody takes connections there, or not yet."""
 
 
 # What the server says about a connection that it refuses; there is no code for it before the session has begun.

@@ -18,7 +18,7 @@ from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
-from muster.store.postgres.failures import PostgresAddress, ServerUnreachable, parse_address, pooled
+from muster.store.postgres.failures import PostgresAddress, parse_address, pooled
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
