@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres import postgres_server
+
 from .server import TOKENS, Answer, Project, Server
 
 
@@ -43,6 +45,21 @@ def test_a_server_whose_store_was_upgraded_refuses_starts_and_says_what_to_do(pr
         assert (refused.status, refused.error["code"]) == (503, "store")
         assert "started again with the new version of muster" in refused.error["message"]
         until_status(server, 503)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("words", [("serve", "--port", "0", "--json"), ("worker", "--until-idle", "--json")])
+def test_a_server_and_a_worker_wait_for_a_database_that_is_starting(project: Project, words: tuple[str, ...]) -> None:
+    with postgres_server() as database:
+        database.kill()
+        project.variables["MUSTER_DATABASE_URL"] = database.url()
+        with project.command(*words) as process:
+            try:
+                assert "waiting up to 60 seconds for it to start" in process.stderr.readline()
+                database.start()
+                assert json.loads(process.stdout.readline())
+            finally:
+                process.kill()
 
 
 def test_every_line_is_json_and_those_of_a_run_name_the_request_that_started_it(project: Project) -> None:

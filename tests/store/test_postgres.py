@@ -32,6 +32,7 @@ from muster.store.queries import migrations
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 from muster.testing.stores.values import OTHER
 from tests.postgres import postgres_server
+from tests.transaction_pooler import TransactionPooler
 
 NEWEST = migrations("postgres")[-1][0]
 
@@ -246,6 +247,15 @@ async def test_a_missing_ca_file_is_named(tmp_path: Path) -> None:
         await answering
     assert "ca.pem" in refused.value.message
     assert "sslrootcert" in refused.value.suggestions[0]
+
+
+async def test_a_pooler_in_transaction_mode_is_named_when_the_store_is_opened(database_url: str) -> None:
+    place = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(database_url).items()}
+    pooler = TransactionPooler(Path(place["host"]) / ".s.PGSQL.5432", place["dbname"], place["user"])
+    with pooler.listening() as port:
+        url = f"postgresql://{place['user']}@127.0.0.1:{port}/{place['dbname']}"
+        with pytest.raises(StoreFailed, match="pooler in transaction mode, such as PgBouncer: two sessions are one"):
+            await asyncio.to_thread(prepare_postgres, url)
 
 
 async def test_a_session_that_has_lost_what_was_prepared_names_poolers_in_transaction_mode(database_url: str) -> None:
