@@ -1,13 +1,23 @@
 """What docs/OPERATIONS.md and docs/compose.yaml tell is true: the sums are right, and every command exists."""
 
+import asyncio
+import os
 import re
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from muster.app.opening import open_queue
+from muster.engine.queue.base import JobAnswer, QueuedJob
+from muster.settings import load_settings
+from tests.redis_server import running_redis
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
@@ -49,6 +59,67 @@ def test_the_compose_file_has_a_store_a_queue_a_server_and_workers() -> None:
         assert variables["MUSTER_DATABASE_URL"].startswith("postgresql://")
         assert variables["REDIS_URL"].startswith("redis://")
         assert set(COMPOSE["services"][name]["depends_on"]) == {"postgres", "redis"}
+
+
+@pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
+def test_every_service_of_the_compose_file_is_checked_reaped_and_has_no_secret_on_its_command_line(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["init"]
+    lines = [*service.get("command", ()), *service["healthcheck"]["test"]]
+    assert not [line for line in lines if re.search(r"(?<!\$)\$\{?\w", line)], "compose would put the value there"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def shell(text: str) -> str:
+    """Return a text of the compose file as the shell of a container gets it."""
+    return text.replace("$$", "$")
+
+
+def passes(test: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Return whether a health check passes on this machine."""
+    kind, *words = test
+    command = ["sh", "-c", *map(shell, words)] if kind == "CMD-SHELL" else [sys.executable, *words[1:]]
+    variables = {"PATH": os.environ["PATH"], **environment}
+    return subprocess.run(command, env=variables, capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_redis_takes_its_password_from_the_environment_and_is_healthy_only_with_it(tmp_path: Path) -> None:
+    service, port = COMPOSE["services"]["redis"], free_port()
+    *words, line = map(shell, service["command"])
+    begun = f"{line.replace('/tmp/redis.conf', str(tmp_path / 'redis.conf'))} --port {port} --dir {tmp_path}"
+    variables = {"PATH": os.environ["PATH"], "REDISCLI_AUTH": "a secret"}
+    test = [service["healthcheck"]["test"][0], service["healthcheck"]["test"][1].replace("ping", f"-p {port} ping")]
+    with subprocess.Popen([*words, begun], env=variables, stdout=subprocess.DEVNULL) as redis:
+        try:
+            end = time.monotonic() + 30
+            while not passes(test, variables):
+                assert time.monotonic() < end
+            assert not passes(test, {"REDISCLI_AUTH": "another"})
+            assert not passes(test, {})
+            assert "a secret" not in Path(f"/proc/{redis.pid}/cmdline").read_text()
+        finally:
+            redis.kill()
+
+
+async def test_a_worker_is_healthy_while_redis_lists_it(tmp_path: Path) -> None:
+    test = COMPOSE["services"]["worker"]["healthcheck"]["test"]
+    with running_redis(tmp_path / "redis") as redis:
+        assert not await asyncio.to_thread(passes, test, {"REDIS_URL": redis.url})
+        queue = open_queue(load_settings(environment={"REDIS_URL": redis.url}))
+
+        async def refuse(job: QueuedJob) -> JobAnswer:
+            raise AssertionError
+
+        await queue.listen(["runs"], 1, refuse)
+        await queue.beat(["runs"])
+        assert await asyncio.to_thread(passes, test, {"REDIS_URL": redis.url})
+        await queue.close()
+        assert not await asyncio.to_thread(passes, test, {"REDIS_URL": redis.url})
 
 
 @pytest.mark.parametrize("name", OURS)

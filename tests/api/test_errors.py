@@ -71,8 +71,8 @@ def test_unknown_paths_and_methods(server: Server) -> None:
     assert (missing.status, missing.error["code"]) == (404, "not_found")
     wrong = server.post("/api/agents")
     assert (wrong.status, wrong.error["code"]) == (405, "method_not_allowed")
-    assert wrong.headers["allow"] == "GET"
-    assert server.request("PUT", "/api/chains").headers["allow"] == "GET, POST"
+    assert wrong.headers["allow"] == "GET, HEAD"
+    assert server.request("PUT", "/api/chains").headers["allow"] == "GET, HEAD, POST"
 
 
 def test_a_request_id_is_the_clients_own_if_it_is_a_proper_one(server: Server) -> None:

@@ -280,13 +280,15 @@ def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
             ended(worker)
 
 
-async def enqueued(redis: RedisServer, queue: str, job: str | None, data: dict[str, Any], delay: int = 0) -> Job:
+async def enqueued(
+    redis: RedisServer, queue: str, job: str | None, data: dict[str, Any], delay: int = 0, **more: Any
+) -> Job:
     """Add a job as another program does, and wait until it is finished."""
     client = Redis.from_url(redis.url, decode_responses=True)
     try:
         added = Queue(queue, {"connection": client})
         chosen = {} if job is None else {"jobId": job}
-        options = {**chosen, "delay": delay, "removeOnComplete": False, "removeOnFail": False}
+        options = {**chosen, "delay": delay, "removeOnComplete": False, "removeOnFail": False, **more}
         job = (await added.add("battle", data, options)).id
         end = time.monotonic() + PATIENCE
         while await added.getJobState(job) not in ("completed", "failed"):
@@ -306,6 +308,79 @@ async def test_another_program_enqueues_a_battle_and_gets_its_result(fleet: Proj
         job = await enqueued(redis, "scale-tests", "scale-1", scale)
         value = json.loads(job.returnvalue) if isinstance(job.returnvalue, str) else job.returnvalue
         assert [one["ending"] for one in value["result"]["battles"]] == ["limit", "limit"]
+
+
+FLAKY = """
+[agents.flaky]
+kind = "program"
+command = ["sh", "-c", "test -e {folder}/repaired && echo well"]
+mode = "plain"
+[agents.breaks-once]
+kind = "program"
+command = ["sh", "-c", "mkdir {folder}/broken 2>/dev/null && exit 1; echo well"]
+mode = "plain"
+[agents.dear]
+kind = "cli"
+command = ["echo", "well"]
+budget_usd = 0.10
+"""
+PAIR = {"counterpart": "sim/echo", "userMessage": "hello", "messageLimit": 1}
+
+
+async def value_of(redis: RedisServer, queue: str, job: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a job came to, and its progress."""
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        found = await Job.fromId(Queue(queue, {"connection": client}), job)
+        value = json.loads(found.returnvalue) if isinstance(found.returnvalue, str) else found.returnvalue
+        return value, found.progress
+    finally:
+        await client.aclose()
+
+
+async def test_the_next_attempt_of_a_job_continues_its_failed_run(fleet: Project, redis: RedisServer) -> None:
+    fleet.declare(FLAKY.format(folder=fleet.folder))
+    with fleet.serve() as server, working(fleet):
+        workers(server, 1)
+        await enqueued(redis, "battles", "battle-1", {**PAIR, "agentId": "breaks-once"}, attempts=3)
+        value, progress = await value_of(redis, "battles", "battle-1")
+        assert (value["state"], value["result"]["ending"]) == ("completed", "limit")
+        first = server.get("/api/runs/battle-1").json
+        assert (first["state"], first["continued_by"]) == ("failed", value["run"])
+        assert (progress["run"], progress["state"]) == (value["run"], "completed")
+        assert progress["done"] == progress["total"] > 0
+
+
+async def test_a_failed_job_that_is_retried_continues_its_run_once_for_each_retry(
+    fleet: Project, redis: RedisServer
+) -> None:
+    fleet.declare(FLAKY.format(folder=fleet.folder))
+    client = Redis.from_url(redis.url, decode_responses=True)
+    try:
+        with fleet.serve() as server, working(fleet):
+            workers(server, 1)
+            failed = await enqueued(redis, "battles", "battle-1", {**PAIR, "agentId": "flaky"}, attempts=2)
+            assert failed.attemptsMade == 2
+            assert len(server.get("/api/runs").json["runs"]) == 2
+            (fleet.folder / "repaired").touch()
+            job = await Job.fromId(Queue("battles", {"connection": client}), "battle-1")
+            await job.retry()
+            await enqueued(redis, "battles", "battle-1", {})  # which adds nothing, and waits
+            value, _ = await value_of(redis, "battles", "battle-1")
+            runs = server.get("/api/runs").json["runs"]
+            assert [run["state"] for run in runs] == ["completed", "failed", "failed"]
+            assert [run["continued_by"] for run in runs] == [None, runs[0]["id"], runs[1]["id"]]
+            assert value["run"] == runs[0]["id"]
+    finally:
+        await client.aclose()
+
+
+async def test_a_job_whose_budget_is_spent_is_not_tried_again(fleet: Project, redis: RedisServer) -> None:
+    fleet.declare(FLAKY.format(folder=fleet.folder))
+    with working(fleet):
+        data = {**PAIR, "agentId": "dear", "budgetUsd": 0.05}
+        job = await enqueued(redis, "battles", "battle-1", data, attempts=3)
+        assert (job.attemptsMade, "run battle-1 failed" in job.failedReason) == (1, True)
 
 
 async def test_a_job_that_redis_numbers_is_another_one_after_redis_lost_its_data(

@@ -322,3 +322,40 @@ def _raw(server: Server, data: bytes) -> bytes:
                 break
             answer += piece
         return answer
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/api/runs", "/api/runs/nothing", "/openapi.json", "/metrics", "/", "/x"])
+def test_head_is_answered_like_get_without_its_body(server: Server, path: str) -> None:
+    asked, whole = server.request("HEAD", path), server.get(path)
+    assert (asked.status, asked.body) == (whole.status, b"")
+    kinds = ("content-type", "cache-control", "x-content-type-options", "etag")
+    assert [asked.headers.get(name) for name in kinds] == [whole.headers.get(name) for name in kinds]
+
+
+def test_head_of_a_stream_ends_at_once(server: Server) -> None:
+    run = server.post("/api/ask", {"agent": "me", "prompt": "?"}).json["id"]
+    answer = server.request("HEAD", f"/api/stream/{run}")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+    server.post(f"/api/runs/{run}/cancel")
+
+
+def test_head_where_nothing_can_be_read_is_refused_with_the_methods_that_there_are(server: Server) -> None:
+    assert server.request("HEAD", "/api/ask").headers["allow"] == "POST"
+    assert server.request("DELETE", "/api/runs").headers["allow"] == "GET, HEAD"
+
+
+def test_no_answer_of_the_api_is_stored_or_taken_for_another_kind(shared: Server) -> None:
+    root = shared.with_token(ADMIN)
+    answers = [
+        root.get("/api/runs"),
+        root.get("/healthz"),
+        root.get("/nothing"),
+        root.post("/api/ask", {"agent": "unknown", "prompt": "x"}),
+        root.post("/api/ask", ASK),
+        shared.get("/api/runs"),
+        root.request("GET", "/api/runs", headers={"origin": "https://evil.example"}),
+    ]
+    assert [answer.status for answer in answers] == [200, 200, 404, 400, 202, 401, 403]
+    for answer in answers:
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"

@@ -5,9 +5,12 @@ import signal
 import socket
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from tests.postgres import postgres_server
 
 from .server import TOKENS, Answer, Project, Server
 
@@ -31,6 +34,32 @@ def test_health_tells_that_the_store_is_locked_and_that_it_is_free_again(project
         other.execute("ROLLBACK")
         other.close()
         until_status(server, 200)
+
+
+def test_a_server_whose_store_was_upgraded_refuses_starts_and_says_what_to_do(project: Project) -> None:
+    with project.serve() as server:
+        server.ask()
+        with closing(sqlite3.connect(project.folder / ".muster" / "muster.db")) as newer:
+            newer.execute("PRAGMA user_version = 999")
+        refused = server.post("/api/ask", {"agent": "sim/echo", "prompt": "x"})
+        assert (refused.status, refused.error["code"]) == (503, "store")
+        assert "started again with the new version of muster" in refused.error["message"]
+        until_status(server, 503)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("words", [("serve", "--port", "0", "--json"), ("worker", "--until-idle", "--json")])
+def test_a_server_and_a_worker_wait_for_a_database_that_is_starting(project: Project, words: tuple[str, ...]) -> None:
+    with postgres_server() as database:
+        database.kill()
+        project.variables["MUSTER_DATABASE_URL"] = database.url()
+        with project.command(*words) as process:
+            try:
+                assert "waiting up to 60 seconds for it to start" in process.stderr.readline()
+                database.start()
+                assert json.loads(process.stdout.readline())
+            finally:
+                process.kill()
 
 
 def test_every_line_is_json_and_those_of_a_run_name_the_request_that_started_it(project: Project) -> None:

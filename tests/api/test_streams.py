@@ -83,7 +83,7 @@ async def test_the_head_of_a_stream_forbids_buffering_and_its_body_says_when_to_
             head, body = await asyncio.to_thread(RawStream(server.port, path, *headers).read)
             assert b"200 OK" in head
             assert b"content-type: text/event-stream" in head
-            assert b"cache-control: no-cache" in head
+            assert b"cache-control: no-store, no-transform" in head
             assert b"x-accel-buffering: no" in head
             assert body.startswith(b"retry: 2000\n\n")
             assert [one.name for one in EventParser().feed(body)] == ["status", "status", "event", "status", "end"]

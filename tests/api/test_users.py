@@ -62,11 +62,16 @@ def test_the_same_key_of_two_users_means_two_runs(crowd: Server) -> None:
     assert mine.json["id"] != theirs.json["id"]
 
 
-def test_an_id_that_another_user_took_is_a_conflict_and_shows_nothing(crowd: Server) -> None:
-    crowd.with_token(CI).ask("x", id="taken")
-    answer = crowd.with_token(BOB).post("/api/ask", {"agent": "sim/echo", "prompt": "x", "id": "taken"})
+def test_an_id_that_another_user_took_is_refused_without_saying_that_it_is_used(crowd: Server) -> None:
+    ci, bob = crowd.with_token(CI), crowd.with_token(BOB)
+    body = {"agent": "sim/echo", "prompt": "x", "id": "taken"}
+    run = ci.ask("x", id="taken")
+    answer = bob.post("/api/ask", body)
     assert answer.status == 409
-    assert "ci" not in answer.error["message"].split()
+    assert answer.error["message"] == "id taken cannot be used; choose another one"
+    ci.until(run, "completed")
+    assert bob.post("/api/ask", body, idempotency_key="k").error["message"] == answer.error["message"]
+    assert "another request was made under this" in ci.post("/api/ask", {**body, "prompt": "y"}).error["message"]
 
 
 def test_resumed_and_forked_runs_belong_to_somebody(crowd: Server) -> None:

@@ -296,6 +296,17 @@ async def test_messages_reach_a_slot_in_its_next_prompt_once(tmp_path: Path) -> 
         assert again.reply.text == "work"
 
 
+async def test_a_broadcast_reaches_the_slots_that_stay_while_others_go(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        for number in range(5):
+            await m.pool.scale(8)
+            names, _ = await asyncio.gather(m.pool.broadcast(f"message {number}"), m.pool.scale(2))
+            assert {"coder", "slot-2"} <= set(names)
+        assert [message.payload for message in await m.pool.unread("coder")] == [f"message {n}" for n in range(5)]
+        with pytest.raises(BadArgument, match="between 1 and"):
+            await m.pool.broadcast(" ")
+
+
 async def test_running_a_task_waits_only_so_long_for_a_slot(tmp_path: Path) -> None:
     toml = TOML.replace("slots = 2", "slots = 1\nslot_assignment_timeout_secs = 0.2") + SLOW
     async with opened(tmp_path, toml) as m:

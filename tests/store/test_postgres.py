@@ -5,6 +5,7 @@ import contextlib
 import os
 import queue
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 
 import muster
+from muster.app.stores import open_store
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
 from muster.domain.errors import BadArgument, BadConfiguration, Conflict, LeaseLost, MusterError, StoreFailed
@@ -25,11 +27,12 @@ from muster.domain.run import RunState
 from muster.engine.drive import LEASE_SECONDS
 from muster.settings import load_settings
 from muster.store.base import Record
-from muster.store.postgres.store import PostgresStore, open_postgres, prepare_postgres
+from muster.store.postgres.store import PostgresStore, open_database, open_postgres, prepare_postgres
 from muster.store.queries import migrations
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 from muster.testing.stores.values import OTHER
 from tests.postgres import postgres_server
+from tests.transaction_pooler import TransactionPooler
 
 NEWEST = migrations("postgres")[-1][0]
 
@@ -189,6 +192,80 @@ async def test_whoever_has_a_store_open_that_is_upgraded_claims_no_run_any_more(
             await store.leases.claim(RunId("run1"), DRIVER, 0, NOW, NOW + 15)
         with pytest.raises(StoreFailed, match="was upgraded"):
             await read_for_ever(store)  # a worker reads all the time, and notices after some seconds
+
+
+async def test_whoever_has_a_store_open_that_is_upgraded_starts_no_run_any_more(database_url: str) -> None:
+    async with opened(database_url) as store:
+        await store.runs.create(new_run("run1"))
+        query(database_url, "INSERT INTO muster_schema (version) VALUES (999)")
+        with pytest.raises(StoreFailed, match="was upgraded to version 999 while it was open"):
+            await store.runs.create(new_run("run2"))
+
+
+async def test_a_server_that_is_starting_is_waited_for_and_that_is_told_once() -> None:
+    told = list[str]()
+    with postgres_server() as server:
+        settings = load_settings(environment={"MUSTER_DATABASE_URL": server.url()})
+        server.kill()
+
+        def start(words: str) -> None:
+            told.append(words)
+            server.start()
+
+        store = await open_store(settings, on_wait=start, start_secs=60)
+        await store.maintenance.close()
+    assert len(told) == 1
+    assert told[0].endswith("; waiting up to 60 seconds for it to start")
+
+
+async def test_a_server_that_does_not_start_is_waited_for_only_so_long() -> None:
+    told, settings = list[str](), load_settings(environment={"MUSTER_DATABASE_URL": "postgresql://me@127.0.0.1:1/shop"})
+    with pytest.raises(StoreFailed, match="cannot be reached"):
+        await open_store(settings, on_wait=told.append, start_secs=1.2)
+    assert len(told) == 1
+    with pytest.raises(StoreFailed, match="cannot be reached"):
+        await open_store(settings, on_wait=told.append)
+    assert len(told) == 1
+
+
+def answer_with_tls(listener: socket.socket) -> None:
+    """Say to the next client that TLS is spoken, as a server does before any certificate is looked at."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(8)
+        connection.sendall(b"S")
+        connection.recv(1)
+
+
+async def test_a_missing_ca_file_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = asyncio.ensure_future(asyncio.to_thread(answer_with_tls, listener))
+        port, file = listener.getsockname()[1], quote(str(tmp_path / "ca.pem"), safe="")
+        url = f"postgresql://me@127.0.0.1:{port}/shop?sslmode=verify-full&sslrootcert={file}"
+        with pytest.raises(StoreFailed, match="the file of sslrootcert is missing") as refused:
+            await asyncio.to_thread(open_database, url)
+        await answering
+    assert "ca.pem" in refused.value.message
+    assert "sslrootcert" in refused.value.suggestions[0]
+
+
+async def test_a_pooler_in_transaction_mode_is_named_when_the_store_is_opened(database_url: str) -> None:
+    place = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(database_url).items()}
+    pooler = TransactionPooler(Path(place["host"]) / ".s.PGSQL.5432", place["dbname"], place["user"])
+    with pooler.listening() as port:
+        url = f"postgresql://{place['user']}@127.0.0.1:{port}/{place['dbname']}"
+        with pytest.raises(StoreFailed, match="pooler in transaction mode, such as PgBouncer: two sessions are one"):
+            await asyncio.to_thread(prepare_postgres, url)
+
+
+async def test_a_session_that_has_lost_what_was_prepared_names_poolers_in_transaction_mode(database_url: str) -> None:
+    with contextlib.closing(open_database(database_url)) as connection:
+        for _ in range(2):  # what is used twice is prepared
+            connection.now()
+        connection.raw.execute("DEALLOCATE ALL")
+        with pytest.raises(StoreFailed, match="pooler in transaction mode, such as PgBouncer") as refused:
+            connection.now()
+    assert "pool_mode = session" in refused.value.suggestions[0]
 
 
 async def test_a_server_that_is_down_is_told_without_the_password(tmp_path: Path) -> None:

@@ -150,6 +150,18 @@ def _texts(path: Path) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
+async def test_whoever_has_a_store_open_that_is_upgraded_starts_no_run_any_more(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    await store.runs.create(new_run("run1"))
+    with contextlib.closing(sqlite3.connect(tmp_path / "muster.db")) as newer:
+        newer.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreFailed, match="was upgraded to version 999 while it was open"):
+        await store.runs.create(new_run("run2"))
+    with pytest.raises(StoreFailed, match="was upgraded to version 999"):
+        await store.maintenance.touch()
+    await store.maintenance.close()
+
+
 def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "muster.db"
     with sqlite3.connect(path) as raw:

@@ -9,6 +9,7 @@ from muster.api.callers import Callers, read_networks, read_tokens
 from muster.api.errors import install_errors
 from muster.api.guards import (
     Authentication,
+    HeadRequests,
     Lifetime,
     RequestIds,
     RequestLimits,
@@ -69,7 +70,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # a redirect is a status that no route documents
-        middleware=guards(settings, host, lifetime or Lifetime(), muster.log),
+        middleware=[*guards(settings, host, lifetime or Lifetime(), muster.log), Middleware(HeadRequests)],
     )
     app.state.muster, app.state.frames = muster, FrameCache()
     app.state.starts = Starts(muster)

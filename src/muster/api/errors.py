@@ -71,7 +71,7 @@ CODES = {
 
 
 LONGEST_MESSAGE = 10_000  # characters: secrets are looked for in all of it
-METHODS = ("DELETE", "GET", "HEAD", "POST", "PUT")
+METHODS = ("DELETE", "GET", "POST", "PUT")
 MOST_TOLD = 5  # things that are wrong with one request
 
 
@@ -147,9 +147,10 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
 def _methods(app: FastAPI, request: Request) -> str:
     """Return the methods that all routes of a path take together."""
     scopes = {method: {**request.scope, "method": method} for method in METHODS}
-    return ", ".join(
+    taken = [
         method for method, scope in scopes.items() if any(route.matches(scope)[0] is Match.FULL for route in app.routes)
-    )
+    ]
+    return ", ".join(sorted([*taken, "HEAD"] if "GET" in taken else taken))
 
 
 _HTTP_MESSAGES = {

@@ -34,6 +34,16 @@ def header(scope: Scope, name: bytes) -> str | None:
 RequestLog = Callable[..., None]  # takes the name of what happened, and its fields
 
 
+ANSWER_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}  # unless a route says otherwise
+
+
+def _answer_headers(given: Headers, request_id: str) -> Headers:
+    """Return the headers of a response with its id, and what every response says that does not say otherwise."""
+    names = {name.lower() for name, _ in given}
+    more = [(name.encode(), value.encode()) for name, value in ANSWER_HEADERS.items() if name.encode() not in names]
+    return [*given, *more, (b"x-request-id", request_id.encode())]
+
+
 class RequestIds:
     """Gives each request an id, its client's own if it has a proper one, and a line in the log."""
 
@@ -53,7 +63,7 @@ class RequestIds:
             nonlocal started, status
             if message["type"] == "http.response.start":
                 started, status = True, message["status"]
-                message = {**message, "headers": [*message["headers"], (b"x-request-id", request_id.encode())]}
+                message = {**message, "headers": _answer_headers(message["headers"], request_id)}
             await send(message)
 
         try:
@@ -276,6 +286,32 @@ class RequestLimits:
             raise RequestRefused(
                 504, f"the request took more than {self._request_secs:g} seconds; what it started goes on"
             ) from None
+
+
+class HeadRequests:
+    """Answers HEAD wherever GET is answered: with the same status and headers, and without a body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request; for a stream, whoever asks for its head is gone when the head is sent."""
+        if scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        answered = False
+
+        async def receive_until_answered() -> Message:
+            return {"type": "http.disconnect"} if answered else await receive()
+
+        async def send_head(message: Message) -> None:
+            nonlocal answered
+            if message["type"] == "http.response.start":
+                answered = True
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        await self._app({**scope, "method": "GET"}, receive_until_answered, send_head)
 
 
 class StreamPlaces:

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from muster.api.callers import Networks, is_one_of, read_networks
 from muster.api.errors import RequestRefused, refusal_response
-from muster.api.guards import HEADER_BYTES, RequestLog
+from muster.api.guards import ANSWER_HEADERS, HEADER_BYTES, RequestLog
 from muster.domain.errors import BadArgument
 from muster.settings import Settings
 
@@ -229,6 +229,7 @@ class BoundedProtocol(HttpToolsProtocol):
             f"content-length: {len(response.body)}",
             f"x-request-id: {request_id}",
             "connection: close",
+            *(f"{name}: {value}" for name, value in ANSWER_HEADERS.items()),
             *(f"{name}: {value}" for name, value in refused.headers.items()),
         ]
         self.transport.write("\r\n".join(head).encode("ascii") + b"\r\n\r\n" + bytes(response.body))

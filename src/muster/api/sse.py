@@ -21,7 +21,7 @@ from muster.text import typed
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0  # shorter than proxies and clients wait in silence
 RETRY_MS = 2_000  # after which a client connects again
-HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+HEADERS = {"cache-control": "no-store, no-transform", "x-accel-buffering": "no"}
 HEARTBEAT = b": heartbeat\n\n"
 OPENING = b"retry: %d\n\n" % RETRY_MS
 MOST_FRAMES, MOST_FRAME_BYTES = 4_096, 16 * 1024 * 1024

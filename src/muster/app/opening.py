@@ -63,6 +63,7 @@ async def open_muster(
     patience: Patience | None = None,
     on_wait: Callable[[str], None] | None = None,
     create: bool = True,
+    start_secs: float = 0.0,
     observers: Sequence[Observer] = (),
     log: "LogOptions | None" = None,
     metrics: bool = False,
@@ -71,14 +72,15 @@ async def open_muster(
     """Open the store of a folder with everything around it; `async with` closes it again.
 
     Without `create` a store that is not there is read as an empty one, and is not made.
-    `on_wait` is told when a write has waited for some seconds because another process keeps the store locked.
+    `on_wait` is told when a write has waited for some seconds because another process keeps the store locked, and when
+    a database server is waited for that takes no connections yet, for at most `start_secs`.
     With `metrics` attempts, tokens and times are counted for `Muster.metrics`; a `tracer_provider` of OpenTelemetry
     turns traces on; `observers` are told what the engine does.
     """
     settings = settings or load_settings(None if home is None else Path(home))
     telemetry = _open_telemetry(settings, observers, log, metrics, tracer_provider)
     try:
-        shared = await _open_shared(settings, clock, on_wait=on_wait, create=create)
+        shared = await _open_shared(settings, clock, on_wait=on_wait, create=create, start_secs=start_secs)
     except BaseException:
         if telemetry is not None:
             await telemetry.close()
@@ -142,12 +144,17 @@ class _OpenedParts:
 
 
 async def _open_shared(
-    settings: Settings, clock: Clock | None, *, on_wait: Callable[[str], None] | None, create: bool
+    settings: Settings,
+    clock: Clock | None,
+    *,
+    on_wait: Callable[[str], None] | None,
+    create: bool,
+    start_secs: float,
 ) -> _OpenedParts:
     """Open the store and find out who this process is."""
     kill, driver = _kill_points(settings), this_process()
     heard = {} if on_wait is None else {"on_wait": on_wait}
-    store = await open_store(settings, reach=kill.reach, create=create, **heard)
+    store = await open_store(settings, reach=kill.reach, create=create, start_secs=start_secs, **heard)
     return _OpenedParts(
         store=store,
         clock=clock or StoreClock(store.time.now),
@@ -250,7 +257,9 @@ def open_queue(settings: Settings, telemetry: "Telemetry | None" = None) -> Flee
         if telemetry is not None:
             telemetry.log("queue.error", {"error": text}, "warning")
 
-    return open_bull_queue(settings.redis_url or "", settings.region, on_error)
+    driver = this_process()
+    process = f"{driver.host}-{driver.pid}"
+    return open_bull_queue(settings.redis_url or "", settings.region, on_error, process=process)
 
 
 def _load_script(path: Path) -> Script:

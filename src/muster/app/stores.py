@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import UNDER_WAY
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed
+from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed, StoreUnreachable
 from muster.domain.ids import RunId
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
 from muster.store.base import Store
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _AWAY = "the database server does not answer"
 MOST_BATCHES = 1000
+START_SECONDS = 60.0  # for which servers and workers wait for a database server that is starting
+START_LOOK_SECONDS = 0.5
 PROBE_SECONDS = 1.0  # that a write may take before the store counts as locked, and for which its outcome counts
 
 OnCopied = Callable[[str, int, int], None]  # table, rows copied, rows in all
@@ -42,23 +44,45 @@ async def open_store(
     reach: Callable[[str], None] = _nowhere,
     on_wait: Callable[[str], None] = _unheard,
     create: bool = True,
+    start_secs: float = 0.0,
 ) -> Store:
     """Open the store of the settings; a server that takes its time does not keep the event loop waiting.
 
     Without `create` a file that is not there is not made. The tables of a database that is named are made in any case.
+    A server that takes no connections is tried again for `start_secs`: it may be starting.
     """
     place = settings.database if settings.database_url is None else settings.database_url
     if isinstance(place, Path):
         return open_sqlite(place, secrets=settings.secrets, reach=reach, on_wait=on_wait, create=create)
     postgres = load_postgres()
-    preparing = asyncio.ensure_future(asyncio.to_thread(postgres.prepare_postgres, place))
+    prepared = await _prepared(postgres, place, on_wait, start_secs)
+    store: Store = postgres.PostgresStore(prepared, secrets=settings.secrets, reach=reach, on_wait=on_wait)
+    return store
+
+
+async def _prepared(postgres: Any, url: str, on_wait: Callable[[str], None], seconds: float) -> Any:
+    """Return a database that is ready; a server that may be starting is waited for, and that is told once."""
+    loop = asyncio.get_running_loop()
+    until, told = loop.time() + seconds, False
+    while True:
+        try:
+            return await _prepared_once(postgres, url)
+        except StoreUnreachable as error:
+            if loop.time() + START_LOOK_SECONDS > until:
+                raise
+            if not told:
+                on_wait(f"{error.message}; waiting up to {seconds:g} seconds for it to start")
+                told = True
+        await asyncio.sleep(START_LOOK_SECONDS)
+
+
+async def _prepared_once(postgres: Any, url: str) -> Any:
+    preparing = asyncio.ensure_future(asyncio.to_thread(postgres.prepare_postgres, url))
     try:
-        prepared = await asyncio.shield(preparing)
+        return await asyncio.shield(preparing)
     except asyncio.CancelledError:
         preparing.add_done_callback(lambda done: done.exception() or done.result().close())
         raise
-    store: Store = postgres.PostgresStore(prepared, secrets=settings.secrets, reach=reach, on_wait=on_wait)
-    return store
 
 
 def load_postgres() -> Any:

@@ -26,6 +26,7 @@ def with_muster(
     create: bool = False,
     log: "LogOptions | None" = None,
     metrics: bool = False,
+    start_secs: float = 0.0,
 ) -> T:
     """Open the store, end the runs of dead drivers, and do some work with it; only with `create` is one made."""
     settings = load_settings(common.home)
@@ -42,6 +43,7 @@ def with_muster(
             create=create,
             log=log,
             metrics=metrics,
+            start_secs=start_secs,
         ) as muster:
             opened.append(muster)
             if muster.reaped:

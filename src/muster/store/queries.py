@@ -159,6 +159,14 @@ class CommitUnknown(Exception):
         self.confirm = confirm
 
 
+def upgraded(version: int, newest: int) -> StoreFailed:
+    """Make the error for tables that a newer program has changed under this one; clients of a server read it too."""
+    return StoreFailed(
+        f"the store was upgraded to version {version} while it was open, and this program supports versions up to "
+        f"{newest}: it must be stopped, and started again with the new version of muster",
+    )
+
+
 class Locks(NamedTuple):
     """What a write keeps other writers from until its transaction ends.
 

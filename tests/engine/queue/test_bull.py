@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from bullmq import Queue
+from bullmq import Job, Queue
 from redis.asyncio import Redis
 
 from muster.domain.errors import BadConfiguration, QueueFailed
@@ -157,6 +157,77 @@ async def test_a_job_that_fails_is_kept_with_its_reason(server: RedisServer, red
         await queue.announce(run_of("r1"))
         await state_of(redis, "runs", "run-r1-1", "failed")
     assert await redis.hget("bull:runs:run-r1-1", "failedReason") == "run r1 failed: no"
+
+
+async def test_a_job_with_attempts_left_comes_again_and_says_how_often_it_has_failed(
+    server: RedisServer, redis: "Redis"
+) -> None:
+    handler, jobs = Handler(JobAnswer(failure="one", retryable=True)), Queue("runs", {"connection": redis})
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        await jobs.add("run", {"run": "r1"}, {"jobId": "mine", "attempts": 3, "removeOnComplete": False})
+        assert [(await handler.next()).failures for _ in range(2)] == [0, 1]
+        await state_of(redis, "runs", "mine", "completed")
+
+
+async def test_a_job_that_no_attempt_can_help_is_not_tried_again(server: RedisServer, redis: "Redis") -> None:
+    handler, jobs = Handler(JobAnswer(failure="one")), Queue("runs", {"connection": redis})
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        await jobs.add("run", {"run": "r1"}, {"jobId": "mine", "attempts": 3, "removeOnFail": False})
+        await state_of(redis, "runs", "mine", "failed")
+    assert (await Job.fromId(jobs, "mine")).attemptsMade == 1
+    assert handler.jobs.qsize() == 1
+
+
+async def test_a_failed_job_that_is_retried_comes_again_as_another_attempt(server: RedisServer, redis: "Redis") -> None:
+    failure = JobAnswer(failure="no", retryable=True)
+    handler, jobs = Handler(failure, failure, failure), Queue("runs", {"connection": redis})
+    async with queue_at(server.url) as queue:
+        await queue.listen(["runs"], 1, handler)
+        await jobs.add("run", {"run": "r1"}, {"jobId": "mine", "removeOnFail": False})
+        for number, options in enumerate(({}, {"resetAttemptsMade": True}, {})):
+            assert (await handler.next()).failures == number
+            await state_of(redis, "runs", "mine", "failed")
+            await (await Job.fromId(jobs, "mine")).retry("failed", options)
+        assert (await handler.next()).failures == 3
+
+
+async def test_every_worker_is_listed_once_for_each_of_its_queues_however_busy_it_is(
+    server: RedisServer, redis: "Redis"
+) -> None:
+    begun, over, jobs = asyncio.Semaphore(0), asyncio.Event(), Queue("runs", {"connection": redis})
+
+    async def wait(job: QueuedJob) -> JobAnswer:
+        begun.release()
+        await over.wait()
+        return JobAnswer()
+
+    async def listed() -> tuple[int, int]:
+        """Return how many workers the Python package and the Node package see."""
+        names = [client["name"] for client in await redis.client_list()]
+        return await jobs.get_workers_count(), names.count("bull:cnVucw==:w:worker")
+
+    async with queue_at(server.url) as one:
+        async with queue_at(server.url) as other:
+            for queue in (one, other):
+                await queue.listen(["runs", "battles"], 4, wait)
+                await queue.beat(["runs", "battles"])
+            for number in range(8):
+                await jobs.add("run", {"run": "r1"}, {"jobId": f"mine-{number}"})
+                await begun.acquire()
+            assert await listed() == (2, 2)
+            over.set()
+        assert await listed() == (1, 1)
+
+
+async def test_the_progress_of_a_job_is_written_beside_it(server: RedisServer, redis: "Redis") -> None:
+    jobs = Queue("runs", {"connection": redis})
+    await jobs.add("run", {"run": "r1"}, {"jobId": "mine"})
+    async with queue_at(server.url) as queue:
+        await queue.report(QueuedJob(id="mine", queue="runs", data={}), {"run": "r1", "done": 1})
+        await queue.report(QueuedJob(id="gone", queue="runs", data={}), {"run": "r2"})
+    assert (await Job.fromId(jobs, "mine")).progress == {"run": "r1", "done": 1}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ FAILED: dict[str, Any] = {"error": {"message": "no"}}
         (RunState.COMPLETED, True, False, JobAnswer(value={**STANDS, "state": "completed"})),
         (RunState.COMPLETED, False, True, JobAnswer(value={**STANDS, "state": "completed", "result": 7})),
         (RunState.CANCELED, True, True, JobAnswer(value={**STANDS, "state": "canceled", "result": 7})),
-        (RunState.FAILED, True, False, JobAnswer(failure="run r1 failed: no")),
+        (RunState.FAILED, True, False, JobAnswer(failure="run r1 failed: no", retryable=True)),
+        (RunState.TIMEOUT, False, True, JobAnswer(failure="run r1 timeout: no", retryable=True)),
         (RunState.FAILED, False, False, JobAnswer(value={**STANDS, "state": "failed"})),
         (RunState.INTERRUPTED, True, False, JobAnswer(again_in=0.0)),
         (RunState.INTERRUPTED, False, False, JobAnswer(value={**STANDS, "state": "interrupted"})),
@@ -43,6 +44,12 @@ FAILED: dict[str, Any] = {"error": {"message": "no"}}
 def test_a_job_is_answered_by_how_its_run_stands(state: RunState, taken: bool, wanted: bool, answer: JobAnswer) -> None:
     run = replace(RUN, state=state, result=7, error=FAILED["error"])
     assert answer_of(OfferedRun(run=run, taken=taken), wanted=wanted) == answer
+
+
+@pytest.mark.parametrize("reason", ["budget", "bad_argument", "configuration", "bad_file"])
+def test_a_job_whose_run_another_attempt_could_not_help_fails_for_good(reason: str) -> None:
+    run = replace(RUN, state=RunState.FAILED, ended_reason=reason, error=FAILED["error"])
+    assert answer_of(OfferedRun(run=run, taken=True), wanted=True) == JobAnswer(failure="run r1 failed: no")
 
 
 def test_a_job_of_a_run_that_is_not_here_is_done() -> None:
@@ -84,6 +91,9 @@ class ScriptedQueue:
         self.announced.append(run.id)
 
     async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
+        return None
+
+    async def report(self, job: QueuedJob, progress: Any) -> None:
         return None
 
     async def promote(self, queues: Iterable[str]) -> None:

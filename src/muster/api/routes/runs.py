@@ -104,7 +104,7 @@ async def report(
     """Return the report of a suite run, a verification, a council, a battle or a scale test."""
     found = await muster.report(run_id)
     await muster.councils.require_no_people_asked(found.run)
-    headers = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
+    headers = {"content-security-policy": "sandbox"}
     return Response(await found.text(format_), media_type=MEDIA[format_], headers=headers)
 
 

@@ -317,29 +317,29 @@ class Pool:
     async def send(self, slot: str, text: str, *, sender: str = "", client_id: str | None = None) -> Signal:
         """Send a message to a slot; its agent gets it once, during its task or in its next prompt."""
         profile = await self._existing(slot)
+        return await self._store.signals.send(self._message(profile.id, text, sender, client_id))
+
+    def _message(self, slot: str, text: str, sender: str, client_id: str | None = None) -> NewSignal:
         if not text.strip() or len(text) > MOST_TEXT:
             raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")
-        return await self._store.signals.send(
-            NewSignal(
-                address=slot_address(profile.id),
-                channel=INBOX,
-                payload=text,
-                client_id=client_id or uuid4().hex,
-                sender=sender,
-                at=self._clock.now(),
-            )
+        return NewSignal(
+            address=slot_address(slot),
+            channel=INBOX,
+            payload=text,
+            client_id=client_id or uuid4().hex,
+            sender=sender,
+            at=self._clock.now(),
         )
 
     async def broadcast(self, text: str, *, sender: str = "") -> Sequence[str]:
-        """Send a message to every slot but the sender and those that are stopped; return their names."""
-        targets = [
-            slot.profile
-            for slot in [await self._slot(record) for record in await self._store.pool.slots()]
-            if sender not in (slot.profile.name, slot.profile.id) and slot.state in ("idle", "busy")
-        ]
-        for profile in targets:
-            await self.send(profile.id, text, sender=sender)
-        return [profile.name for profile in targets]
+        """Send a message to every slot but the sender and those that are stopped; return their names.
+
+        All of them get it at the same moment; a slot that goes meanwhile is left out.
+        """
+        found = [self._directory.at(record.place) for record in await self._store.pool.slots()]
+        profiles = {profile.id: profile for profile in found if sender not in (profile.name, profile.id)}
+        messages = {slot: self._message(slot, text, sender) for slot in profiles}
+        return [profiles[slot].name for slot in await self._store.pool.message_slots(messages)]
 
     async def unread(self, slot: str) -> Sequence[Signal]:
         """Return the messages that a slot has not read."""

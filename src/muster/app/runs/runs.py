@@ -62,7 +62,9 @@ class Runs(RunContinuations):
         taken = await self._store.runs.get(chosen)
         if taken is None:
             return None
-        if taken.owner != self._user.name or taken.request is None or taken.request.digest != request.digest:
+        if taken.owner != self._user.name:  # whose run it is, and whether it still exists, is nobody else's business
+            raise Conflict(f"id {chosen} cannot be used; choose another one")
+        if taken.request is None or taken.request.digest != request.digest:
             raise Conflict(
                 f"id {chosen} is already used by another request", suggestions=("use a new one for each request",)
             )

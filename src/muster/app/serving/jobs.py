@@ -13,7 +13,7 @@ from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.run import Run, StartRequest, User
-from muster.engine.queue.base import BATTLES, SCALE_TESTS, QueuedJob
+from muster.engine.queue.base import BATTLES, SCALE_TESTS, QueuedJob, is_recoverable
 from muster.text import typed
 
 if TYPE_CHECKING:
@@ -75,13 +75,28 @@ class ScaleJob(BattleJob, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class JobIntake:
-    """Makes runs of jobs; the same job again gives the same run."""
+    """Makes runs of jobs; the same job again gives the same run, and another attempt of it goes on with that."""
 
     def __init__(self, muster: "Muster") -> None:
         self._muster = muster
 
     async def accept(self, job: QueuedJob) -> Run:
-        """Return the run of a job, stored before or now; raises BadArgument for data that asks for nothing known."""
+        """Return the run of a job, or what that was continued as; a failed one is continued by the next attempt.
+
+        Raises BadArgument for data that asks for nothing known, and whatever keeps the run from being continued.
+        """
+        run = await self._run_of(job) if job.run is None else await self._muster.runs.get(job.run)
+        end = await self._muster.runs.end_of_lineage(run)
+        if not job.failures or not is_recoverable(end):
+            return end
+        request = StartRequest(client=f"queue/{job.id}", key=f"{_key(job)}/{job.failures}", digest=digest(job.data))
+        made = await self._muster.acting_for(User(name=run.owner, request=request)).runs.requested()
+        if made is not None:  # by this attempt, whose worker died before it could say how that ended
+            return end
+        return await self._muster.acting_for(User(request=request, queued=True)).runs.submit_resume(run.id)
+
+    async def _run_of(self, job: QueuedJob) -> Run:
+        """Return the run that a job of another program asks for, stored before or now."""
         kinds: dict[str, type[BattleJob]] = {BATTLES: BattleJob, SCALE_TESTS: ScaleJob}
         if job.queue not in kinds:
             raise BadArgument(

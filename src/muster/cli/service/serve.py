@@ -14,6 +14,7 @@ from muster.api.server import limits_of, lines_of_servers, listen, make_server, 
 from muster.app import Muster
 from muster.app.serving.address import ServerAddress
 from muster.app.serving.service import Service
+from muster.app.stores import START_SECONDS
 from muster.app.views.service import served_view
 from muster.cli.completion import run_names
 from muster.cli.drive import SignalHandler
@@ -47,7 +48,15 @@ def serve(
         with nullcontext() if log is None else lines_of_servers(muster.log):
             await serve_until_stopped(muster, common, host, port, _open_page if open_page else _leave_page)
 
-    with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log, metrics=True)
+    with_muster(
+        common,
+        work,
+        allow_unpriced=allow_unpriced,
+        create=True,
+        log=log,
+        metrics=True,
+        start_secs=START_SECONDS,
+    )
     return 0
 
 

@@ -4,6 +4,7 @@ import sys
 from typing import Annotated, Any
 
 from muster.app import Muster
+from muster.app.stores import START_SECONDS
 from muster.app.views.errors import overdrawn_runs
 from muster.app.views.runs import driven_runs_view
 from muster.cli.drive import SignalHandler
@@ -48,7 +49,15 @@ def worker(
         await _serve(muster, common, concurrency, names, until_idle, ended)
         return driven_runs_view([(run, await muster.runs.batches_of(run.id)) for run in ended])
 
-    data = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True, log=log)
+    data = with_muster(
+        common,
+        work,
+        allow_unpriced=allow_unpriced,
+        patience=patience,
+        create=True,
+        log=log,
+        start_secs=START_SECONDS,
+    )
     error = overdrawn_runs(ended)
     if error is not None:
         return fail_with(common, error, 1, data)

@@ -39,6 +39,7 @@ MusterError
 │   ├── LeaseLost           another driver has taken the run
 │   └── StoreFailed         the store cannot be read or written
 │       └── StoreAway       its server does not answer; it may do so later
+│           └── StoreUnreachable  nobody takes connections there, or not yet
 ├── FixSpec                 the person must change something first
 │   ├── BadArgument         a value given on the command line or to a function
 │   ├── BadFile             a file that does not parse or does not fit, with its place
@@ -129,6 +130,7 @@ from muster.domain.errors.runs import (
     StopRun,
     StoreAway,
     StoreFailed,
+    StoreUnreachable,
     after_run,
     exit_code_of,
     needs_higher_budget,
@@ -192,6 +194,7 @@ __all__ = [
     "StopRun",
     "StoreAway",
     "StoreFailed",
+    "StoreUnreachable",
     "TimedOut",
     "TryLater",
     "Undecodable",

@@ -93,6 +93,10 @@ class StoreAway(StoreFailed):
     """The server of the store does not answer; it may do so later."""
 
 
+class StoreUnreachable(StoreAway):
+    """Nobody takes connections at the address of the store, or not yet: its server may be starting."""
+
+
 class ChildFailed(MusterError):
     """A child run did not complete."""
 

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.domain.canonical import Json
-from muster.domain.errors import AwaitsSignal
+from muster.domain.errors import (
+    AwaitsSignal,
+    BadArgument,
+    BadConfiguration,
+    BadFile,
+    BudgetExhausted,
+    FixSpec,
+    KeyReused,
+    ReplayMiss,
+    RunCanceled,
+)
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
 
@@ -34,6 +44,15 @@ def is_due(run: Run) -> bool:
     return run.state in (RunState.QUEUED, RunState.INTERRUPTED)
 
 
+_FIXES = (FixSpec, BadArgument, BadFile, BadConfiguration, KeyReused, ReplayMiss)
+_UNRECOVERABLE = frozenset(kind.code for kind in (BudgetExhausted, RunCanceled, *_FIXES))
+
+
+def is_recoverable(run: Run) -> bool:
+    """Return whether a run has failed in a way that a continuation may get over by itself."""
+    return run.state in (RunState.FAILED, RunState.TIMEOUT) and run.ended_reason not in _UNRECOVERABLE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob:
     """What was found in a queue: the id of a run, or work that another program asks for."""
@@ -42,6 +61,7 @@ class QueuedJob:
     queue: str
     data: Json
     added_at: int = 0  # in milliseconds, by the clock of whoever added it
+    failures: int = 0  # attempts of the job that have failed before this one
 
     @property
     def run(self) -> RunId | None:
@@ -56,6 +76,7 @@ class JobAnswer:
 
     value: Json = None
     failure: str = ""
+    retryable: bool = False  # another attempt of the job may go on where this one failed
     again_in: float | None = None
 
 
@@ -79,7 +100,8 @@ class DeliveryLook:
 
 OfferRun = Callable[[RunId], Awaitable[OfferedRun]]  # drives a run if it is due
 HandleJob = Callable[[QueuedJob], Awaitable[JobAnswer]]
-AcceptJob = Callable[[QueuedJob], Awaitable[Run]]  # stores the run that a job asks for, once; raises what is wrong
+# Stores the run that a job asks for, once, and for each later attempt its continuation; raises what is wrong.
+AcceptJob = Callable[[QueuedJob], Awaitable[Run]]
 
 
 class RunDelivery(Protocol):
@@ -147,6 +169,9 @@ class JobQueue(Protocol):
 
     async def listen(self, queues: Iterable[str], most: int, handle: HandleJob) -> None:
         """Begin to take jobs, at most so many of a queue at a time."""
+
+    async def report(self, job: QueuedJob, progress: Json) -> None:
+        """Write how far a job has got, for whoever added it; nothing for a job that is gone."""
 
     async def promote(self, queues: Iterable[str]) -> None:
         """Let jobs of some queues be taken that were put off until now, by the clock of the server."""

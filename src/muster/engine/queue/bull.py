@@ -5,6 +5,7 @@ Keys and names are those that Node programs with the `bullmq` package see: queue
 """
 
 import asyncio
+import base64
 import contextlib
 import json
 import re
@@ -23,6 +24,7 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, QueueFailed
 from muster.domain.ids import RunId
 from muster.domain.run import Run
@@ -49,20 +51,26 @@ WAITING = frozenset({"waiting", "delayed", "prioritized", "paused"})  # states o
 
 _DATABASE = re.compile(r"/?[0-9]*")
 _NUMBER = re.compile(r"[0-9]{1,15}")
+_UNLISTED = re.compile(r"[^A-Za-z0-9._-]")  # characters that the name of a connection should not have
 
 _UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)  # what BullMQ raises for a job of another form
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 
 
-def open_bull_queue(url: str, region: str, on_error: Callable[[str], None] = lambda text: None) -> "BullQueue":
-    """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use."""
+def open_bull_queue(
+    url: str, region: str, on_error: Callable[[str], None] = lambda text: None, *, process: str = "worker"
+) -> "BullQueue":
+    """Return the queue at an address, without connecting to it; raises BadConfiguration for an address of no use.
+
+    Workers of the queue are listed under the name of their `process`.
+    """
     try:
         address = urlsplit(url)
         if address.scheme != "unix" and not _DATABASE.fullmatch(address.path):
             raise ValueError("the database must be a number")
         pool: Any = _client(url, ANSWER_SECONDS).connection_pool
         pool.make_connection()  # which looks at all options
-        return BullQueue(lambda seconds: _client(url, seconds), region, on_error)
+        return BullQueue(partial(_client, url), region, on_error, _UNLISTED.sub("-", process))
     except (TypeError, ValueError):
         raise BadConfiguration(
             "REDIS_URL is not the address of a Redis server, or has an option that is not known",
@@ -74,8 +82,11 @@ def open_bull_queue(url: str, region: str, on_error: Callable[[str], None] = lam
         ) from None
 
 
-def _client(url: str, seconds: float) -> "Redis":
+def _client(url: str, seconds: float, name: str | None = None) -> "Redis":
+    """Return a client; with a name it has one connection, which the server lists under the name."""
     options: dict[str, Any] = {} if urlsplit(url).scheme == "unix" else {"socket_keepalive": True}
+    if name is not None:
+        options |= {"client_name": name, "single_connection_client": True}
     return Redis.from_url(
         url,
         decode_responses=True,
@@ -90,9 +101,12 @@ def _client(url: str, seconds: float) -> "Redis":
 class BullQueue:
     """The queues of a fleet, and the keys that it shares. Implements `FleetQueue`."""
 
-    def __init__(self, client: Callable[[float], "Redis"], region: str, on_error: Callable[[str], None]) -> None:
-        self._make_client, self._region, self._on_error = client, region, on_error
-        self._redis = client(ANSWER_SECONDS)
+    def __init__(
+        self, client: Callable[..., "Redis"], region: str, on_error: Callable[[str], None], process: str
+    ) -> None:
+        self._make_client, self._region, self._on_error, self._process = client, region, on_error, process
+        self._redis: Redis = client(ANSWER_SECONDS)
+        self._presence: list[Redis] = []  # connections by which other programs count workers
         self._queues: dict[str, Queue] = {}
         self._workers: list[tuple[Worker, asyncio.Task[None]]] = []
 
@@ -128,6 +142,14 @@ class BullQueue:
             worker.on("error", partial(self._tell, name))
             running = asyncio.get_running_loop().create_task(self._run(worker))
             self._workers.append((worker, running))
+            names = _listed_names(name, self._process)
+            self._presence += [self._make_client(ANSWER_SECONDS, listed) for listed in names]
+
+    async def report(self, job: QueuedJob, progress: Json) -> None:
+        """Write how far a job has got; BullMQ raises TypeError for one that is gone."""
+        async with _reached():
+            with contextlib.suppress(TypeError):
+                await self._queue(job.queue).backend.updateProgress(job.id, progress)
 
     async def promote(self, queues: Iterable[str]) -> None:
         """Let jobs be taken that were put off until now: workers whose clocks are behind would leave them there."""
@@ -160,6 +182,10 @@ class BullQueue:
     async def stop(self) -> None:
         """Take no more jobs, and wait until those that were taken are answered, while the server answers at all."""
         workers, self._workers = self._workers, []
+        presence, self._presence = self._presence, []
+        for client in presence:
+            async with _ignored():
+                await client.aclose()
         await asyncio.gather(*(_end(worker) for worker, _ in workers))
         for _, running in workers:
             running.cancel()
@@ -179,6 +205,8 @@ class BullQueue:
             for key in self._heartbeats(names):
                 pipe.set(key, value, ex=HEARTBEAT_SECONDS)
             await pipe.execute()
+            for client in self._presence:
+                await client.ping()
 
     async def is_beating(self, queues: Iterable[str]) -> bool:
         """Return whether the heartbeats of these queues are there."""
@@ -235,7 +263,7 @@ class BullQueue:
         async def process(job: Job, token: str) -> Any:
             # BullMQ brings it too early while the clock of this machine is ahead.
             await asyncio.sleep(put_off.pop(job.id, 0.0) - loop.time())
-            answer = await handle(QueuedJob(id=str(job.id), queue=queue, data=job.data, added_at=job.timestamp))
+            answer = await handle(_queued(queue, job))
             if answer.again_in is not None:
                 for other in [one for one, due in put_off.items() if due < loop.time()]:
                     del put_off[other]  # which another worker took
@@ -245,7 +273,7 @@ class BullQueue:
                 await job.backend.moveToDelayed(job.id, await self._now(), delay, token, {"skipAttempt": True})
                 raise DelayedError
             if answer.failure:
-                raise UnrecoverableError(answer.failure)
+                raise JobFailed(answer.failure) if answer.retryable else UnrecoverableError(answer.failure)
             return answer.value
 
         return process
@@ -263,8 +291,15 @@ class BullQueue:
         self._on_error(f"Redis, queue {queue}: {error}")
 
 
+class JobFailed(Exception):
+    """What BullMQ counts as a failed attempt of a job; it comes again while the job has attempts left."""
+
+
 class JobWorker(Worker):  # type: ignore[misc]  # BullMQ has no types
     """A worker of BullMQ that fails a job which it cannot read, instead of taking it again and again."""
+
+    async def _ensure_client_names(self) -> None:
+        """Name no connection: BullMQ names all that a worker has, and each is counted as a worker."""
 
     async def nextJobFromJobData(  # noqa: N802 - the name in BullMQ
         self, job_data: Any = None, job_id: Any = None, limit_until: Any = 0, delay_until: Any = 0, token: Any = None
@@ -291,6 +326,18 @@ async def _end(worker: Worker) -> None:
         ended, left = await asyncio.wait(left, timeout=AGAIN_SECONDS)
         await asyncio.gather(*ended, return_exceptions=True)
         worker.cancelProcessing()  # again: what was canceled may still ask the server for something, and wait
+
+
+def _queued(queue: str, job: Job) -> QueuedJob:
+    """Return a job as it was found. A retry may set the number of its attempts to 0, but keeps what they raised."""
+    raised = len(job.stacktrace) if isinstance(job.stacktrace, list) else 0
+    failures = max(job.attemptsMade, raised)
+    return QueuedJob(id=str(job.id), queue=queue, data=job.data, added_at=job.timestamp, failures=failures)
+
+
+def _listed_names(queue: str, process: str) -> tuple[str, str]:
+    """Return the names under which BullMQ looks for workers of a queue: its Node package, and its Python package."""
+    return f"bull:{base64.b64encode(queue.encode()).decode()}:w:{process}", f"bull:{queue}:w:{process}"
 
 
 def _job_id(run: RunId, number: int) -> str:

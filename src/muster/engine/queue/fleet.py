@@ -23,7 +23,9 @@ from muster.engine.queue.base import (
     OfferedRun,
     OfferRun,
     QueuedJob,
+    is_recoverable,
 )
+from muster.engine.queue.progress import JobProgress
 from muster.engine.queue.sweeps import SWEEP_SECONDS, CancelKeys, DueRuns
 from muster.store.base import Store
 
@@ -54,7 +56,8 @@ def answer_of(offered: OfferedRun, *, wanted: bool) -> JobAnswer:
         return JobAnswer(again_in=LATER_SECONDS) if wanted else JobAnswer(value=_stands(run))
     if run.state in (RunState.FAILED, RunState.TIMEOUT) and (offered.taken or wanted):
         message = (run.error or {}).get("message", "")
-        return JobAnswer(failure=f"run {run.id} {run.state}: {message or run.ended_reason}")
+        failure = f"run {run.id} {run.state}: {message or run.ended_reason}"
+        return JobAnswer(failure=failure, retryable=is_recoverable(run))
     return JobAnswer(value={**_stands(run), "result": run.result} if wanted else _stands(run))
 
 
@@ -81,6 +84,7 @@ class FleetDelivery:
         self._queues, self._most = frozenset(queues), most
         self._accept, self._served, self._on_note = accept, served, on_note
         self._due, self._cancels = DueRuns(store, self._queues), CancelKeys(queue, store, clock)
+        self._progress = JobProgress(queue, store)
         self._beat_at = self._swept_at = float("-inf")
         self._announced: dict[RunId, _Announced] = {}
         self._reached, self._knows_server = True, False
@@ -97,6 +101,7 @@ class FleetDelivery:
                 self._swept_at = self._clock.monotonic()
                 await self._beat()
                 await self._queue.promote(self._queues)
+                await self._progress.look()
                 due = await self._due.look()
                 await self._cancels.heed(due)
                 await self._announce([run for run in due if run.id not in driven])
@@ -124,12 +129,15 @@ class FleetDelivery:
             return  # the heartbeat ends by itself
 
     async def _handle(self, offer: OfferRun, job: QueuedJob) -> JobAnswer:
-        """Offer the run of a job to the worker; another program's job becomes a run first."""
-        run = job.run
+        """Offer the run of a job to the worker; another program's job, or another attempt, becomes a run first."""
+        wanted = job.run is None or job.failures > 0
         try:
-            found = run if run is not None else (await self._accept(job)).id
+            found = (await self._accept(job)).id if wanted or job.run is None else job.run
             await self._cancels.heed_only([found])
-            return answer_of(await offer(found), wanted=run is None)
+            with self._progress.followed(job, found):
+                offered = await offer(found)
+            await self._progress.report(job, offered.run)
+            return answer_of(offered, wanted=wanted)
         except (StoreFailed, QueueFailed):
             return JobAnswer(again_in=LATER_SECONDS)
         except UnicodeEncodeError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from muster.domain.entry import NewSignal
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, Run, RunState
@@ -20,6 +21,9 @@ class SlotStanding(StrEnum):
     LEAVING = "leaving"  # it goes when its task ends
     STOPPED = "stopped"  # the pool was drained
     ERRORED = "errored"  # its agent could not be started, again and again
+
+
+REACHABLE = frozenset({SlotStanding.ACTIVE, SlotStanding.LEAVING})  # whose agents get messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,9 @@ class SlotTable(Protocol):
 
     def remove_slot(self, name: str) -> Awaitable[bool]:
         """Forget a slot that has no task; False when it has one."""
+
+    def message_slots(self, messages: Mapping[str, NewSignal]) -> Awaitable[Sequence[str]]:
+        """Send its message to each slot that exists and is not stopped, to all or none; return their names."""
 
 
 class SlotAssignment(Protocol):

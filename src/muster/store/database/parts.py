@@ -85,17 +85,29 @@ class DatabaseJournal:
 
 
 class DatabaseRuns:
-    """The runs, and what a person does to them."""
+    """The runs, and what a person does to them; `require_known` refuses tables of a newer version."""
 
-    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
+    def __init__(
+        self,
+        reader: DatabaseReader,
+        writer: Writer,
+        codec: Codec,
+        require_known: Callable[[DatabaseConnection], None],
+    ) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
+        self._require_known = require_known
 
     def create(self, new: NewRun) -> Awaitable[Run]:
         """Store a run as queued."""
+
+        def work(database: DatabaseConnection) -> Run:
+            self._require_known(database)  # a program that is too old to go on with a run must not start one
+            return runs.create(database, self._codec, new)
+
         related = (new.parent, new.origin.run if new.origin else None)
         counted = (new.request.client,) if new.request is not None and new.request.limit is not None else ()
         locks = Locks(names=tuple(map(runs.start_lock, counted)), runs=tuple(run for run in related if run is not None))
-        return self._writer.run(lambda db: runs.create(db, self._codec, new), locks)
+        return self._writer.run(work, locks)
 
     async def get(self, run: RunId) -> Run | None:
         """Return a run as it stands."""

@@ -3,14 +3,18 @@
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from math import inf
 
+from muster.domain.entry import NewSignal
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, Run, RunState
-from muster.store.base.pool import POOL, POOL_LEVEL, PoolRecord, SlotOutcome, SlotRecord, SlotStanding
+from muster.store.base.pool import POOL, POOL_LEVEL, REACHABLE, PoolRecord, SlotOutcome, SlotRecord, SlotStanding
 from muster.store.codec import Codec, run_of
+from muster.store.database.signals import address_lock, send
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import Writer
+
+SLOTS = Locks(names=("slots",))  # held by whoever reads which slots there are before a write
 
 
 class DatabasePool:
@@ -41,7 +45,20 @@ class DatabasePool:
 
     def remove_slot(self, name: str) -> Awaitable[bool]:
         """Forget a slot that has no task."""
-        return self._writer.run(lambda db: db.execute("delete_slot", {"name": name}) > 0)
+        return self._writer.run(lambda db: db.execute("delete_slot", {"name": name}) > 0, SLOTS)
+
+    def message_slots(self, messages: Mapping[str, NewSignal]) -> Awaitable[Sequence[str]]:
+        """Send its message to each slot that exists and is not stopped."""
+
+        def work(database: DatabaseConnection) -> Sequence[str]:
+            slots = [_slot_of(row) for row in database.rows("select_slots", {})]
+            names = [slot.name for slot in slots if slot.name in messages and slot.standing in REACHABLE]
+            for name in names:
+                send(database, self._codec, messages[name])
+            return names
+
+        addresses = (address_lock(message.address) for message in messages.values())
+        return self._writer.run(work, Locks(names=tuple(sorted((*SLOTS.names, *addresses)))))
 
     def assign(self, slot: str, run: RunId) -> Awaitable[bool]:
         """Give a task to a slot that is active and has none, and remember that it had it."""
@@ -50,7 +67,7 @@ class DatabasePool:
             given = {"name": slot, "run_id": run}
             return database.execute("assign_slot", given) > 0 and database.execute("put_slot_task", given) > 0
 
-        return self._writer.run(work, Locks(names=("slots",)))  # no two slots may be given one task
+        return self._writer.run(work, SLOTS)  # no two slots may be given one task
 
     def free(self, slot: str, run: RunId) -> Awaitable[None]:
         """Take a task from a slot."""

@@ -72,7 +72,7 @@ class MachineTime:
 class DatabaseStore:
     """All parts of a store but those that know which database it is.
 
-    `slow_reader` is for sums over everything, which take a while.
+    `slow_reader` is for sums over everything, which take a while; `require_known` refuses tables of a newer version.
     """
 
     def __init__(
@@ -83,11 +83,12 @@ class DatabaseStore:
         codec: Codec,
         writes: CallWrites,
         on_wait: Callable[[str], None],
+        require_known: Callable[[DatabaseConnection], None],
     ) -> None:
         self.time: StoreTime = MachineTime()
         self._reads, self._slow_reads, self._writer, self._codec = reader, slow_reader, writer, codec
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
-        self.runs = self.commands = DatabaseRuns(reader, writer, codec)
+        self.runs = self.commands = DatabaseRuns(reader, writer, codec, require_known)
         self.leases = DatabaseLeases(writer, codec, on_wait)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)

@@ -98,6 +98,7 @@ class PostgresConnection:
         self._commands = Commands(self._raw, changes)
         limits = (TURN, IDLE) if self._mark is not None else ("0", "0")
         session = self.rows("set_session", {"lock_timeout": limits[0], "idle_timeout": limits[1]})[0]
+        self.process = session["process"]  # of the server, that this session has to itself
         if self._mark is not None and session["read_only"] == "on":
             self._raw.close()
             raise read_only(self.address, "all transactions are read-only")

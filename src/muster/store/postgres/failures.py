@@ -8,7 +8,15 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from muster.domain.errors import BadArgument, BadConfiguration, KeyTaken, MusterError, StoreAway, StoreFailed
+from muster.domain.errors import (
+    BadArgument,
+    BadConfiguration,
+    KeyTaken,
+    MusterError,
+    StoreAway,
+    StoreFailed,
+    StoreUnreachable,
+)
 from muster.store.queries import Locked
 
 JOURNAL_KEY = "journal_by_key"
@@ -57,8 +65,21 @@ class ServerAway(Locked, StoreAway):
     """The server does not answer, or has ended the connection; nothing of the transaction was written."""
 
 
+class ServerUnreachable(ServerAway, StoreUnreachable):
+    """Nobody takes connections there, or not yet."""
+
+
 # What the server says about a connection that it refuses; there is no code for it before the session has begun.
 _REFUSALS: Mapping[str, tuple[str, str]] = {
+    "root certificate file": (
+        "cannot be trusted: the file of sslrootcert is missing or is not a certificate",
+        "correct sslrootcert in the address (or PGSSLROOTCERT), or use sslrootcert=system",
+    ),
+    "certificate file": (
+        "cannot be asked: the file of sslcert is missing",
+        "correct sslcert and sslkey in the address",
+    ),
+    "private key file": ("cannot be asked: the file of sslkey is missing", "correct sslcert and sslkey in the address"),
     "password authentication failed": ("refuses the password", "check the user, and the password or PGPASSWORD"),
     "no password supplied": ("wants a password", "set PGPASSWORD, or put it into MUSTER_DATABASE_URL"),
     "does not exist": ("does not know it", "create the database or the user, or correct the address"),
@@ -69,9 +90,15 @@ _REFUSALS: Mapping[str, tuple[str, str]] = {
     "connection slots are reserved": ("has no connection left", "raise max_connections, or run fewer processes"),
 }
 
+_POOLER = "is reached through a connection pooler in transaction mode, such as PgBouncer"
+_DIRECTLY = "connect to the server directly, or set pool_mode = session in the pooler"
+
 _RETRIED = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable)
 
 _EXPLANATIONS: Mapping[type[psycopg.Error], tuple[str, str]] = {
+    # What was prepared belongs to a session, and the pooler has given the next transaction another one.
+    errors.InvalidSqlStatementName: (_POOLER, _DIRECTLY),
+    errors.DuplicatePreparedStatement: (_POOLER, _DIRECTLY),
     errors.DiskFull: ("cannot grow: the disk of the server is full", "free some space there; then resume"),
     errors.InsufficientPrivilege: (
         "may not be used by this user",
@@ -87,10 +114,15 @@ def explain_connect(address: PostgresAddress, error: psycopg.Error) -> StoreFail
     for words, (what, remedy) in _REFUSALS.items():
         if words in str(error).lower():
             return ServerAway(f"the server of the store {address} {what}: {said}", suggestions=(remedy,))
-    return ServerAway(
+    return ServerUnreachable(
         f"the server of the store {address} cannot be reached: {said}",
         suggestions=("start it, or check host and port in MUSTER_DATABASE_URL",),
     )
+
+
+def pooled(address: PostgresAddress) -> StoreFailed:
+    """Make the error for a pooler that gives one session of the server to several of ours."""
+    return StoreFailed(f"the store {address} {_POOLER}: two sessions are one there", suggestions=(_DIRECTLY,))
 
 
 def read_only(address: PostgresAddress, said: str) -> ServerAway:

@@ -18,7 +18,7 @@ from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.postgres.changes import PostgresChanges
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
-from muster.store.postgres.failures import PostgresAddress, parse_address
+from muster.store.postgres.failures import PostgresAddress, parse_address, pooled
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
@@ -201,7 +201,7 @@ class PostgresStore(DatabaseStore):
                 "press Ctrl-C twice to wait no longer"
             ),
         )
-        super().__init__(reader, reader, writer, codec, writes, on_wait)
+        super().__init__(reader, reader, writer, codec, writes, on_wait, require_known_tables)
         self.time = prepared.time
         self.leases = PostgresLeases(writer, codec, on_wait, monotonic)
         self.maintenance = PostgresMaintenance(address, reader, writer, codec, self._shut)
@@ -229,7 +229,11 @@ def prepare_postgres(url: str) -> PreparedDatabase:
         _forget_old_marks(connection)
         mark, server_time = WriterMark(token=uuid.uuid4().hex), ServerTime()
         server_time.ask(connection)
-    return PreparedDatabase(writing=PostgresConnection(connection.address, mark), mark=mark, time=server_time)
+        writing = PostgresConnection(connection.address, mark)  # before the other one is closed
+    if writing.process == connection.process:
+        writing.close()
+        raise pooled(connection.address)
+    return PreparedDatabase(writing=writing, mark=mark, time=server_time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from muster.domain.errors import StoreFailed
 from muster.store.postgres.connection import PostgresConnection
-from muster.store.queries import POSTGRES, DatabaseConnection, Locks, migrations
+from muster.store.queries import POSTGRES, DatabaseConnection, Locks, migrations, upgraded
 from muster.store.tables import TABLES
 
 MIGRATION = "migration"  # the lock under which tables are made and changed
@@ -36,11 +36,7 @@ def require_known_tables(database: DatabaseConnection) -> None:
     """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
     version, newest = database.rows("select_version", {})[0]["version"], migrations(POSTGRES)[-1][0]
     if version > newest:
-        raise StoreFailed(
-            f"the store was upgraded to version {version} while it was open; "
-            f"this program supports versions up to {newest}",
-            suggestions=("end this process and start it again with the new version of muster",),
-        )
+        raise upgraded(version, newest)
 
 
 def require_usable(database: DatabaseConnection) -> None:

@@ -17,7 +17,7 @@ from muster.store import claims
 from muster.store.codec import Codec
 from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
-from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema, upgraded
 from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite.read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import CommitSignal, Writer, require_loop
@@ -169,7 +169,7 @@ class SqliteStore(DatabaseStore):
         # A file that is opened alone has room for no other connection.
         connect = partial(SqliteConnection, path, access=access)
         slow_reader = reader if access is Access.ALONE else SqliteThreadReader(connect)
-        super().__init__(reader, slow_reader, writer, codec, writes, on_wait)
+        super().__init__(reader, slow_reader, writer, codec, writes, on_wait, _require_known_tables)
         self.maintenance = SqliteMaintenance(stands_for or path, connection, writer, codec, self._shut, refusal)
 
     async def _shut(self) -> None:
@@ -304,7 +304,15 @@ def _switch_to_wal(connection: SqliteConnection) -> None:
             time.sleep(0.01)
 
 
+def _require_known_tables(database: DatabaseConnection) -> None:
+    """Raise StoreFailed when a newer program has changed the tables since this one opened them."""
+    version = database.pragma("user_version") if isinstance(database, SqliteConnection) else 0
+    if version > migrations("sqlite")[-1][0]:
+        raise upgraded(version, migrations("sqlite")[-1][0])
+
+
 def _touch(database: DatabaseConnection) -> None:
+    _require_known_tables(database)
     database.execute("touch", {})
 
 

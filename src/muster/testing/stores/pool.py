@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from muster.domain.budget import Budgets, Level
+from muster.domain.entry import NewSignal
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -66,6 +67,23 @@ async def notes_how_the_last_task_of_a_slot_ended(store: Store) -> None:
     await store.pool.update_slot(replace(slot, standing=SlotStanding.ACTIVE))
     await store.pool.note_outcome(SlotOutcome(slot="slot-1", failures=3, error="gone", errored=True))
     assert (await store.pool.slots())[0].standing is SlotStanding.ERRORED
+
+
+async def messages_the_slots_that_are_there(store: Store) -> None:
+    """A message to several slots is stored for those that exist and take tasks, and for no other."""
+    for slot in (ONE, TWO, replace(ONE, name="slot-3", place=3)):
+        await store.pool.add_slot(slot)
+    await store.pool.update_slot(replace(TWO, standing=SlotStanding.STOPPED))
+    await store.pool.remove_slot("slot-3")
+    names = ("slot-1", "slot-2", "slot-3")
+    sent = await store.pool.message_slots({name: _message(name) for name in names})
+    assert list(sent) == ["slot-1"]
+    unread = [[signal.payload for signal in await store.signals.untaken(f"to {name}", "inbox")] for name in names]
+    assert unread == [["hello"], [], []]
+
+
+def _message(slot: str) -> NewSignal:
+    return NewSignal(address=f"to {slot}", channel="inbox", payload="hello", client_id="once", sender="", at=NOW)
 
 
 async def lists_the_newest_run_of_each_task(store: Store) -> None:
@@ -161,6 +179,7 @@ CHECKS: tuple[Check, ...] = (
     gives_each_task_to_one_slot,
     keeps_slots_as_they_were_added,
     notes_how_the_last_task_of_a_slot_ended,
+    messages_the_slots_that_are_there,
     lists_the_newest_run_of_each_task,
     keeps_the_pool_and_its_driver,
     caps_the_budget_of_the_pool,

@@ -3,7 +3,7 @@ SELECT set_config('lock_timeout', :lock_timeout, false),
        set_config('idle_in_transaction_session_timeout', :idle_timeout, false),
        set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
                                              ELSE current_setting('synchronous_commit') END, false),
-       current_setting('transaction_read_only') AS read_only
+       current_setting('transaction_read_only') AS read_only, pg_backend_pid() AS process
 
 -- name: describe_server
 SELECT current_setting('server_version') AS server, current_setting('server_version_num') AS number,
