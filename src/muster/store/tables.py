@@ -21,6 +21,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "processes": ("token",),
     "requests": ("position",),
     "reviews": ("run_id", "case_id", "subject", "epoch", "reviewer"),
+    "run_levels": ("level", "run_id"),
     "runs": ("id",),
     "shared_context": ("name",),
     "signals": ("address", "channel", "seq"),

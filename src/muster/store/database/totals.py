@@ -1,7 +1,7 @@
 """Totals of the database: for metrics, and of the money that was spent."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from muster.domain.batch import BatchState
@@ -51,15 +51,11 @@ def read_totals(database: DatabaseConnection) -> StoreTotals:
     slots = database.rows("total_slots", {})
     return StoreTotals(
         runs={_group_of(row): _total_of(row) for row in database.rows("total_runs", {})},
-        batches=_states(database.rows("total_batches", {})),
-        stalled_batches=_states(database.rows("total_stalled_batches", {})),
+        batches={BatchState(row["state"]): row["number"] for row in database.rows("total_batches", {})},
+        stalled_batches=Counter(BatchState(row["state"]) for row in database.rows("states_of_stalled_batches", {})),
         slots={SlotGroup(SlotStanding(row["state"]), bool(row["busy"])): row["number"] for row in slots},
         spent=_spent_of(database.rows("total_money", {})[0]),
     )
-
-
-def _states(rows: Sequence[Row]) -> Mapping[BatchState, int]:
-    return {BatchState(row["state"]): row["number"] for row in rows}
 
 
 def read_spending(database: DatabaseConnection, since: float, runs: int) -> StoreSpending:

@@ -6,8 +6,8 @@ FROM runs GROUP BY workload, state ORDER BY workload, state
 -- name: total_batches
 SELECT state, COUNT(*) AS number FROM batches GROUP BY state ORDER BY state
 
--- name: total_stalled_batches
-SELECT state, COUNT(*) AS number FROM batches WHERE stalled = 1 GROUP BY state ORDER BY state
+-- name: states_of_stalled_batches
+SELECT state FROM batches WHERE stalled = 1 ORDER BY created_at
 
 -- name: total_slots
 SELECT state, CASE WHEN run_id IS NULL THEN 0 ELSE 1 END AS busy, COUNT(*) AS number
@@ -34,5 +34,5 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.created_at >= :since AND runs.parent_id IS NULL AND own.billed + own.imputed + own.uncertain > 0
+WHERE runs.created_at >= :since AND COALESCE(runs.parent_id, '') = '' AND own.billed + own.imputed + own.uncertain > 0
 ORDER BY own.billed + own.imputed + own.uncertain DESC, runs.created_at DESC, runs.id DESC LIMIT :limit
