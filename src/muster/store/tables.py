@@ -14,6 +14,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "batches": ("id",),
     "budgets": ("id",),
     "events": ("run_id", "seq"),
+    "figures": ("run_id",),
     "journal": ("position",),
     "outcomes": ("position",),
     "partials": ("run_id", "key"),

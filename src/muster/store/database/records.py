@@ -74,6 +74,32 @@ class DatabaseReviews:
         return [_review_of(row) for row in await self._reader.rows("select_reviews", {"run_id": run})]
 
 
+class DatabaseFigures:
+    """The figures that are kept of runs."""
+
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    async def version(self, run: RunId) -> str:
+        """Return what differs whenever a run that has ended was changed."""
+        row = first(await self._reader.rows("select_run_version", {"run_id": run}))
+        return "" if row is None else f"{row['state']} {row['last_seq']} {row['position']}"
+
+    async def find(self, run: RunId, made_from: str) -> str | None:
+        """Return the figures of a run, if they were made from this."""
+        row = first(await self._reader.rows("select_figures", {"run_id": run, "made_from": made_from}))
+        return None if row is None else str(row["data"])
+
+    def keep(self, run: RunId, made_from: str, text: str) -> Awaitable[None]:
+        """Keep the figures of a run in place of older ones."""
+        parameters = {"run_id": run, "made_from": made_from, "data": self._codec.clean(text)}
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("put_figures", parameters)
+
+        return self._writer.run(work, Locks(runs=(run,)))
+
+
 def _parameters(review: Review) -> Parameters:
     return {
         "run_id": review.run,

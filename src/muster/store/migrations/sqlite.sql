@@ -291,3 +291,8 @@ CREATE TABLE run_levels (
   PRIMARY KEY (level, run_id)
 ) WITHOUT ROWID;
 CREATE INDEX run_levels_by_run ON run_levels (run_id);
+CREATE TABLE figures (
+  run_id TEXT PRIMARY KEY,
+  made_from TEXT NOT NULL,
+  data TEXT NOT NULL
+);
