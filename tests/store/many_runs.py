@@ -107,6 +107,14 @@ _SIGNAL_COLUMNS = {
     "sender": "'s'",
     "sent_at": "i",
 }
+_COST_COLUMNS = {
+    "day": f"CASE WHEN i > {LAST_ENDED} THEN 1 ELSE 0 END",
+    "agent": "'a'",
+    "lane": "'billed'",
+    "run_id": _RUN,
+    "attempts": "1",
+    "cost": "1",
+}
 _PART_COLUMNS = {"batch_id": f"'b' || {_RUN}", "part": "0", "data": "'x'"}
 
 
@@ -128,6 +136,7 @@ def statements(database: str) -> list[str]:
         "INSERT INTO requests (position, request) SELECT position, '{}' FROM journal",
         "INSERT INTO outcomes (position, outcome) SELECT position, '{}' FROM journal",
         _insert("attempts", _ATTEMPT_COLUMNS, database),
+        _insert("agent_costs", _COST_COLUMNS, database),
         _insert("events", {"run_id": _RUN, "seq": "1", "kind": "'k'", "at": "i", "data": "'{}'"}, database),
         _insert("signals", _SIGNAL_COLUMNS, database, batched),
         _insert("batches", _BATCH_COLUMNS, database, batched),

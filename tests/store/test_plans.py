@@ -15,7 +15,6 @@ from tests.store.many_runs import RUNS, run_id, statements
 # What reads all of something by nature, and why it may.
 READ_ALL = {
     "total_runs": "metrics sum counters that change with every call; an index over them would cost each call more",
-    "total_agents": "costs sum up all attempts",
     "total_batches": "metrics count the entries of an index, one for each batch",
     "count_task_runs": "the pool counts the entries of an index, one for each task",
     "sum_slot_costs": "the pool sums one narrow row for each task",
@@ -32,6 +31,7 @@ _VALUES = {
     **dict.fromkeys(("search", "states", "workloads", "searched_workloads"), ""),
     **dict.fromkeys(("before_at", "after_at", "before", "created_at", "since"), str(RUNS - 100)),
     "batch_id": "br050001",
+    "day": "1",
     "limit": "20",
     "most": "1000",
     "state": "queued",
@@ -54,6 +54,7 @@ _OWN_VALUES: Mapping[str, Mapping[str, str | None]] = {
     "select_batches": {"before_at": "100", "before_id": "b"},
     "select_audit": {"before": "100"},
     "select_ended": {"before": "500"},
+    "set_session": {"lock_timeout": "0", "idle_timeout": "0"},
     "select_members": {"first": "0", "after": "5"},
     **{name: {"id": f"run:{_RUN}"} for name in ("cap_budget", "reserve_again", "lock_budgets", "select_budgets")},
     **{name: {"id": f"lineage:{_RUN}"} for name in ("delete_unused_budget", "delete_orphaned_budget")},

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary key
+    "agent_costs": ("day", "agent", "lane", "run_id"),
     "announcements": ("run_id",),
     "attempts": ("run_id", "key", "n"),
     "audit": ("seq",),

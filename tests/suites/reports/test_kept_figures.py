@@ -19,9 +19,8 @@ async def test_figures_that_are_kept_are_those_that_were_made(tmp_path: Path) ->
     async with opened(tmp_path, STORY) as (suite, made):
         table, run = suite.store.figures, suite.run.id
         await suite.store.maintenance.touch()  # which waits for what was queued before it
-        text = await table.find(run, f"{FIGURES} {await table.version(run)}")
-        assert text is not None
-        assert typed.Decoder(SuiteFigures).decode(text).subjects == made.subjects
+        kept = await table.find(run, f"{FIGURES} {await table.version(run)}")
+        assert typed.convert(kept, SuiteFigures).subjects == made.subjects
         assert await summarize(suite) == made
 
 
@@ -29,14 +28,14 @@ async def test_figures_of_a_run_that_has_ended_are_not_made_again(tmp_path: Path
     async with opened(tmp_path, STORY) as (suite, made):
         table, run = suite.store.figures, suite.run.id
         kept = typed.to_builtins(replace(made, run=None)) | {"cases": 4711}  # type: ignore[arg-type]
-        await table.keep(run, f"{FIGURES} {await table.version(run)}", typed.encode(kept).decode())
+        await table.keep(run, f"{FIGURES} {await table.version(run)}", kept)
         assert (await summarize(suite)).cases == 4711
 
 
 async def test_figures_are_made_anew_when_the_run_has_changed(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, made):
         table, run = suite.store.figures, suite.run.id
-        await table.keep(run, f"{FIGURES} {await table.version(run)}", '{"cases": 4711}')
+        await table.keep(run, f"{FIGURES} {await table.version(run)}", {"cases": 4711})
         await suite.store.archive.restore_entries([step("late", 1)])
         assert await summarize(suite) == made
         assert await summarize(suite) == made
@@ -45,7 +44,7 @@ async def test_figures_are_made_anew_when_the_run_has_changed(tmp_path: Path) ->
 async def test_figures_that_cannot_be_read_are_made_anew(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, made):
         table, run = suite.store.figures, suite.run.id
-        await table.keep(run, f"{FIGURES} {await table.version(run)}", '{"cases": 4711}')
+        await table.keep(run, f"{FIGURES} {await table.version(run)}", {"cases": 4711})
         assert await summarize(suite) == made
 
 
@@ -61,5 +60,5 @@ async def test_figures_are_deleted_with_their_run(tmp_path: Path) -> None:
         made_from = f"{FIGURES} {await table.version(run)}"
         await suite.store.commands.delete(run, 0.0)
         assert await table.find(run, made_from) is None
-        await table.keep(run, made_from, "{}")
+        await table.keep(run, made_from, {})
         assert await table.find(run, made_from) is None

@@ -38,10 +38,10 @@ class FigureTable(Protocol):
     async def version(self, run: RunId) -> str:
         """Return what differs once a run that has ended was changed: by a late reply, or the rest of an import."""
 
-    async def find(self, run: RunId, made_from: str) -> str | None:
-        """Return the figures of a run, if they were made from this."""
+    async def find(self, run: RunId, made_from: str) -> Json:
+        """Return the figures of a run, if they were made from this; None: they were not."""
 
-    def keep(self, run: RunId, made_from: str, text: str) -> Awaitable[None]:
+    def keep(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
         """Keep the figures of a run in place of older ones; nothing for a run that is not here."""
 
 

@@ -21,6 +21,7 @@ from muster.store.codec import run_of, spent_of
 from muster.store.database.ledger import total
 from muster.store.queries import DatabaseConnection, DatabaseReader, Row
 
+DAY_SECONDS = 86_400
 LANES = ("reserved", "billed", "imputed", "uncertain")
 
 
@@ -65,7 +66,7 @@ def read_spending(database: DatabaseConnection, since: float, runs: int) -> Stor
     levels = [row for low, high in ranges for row in database.rows("select_levels", {"low": low, "high": high})]
     return StoreSpending(
         levels=[LevelTotal(row["id"], spent_of(row), row["cap"]) for row in levels],
-        agents=_agents_of(database.rows("total_agents", {"since": since})),
+        agents=_agents_of(database.rows("total_agents", {"day": int(since // DAY_SECONDS)})),
         runs=[run_of(row) for row in database.rows("dearest_runs", {"since": since, "limit": runs})],
     )
 
@@ -76,7 +77,7 @@ def _agents_of(rows: Iterable[Row]) -> list[AgentTotal]:
     attempts: defaultdict[str, int] = defaultdict(int)
     for row in rows:
         lanes[row["agent"]][row["lane"]] = Microdollars(total([int(row["cost"])]))
-        attempts[row["agent"]] += row["number"]
+        attempts[row["agent"]] += int(row["number"])
     found = [AgentTotal(agent, attempts[agent], Spent(**each)) for agent, each in lanes.items()]
     return sorted(found, key=lambda one: (-one.spent.settled, one.agent))
 

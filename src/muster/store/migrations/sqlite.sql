@@ -296,3 +296,13 @@ CREATE TABLE figures (
   made_from TEXT NOT NULL,
   data TEXT NOT NULL
 );
+CREATE TABLE agent_costs (
+  day INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  cost INTEGER NOT NULL,
+  PRIMARY KEY (day, agent, lane, run_id)
+) WITHOUT ROWID;
+CREATE INDEX agent_costs_by_run ON agent_costs (run_id);

@@ -22,12 +22,11 @@ FROM budgets WHERE id >= 'day:' AND id < 'day;'
 SELECT id, cap, reserved, billed, imputed, uncertain FROM budgets WHERE id >= :low AND id < :high ORDER BY id
 
 -- name: total_agents
-SELECT COALESCE(attempts.agent, journal.agent, '') AS agent, attempts.lane AS lane, COUNT(*) AS number,
-       COALESCE(SUM(attempts.cost), 0) AS cost
-FROM runs JOIN attempts ON attempts.run_id = runs.id
-LEFT JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
-WHERE (runs.ended_at IS NULL OR runs.ended_at >= :since) AND attempts.started_at >= :since
-GROUP BY COALESCE(attempts.agent, journal.agent, ''), attempts.lane ORDER BY agent, lane
+SELECT agent, lane, SUM(attempts) AS number, SUM(cost) AS cost FROM agent_costs
+WHERE day >= :day GROUP BY agent, lane ORDER BY agent, lane
+
+-- name: delete_agent_costs
+DELETE FROM agent_costs WHERE run_id = :run_id
 
 -- name: dearest_runs
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,

@@ -235,19 +235,18 @@ async def summarize(suite: SuiteRun) -> SuiteReport:
 
 
 FIGURES = 1  # the version of how figures are made and kept: those of another one are made anew
-_figures_decoder = typed.Decoder(SuiteFigures)
 
 
 async def _kept_figures(suite: SuiteRun) -> SuiteFigures:
     """Return the figures that are kept of a run as it stands, or make them, to be kept."""
     table, run = suite.store.figures, suite.run.id
     made_from = f"{FIGURES} {await table.version(run)}"
-    text = await table.find(run, made_from)
-    with suppress(typed.DecodeError):  # of another version of this program
-        if text is not None:
-            return _figures_decoder.decode(text)
+    kept = await table.find(run, made_from)
+    with suppress(typed.ValidationError):  # of another version of this program
+        if kept is not None:
+            return typed.convert(kept, SuiteFigures)
     figures = await _gather(suite)
-    table.keep(run, made_from, typed.encode(figures).decode())  # not waited for: who looks needs no store to write to
+    table.keep(run, made_from, figures)  # not waited for: who looks needs no store to write to
     return figures
 
 
