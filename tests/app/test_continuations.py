@@ -1,10 +1,9 @@
 """A lineage has one end: whoever resumes a run, however often and from where, goes on with the same piece of work."""
 
 import asyncio
-import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -276,46 +275,3 @@ async def test_two_stores_stay_two(tmp_path: Path) -> None:
         await there.runs.import_(tmp_path / "done.jsonl")
         assert (await there.runs.get(run.id)).continued_by == done.id
         assert await (await there.resume(run.id)).result() == list(WORDS)
-
-
-async def test_an_older_store_gets_one_end_for_each_lineage(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (m,):
-        run = await failed(m)
-        done = await resumed(m, run.id)
-        assert isinstance(done, Run)
-        lonely = await failed(m)
-    database = tmp_path / "home" / "muster.db"
-    with closing(sqlite3.connect(database)) as raw, raw:  # as it was before a lineage had one end
-        columns = [
-            name
-            for _, name, *_ in raw.execute("PRAGMA table_info(runs)")
-            if name not in ("id", "continued_by", "rules")
-        ]
-        heirs = (("later", "completed", 1.0), ("open", "interrupted", 2.0), ("branch", "failed", 3.0))
-        for name, state, later in heirs:
-            changed = {"state": f"'{state}'", "created_at": f"created_at + {later}", "parent_key": "NULL"}
-            values = ", ".join(changed.get(column, column) for column in columns)
-            raw.execute(
-                f"INSERT INTO runs (id, {', '.join(columns)}) SELECT ?, {values} FROM runs WHERE id = ?",
-                (name, done.id),
-            )
-        for index in ("runs_by_origin", "runs_by_continuation", "batches_stalled"):
-            raw.execute(f"DROP INDEX {index}")
-        for column in ("continued_by", "rules"):
-            raw.execute(f"ALTER TABLE runs DROP COLUMN {column}")
-        for column in ("grace_until", "by_hand", "stalled", "waits_for", "uploads"):
-            raw.execute(f"ALTER TABLE batches DROP COLUMN {column}")
-        raw.execute("PRAGMA user_version = 14")
-    async with opened(tmp_path) as (m,):
-        links = {one.id: one.continued_by for one in await m.runs.list()}
-        assert links == {
-            run.id: done.id,
-            "open": done.id,
-            "branch": done.id,
-            done.id: None,
-            "later": None,
-            lonely.id: None,
-        }
-        for name in (run.id, "open", "branch"):
-            assert await (await m.resume(name)).result() == list(WORDS)
-    assert _paid["b"] == 1

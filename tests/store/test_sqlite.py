@@ -417,3 +417,44 @@ def test_rows_are_read_only_into_the_columns_that_their_query_has(tmp_path: Path
 
         with pytest.raises(ValueError, match="select_trait has the columns"):
             connection.named_rows("select_trait", {"name": "nonce"}, OtherColumns)
+
+
+OLDER_RUNS = (  # id, state, origin, lineage; each a second after the one before
+    ("first", "failed", None, "lineage:first"),
+    ("second", "failed", "first", "lineage:first"),
+    ("done", "completed", "second", "lineage:first"),
+    ("branch", "interrupted", "first", "lineage:first"),
+    ("later", "completed", "branch", "lineage:first"),
+    ("fork", "failed", "first", "lineage:fork"),
+    ("ancient", "failed", None, None),
+    ("continued", "failed", "ancient", "run:ancient"),
+    ("again", "canceled", "ancient", "run:ancient"),
+)
+
+
+async def test_a_store_of_an_older_version_gets_one_end_for_each_lineage(tmp_path: Path) -> None:
+    """The oldest completed run, else the newest; runs on the way to it lead to the next one, others to the end."""
+    path = tmp_path / "muster.db"
+    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+        for number, _, text in migrations("sqlite"):
+            if number <= 14:
+                raw.executescript(text)
+        for at, (name, state, origin, lineage) in enumerate(OLDER_RUNS):
+            columns = "id, workload, spec, state, tags, seed, concurrency, created_at, origin_id, origin_reuse, lineage"
+            values = (name, "w", "null", state, "[]", 1, 1, float(at), origin, origin and "replies", lineage)
+            raw.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        raw.execute("PRAGMA user_version = 14")
+    store = open_sqlite(path)
+    links = {run.id: run.continued_by for run in await store.runs.select()}
+    await store.maintenance.close()
+    assert links == {
+        "first": "second",
+        "second": "done",
+        "done": None,
+        "branch": "done",
+        "later": None,
+        "fork": None,
+        "ancient": "again",
+        "continued": "again",
+        "again": None,
+    }

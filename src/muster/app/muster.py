@@ -431,6 +431,8 @@ class Muster:
             await self.verify.conclude(run)
         if run.workload == CHAIN:
             await self.chains.save(run)
+        if run.workload == SUITE:
+            await self.suites.conclude(run)
 
     @cached_property
     def _fallback(self) -> FallbackDelivery | None:

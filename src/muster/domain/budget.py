@@ -12,6 +12,7 @@ from muster.domain.money import NOTHING, Microdollars, show_usd
 DECLARE = "set the maximum cost of a call of this agent: budget_usd in muster.toml"
 CALL = "call"  # the level of a single call
 PART = "part:"  # the levels of parts of runs begin so
+_OF_RUNS = ("run", "lineage")  # kinds of levels that end with their runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,11 @@ class Budgets:
     above: tuple[str, ...] = ()  # of the runs that it is a child of, and any other; their caps stand in the ledger
     day_cap: Microdollars | None = None  # what a day may cost, as the settings said when the first run was created
     user: UserBudget | None = None  # None: started by somebody at this machine
+
+
+def levels_above(budgets: Budgets | None) -> tuple[str, ...]:
+    """Return the levels that a run counts under and that end with other runs: those of the runs it is a child of."""
+    return tuple(level for level in (budgets.above if budgets else ()) if level.partition(":")[0] in _OF_RUNS)
 
 
 def run_level(run: RunId) -> str:

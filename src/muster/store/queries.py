@@ -2,7 +2,8 @@
 
 A query for many rows names the columns of its row of VALUES in a common table expression: SQLite takes no column names
 behind `AS v`, and the names that it makes up are not those of PostgreSQL. `FOR UPDATE` at the end of a query is left
-out for SQLite, where whoever writes has the whole file for itself.
+out for SQLite, where whoever writes has the whole file for itself. `-- as NAME, where CONDITION` stands for another
+query of the same file with one more condition, by which the database finds an index.
 """
 
 import itertools
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from muster.domain.errors import MusterError, StoreFailed
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_AS = re.compile(r"-- as (\w+), where (.+)")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _FOR_UPDATE = re.compile(r"\s+FOR UPDATE$")
 
@@ -60,8 +62,14 @@ def _written(database: str) -> Mapping[str, str]:
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
             if name in found:
                 raise ValueError(f"{file.name} names the query {name} a second time")
-            found[name] = text.strip()
+            found[name] = _narrowed(text.strip(), found)
     return found
+
+
+def _narrowed(text: str, others: Mapping[str, str]) -> str:
+    """Return a query that is spelled as another one with a condition."""
+    match = _AS.fullmatch(text)
+    return others[match[1]].replace("WHERE ", f"WHERE {match[2]} AND ", 1) if match else text
 
 
 def _files_in(folder: Traversable) -> list[Traversable]:

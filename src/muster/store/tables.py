@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary key
+    "agent_costs": ("day", "agent", "lane", "run_id"),
     "announcements": ("run_id",),
     "attempts": ("run_id", "key", "n"),
     "audit": ("seq",),
@@ -14,6 +15,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "batches": ("id",),
     "budgets": ("id",),
     "events": ("run_id", "seq"),
+    "figures": ("run_id",),
     "journal": ("position",),
     "outcomes": ("position",),
     "partials": ("run_id", "key"),
@@ -21,6 +23,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {  # name: the columns of its primary ke
     "processes": ("token",),
     "requests": ("position",),
     "reviews": ("run_id", "case_id", "subject", "epoch", "reviewer"),
+    "run_levels": ("level", "run_id"),
     "runs": ("id",),
     "shared_context": ("name",),
     "signals": ("address", "channel", "seq"),

@@ -68,6 +68,7 @@ from muster.store.base.records import (
     AuditTable,
     Baseline,
     BaselineTable,
+    FigureTable,
     Maintenance,
     ReviewTable,
     StoreControl,
@@ -140,6 +141,7 @@ __all__ = [
     "DrivenRuns",
     "EventLog",
     "Events",
+    "FigureTable",
     "Journal",
     "Leases",
     "LevelTotal",
@@ -272,6 +274,10 @@ class Store(Protocol):
     @property
     def reviews(self) -> ReviewTable:
         """What people say about verdicts."""
+
+    @property
+    def figures(self) -> FigureTable:
+        """What runs came to."""
 
     @property
     def baselines(self) -> BaselineTable:

@@ -29,6 +29,22 @@ class ReviewTable(Protocol):
         """Return the reviews of a run, by case."""
 
 
+class FigureTable(Protocol):
+    """Figures of runs that have ended, kept so that they are made once. Read and written by reports.
+
+    What they were made from is compared: what the run has become since then is never shown with older figures.
+    """
+
+    async def version(self, run: RunId) -> str:
+        """Return what differs once a run that has ended was changed: by a late reply, or the rest of an import."""
+
+    async def find(self, run: RunId, made_from: str) -> Json:
+        """Return the figures of a run, if they were made from this; None: they were not."""
+
+    def keep(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
+        """Keep the figures of a run in place of older ones; nothing for a run that is not here."""
+
+
 class BaselineTable(Protocol):
     """Names of runs that others are compared with. Called by the use cases of baselines and of comparison."""
 

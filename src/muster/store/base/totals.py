@@ -62,7 +62,7 @@ class LevelTotal(NamedTuple):
 
 
 class AgentTotal(NamedTuple):
-    """What the attempts of calls to one agent cost; those whose run was deleted are not among them."""
+    """What the ended attempts of calls to one agent cost; those whose run was deleted are not among them."""
 
     agent: str
     attempts: int

@@ -2,7 +2,7 @@
 
 import shlex
 
-from muster.domain.budget import part_level, run_level
+from muster.domain.budget import levels_above, part_level, run_level
 from muster.domain.errors import Conflict, NotFound, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
@@ -14,7 +14,6 @@ from muster.store.queries import DatabaseConnection, first
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
 MOST_ROWS = 1000  # deleted in one transaction
 MOST_PIECES = 16  # of a megabyte each
-_OF_RUNS = ("run", "lineage")  # kinds of budgets that end with their runs
 
 
 def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:
@@ -39,7 +38,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
     database.execute("set_trait", {"name": DELETING + run, "value": str(at)})
-    for table in ("partials", "batch_runs", "reviews", "slot_tasks", "awaits"):
+    for table in ("partials", "reviews", "slot_tasks", "awaits", "run_levels", "figures", "agent_costs"):
         database.execute(f"delete_{table}", {"run_id": run})
     has_children = database.execute("detach_children", {"id": run}) > 0
     database.execute("delete_run", {"id": run})
@@ -55,10 +54,8 @@ def _delete_budgets(database: DatabaseConnection, run: Run, *, has_children: boo
     if not has_children:  # they count under the budgets of this run, also when one of them is resumed
         for level in {run_level(run.id), run.lineage_level}:
             database.execute("delete_unused_budget", {"id": level})
-    for level in run.budgets.above if run.budgets else ():
-        kind, _, owner = level.partition(":")
-        if kind in _OF_RUNS:
-            database.execute("delete_orphaned_budget", {"id": level, "owner": owner, "named": f'%"{level}"%'})
+    for level in levels_above(run.budgets):
+        database.execute("delete_orphaned_budget", {"id": level, "owner": level.partition(":")[2]})
 
 
 def _get(database: DatabaseConnection, run: RunId) -> Run:
@@ -93,11 +90,12 @@ def delete_some(database: DatabaseConnection) -> bool:
     for query in ("delete_some_requests", "delete_some_outcomes"):
         database.execute(query, scope)
     for query in ("delete_some_journal", "delete_some_attempts", "delete_some_events"):
-        if database.execute(query, scope):
+        if database.execute(query, scope) == MOST_ROWS:
             return True
     for query in ("delete_some_bodies", "delete_some_lines"):  # prompts and answers go; the figures stay
-        if database.execute(query, {"most": MOST_PIECES}):
+        if database.execute(query, {"run_id": left[0], "most": MOST_PIECES}) == MOST_PIECES:
             return True
+    database.execute("delete_batch_runs", {"run_id": left[0]})
     for row in database.rows("select_traits", {"low": DELETING + left[0], "high": DELETING + left[0] + " "}):
         database.execute("delete_trait", {"name": row["name"], "value": row["value"]})
     return len(left) > 1

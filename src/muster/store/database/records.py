@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.review import Opinion, Review
 from muster.store.base import AuditRecord, Baseline
-from muster.store.codec import Codec
+from muster.store.codec import Codec, read
 from muster.store.database import runs
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import Writer
@@ -72,6 +73,32 @@ class DatabaseReviews:
     async def of_run(self, run: RunId) -> Sequence[Review]:
         """Return the reviews of a run, by case."""
         return [_review_of(row) for row in await self._reader.rows("select_reviews", {"run_id": run})]
+
+
+class DatabaseFigures:
+    """The figures that are kept of runs."""
+
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    async def version(self, run: RunId) -> str:
+        """Return what differs whenever a run that has ended was changed."""
+        row = first(await self._reader.rows("select_run_version", {"run_id": run}))
+        return "" if row is None else f"{row['state']} {row['last_seq']} {row['position']}"
+
+    async def find(self, run: RunId, made_from: str) -> Json:
+        """Return the figures of a run, if they were made from this."""
+        row = first(await self._reader.rows("select_figures", {"run_id": run, "made_from": made_from}))
+        return None if row is None else read(row["data"])
+
+    def keep(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
+        """Keep the figures of a run in place of older ones."""
+        parameters = {"run_id": run, "made_from": made_from, "data": self._codec.text(figures)}
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("put_figures", parameters)
+
+        return self._writer.run(work, Locks(runs=(run,)))
 
 
 def _parameters(review: Review) -> Parameters:

@@ -1,10 +1,11 @@
 """Runs in the database: made, claimed, released and canceled, inside somebody's transaction."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muster.domain.budget import lineage_level, require_left, run_level
+from muster.domain.budget import Budgets, levels_above, lineage_level, require_left, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import AlreadyContinued, AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
@@ -50,6 +51,7 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     if new.origin is not None:
         note_continuation(database, new, new.origin.run)
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
+    _note_levels(database, new.id, new.budgets)
     _join_lineage(database, new)
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
     if new.origin is not None:
@@ -98,22 +100,38 @@ def requested(database: DatabaseConnection, owner: str | None, request: StartReq
 def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
     """Read a page of runs, the newest first."""
     before_at, before_id = wanted.before or (None, None)
-    rows = database.rows(
-        "page_runs",
-        {
-            "owner": wanted.owner,
-            "states": _listed(wanted.states),
-            "workloads": _listed(wanted.workloads),
-            "roots": int(wanted.roots),
-            "name": wanted.name,
-            "search": _pattern(wanted.search),
-            "searched_workloads": _listed(wanted.searched_workloads),
-            "before_at": before_at,
-            "before_id": before_id,
-            "limit": wanted.limit,
-        },
-    )
-    return [run_of(row) for row in rows]
+    parameters = {
+        "owner": wanted.owner,
+        "states": _listed(wanted.states),
+        "workloads": _listed(wanted.workloads),
+        "roots": int(wanted.roots),
+        "name": wanted.name,
+        "search": _pattern(wanted.search),
+        "searched_workloads": _listed(wanted.searched_workloads),
+        "before_at": before_at,
+        "before_id": before_id,
+        "limit": wanted.limit,
+    }
+    rows = [row for query, more in _page_queries(wanted) for row in database.rows(query, {**parameters, **more})]
+    found = sorted((run_of(row) for row in rows), key=lambda run: (run.created_at, run.id), reverse=True)
+    return found[: wanted.limit]
+
+
+def _page_queries(wanted: RunPage) -> Sequence[tuple[str, Mapping[str, str]]]:
+    """Return the queries that find a page in the smallest part of the runs for which there is an index.
+
+    Most runs have completed: to look for that state would spare little.
+    """
+    if wanted.name is not None:
+        return [("page_named_runs", {})]
+    if wanted.owner is not None:
+        return [("page_runs_of_owner", {})]
+    if wanted.states and RunState.COMPLETED not in wanted.states:
+        return [("page_runs_in_state", {"state": str(state)}) for state in dict.fromkeys(wanted.states)]
+    if wanted.workloads:
+        groups = itertools.product(dict.fromkeys(wanted.workloads), dict.fromkeys(wanted.states or RunState))
+        return [("page_runs_of_workload", {"workload": name, "state": str(state)}) for name, state in groups]
+    return [("page_runs", {})]
 
 
 def submitted(database: DatabaseConnection, limit: int, workloads: Iterable[str], after: Run | None) -> list[Run]:
@@ -137,6 +155,12 @@ def _pattern(words: str) -> str:
 def _listed(names: Iterable[str]) -> str:
     found = ",".join(names)
     return f",{found}," if found else ""
+
+
+def _note_levels(database: DatabaseConnection, run: RunId, budgets: Budgets | None) -> None:
+    """Write down under which budgets of other runs a run counts."""
+    levels = dict.fromkeys(levels_above(budgets))
+    database.send_many("insert_run_level", [{"level": level, "run_id": run} for level in levels])
 
 
 def _join_lineage(database: DatabaseConnection, new: NewRun) -> None:
@@ -353,6 +377,7 @@ def restore(database: DatabaseConnection, codec: Codec, run: Run) -> None:
         raise Conflict(f"run {run.id} is already in this store")
     require_deleted(database, run.id)
     database.execute("restore_run", restore_parameters(run, codec))
+    _note_levels(database, run.id, run.budgets)
     if run.parent is None:
         link_restored(database, run)
     if run.budgets is None:

@@ -31,9 +31,15 @@ def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Seq
         row.count(buffer)
         row.add_events(buffer)
     database.send_many("drop_partial", [row.columns for row in rows if row.streamed])
+    count_attempts(database, rows)
     book(database, bookings(rows))
     buffer.write()
     return [row.settled for row in rows]
+
+
+def count_attempts(database: DatabaseConnection, rows: "Sequence[SettlementRow]") -> None:
+    """Add attempts that were settled to what their agents cost on the days on which they began."""
+    database.send_many("count_attempts", [row.columns for row in rows])
 
 
 def end_calls(
@@ -84,7 +90,9 @@ def _settle_closed(database: DatabaseConnection, codec: Codec, settlement: Settl
 def _settle_late(database: DatabaseConnection, codec: Codec, settlement: Settlement, levels: str) -> Settled:
     """Book the true cost of an attempt that was booked as uncertain; its reply counts only if none is there."""
     row = SettlementRow(settlement, codec)
+    database.execute("uncount_attempt", row.columns)
     database.execute("resolve_attempt", row.columns)
+    count_attempts(database, [row])
     kept = database.execute("finish_call", row.columns) == 1
     database.execute("insert_outcome", row.columns)  # which does nothing when there is a reply
     where = tuple(levels.split())
@@ -227,10 +235,12 @@ def settle_open_attempts(database: DatabaseConnection, codec: Codec, run: RunId,
     """Book every attempt that a former driver left open as uncertain; return how many and how much."""
     rows = database.rows("select_attempts_in_state", {"run_id": run, "state": AttemptState.STARTED.value})
     error = codec.text({"code": "driver_gone", "message": "the driver was gone before the outcome was known"})
+    names = [{"run_id": run, "key": row["key"], "n": row["n"]} for row in rows]
     for row in rows:
         name = {"run_id": run, "key": row["key"], "n": row["n"], "epoch": row["epoch"]}
         ending = {"state": AttemptState.UNCERTAIN.value, "cost": row["reserved"], "lane": Lane.UNCERTAIN.value}
         database.execute("settle_attempt", {**name, **ending, "at": at, "error": error})
+    database.send_many("count_attempts", names)
     book(
         database,
         [

@@ -21,7 +21,7 @@ from muster.store.database.parts import (
 from muster.store.database.pool import DatabasePool
 from muster.store.database.questions import DatabaseQuestions
 from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue, DatabaseWorkers
-from muster.store.database.records import DatabaseAudit, DatabaseBaselines, DatabaseReviews
+from muster.store.database.records import DatabaseAudit, DatabaseBaselines, DatabaseFigures, DatabaseReviews
 from muster.store.database.signals import DatabaseSignals
 from muster.store.database.totals import DatabaseSpending, DatabaseTotals
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks
@@ -130,6 +130,11 @@ class DatabaseStore:
     def reviews(self) -> DatabaseReviews:
         """What people say about verdicts."""
         return DatabaseReviews(self._reads, self._writer, self._codec)
+
+    @cached_property
+    def figures(self) -> DatabaseFigures:
+        """What runs came to."""
+        return DatabaseFigures(self._reads, self._writer, self._codec)
 
     @cached_property
     def baselines(self) -> DatabaseBaselines:

@@ -1,7 +1,7 @@
 """Totals of the database: for metrics, and of the money that was spent."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from muster.domain.batch import BatchState
@@ -21,6 +21,7 @@ from muster.store.codec import run_of, spent_of
 from muster.store.database.ledger import total
 from muster.store.queries import DatabaseConnection, DatabaseReader, Row
 
+DAY_SECONDS = 86_400
 LANES = ("reserved", "billed", "imputed", "uncertain")
 
 
@@ -51,15 +52,11 @@ def read_totals(database: DatabaseConnection) -> StoreTotals:
     slots = database.rows("total_slots", {})
     return StoreTotals(
         runs={_group_of(row): _total_of(row) for row in database.rows("total_runs", {})},
-        batches=_states(database.rows("total_batches", {})),
-        stalled_batches=_states(database.rows("total_stalled_batches", {})),
+        batches={BatchState(row["state"]): row["number"] for row in database.rows("total_batches", {})},
+        stalled_batches=Counter(BatchState(row["state"]) for row in database.rows("states_of_stalled_batches", {})),
         slots={SlotGroup(SlotStanding(row["state"]), bool(row["busy"])): row["number"] for row in slots},
         spent=_spent_of(database.rows("total_money", {})[0]),
     )
-
-
-def _states(rows: Sequence[Row]) -> Mapping[BatchState, int]:
-    return {BatchState(row["state"]): row["number"] for row in rows}
 
 
 def read_spending(database: DatabaseConnection, since: float, runs: int) -> StoreSpending:
@@ -69,7 +66,7 @@ def read_spending(database: DatabaseConnection, since: float, runs: int) -> Stor
     levels = [row for low, high in ranges for row in database.rows("select_levels", {"low": low, "high": high})]
     return StoreSpending(
         levels=[LevelTotal(row["id"], spent_of(row), row["cap"]) for row in levels],
-        agents=_agents_of(database.rows("total_agents", {"since": since})),
+        agents=_agents_of(database.rows("total_agents", {"day": int(since // DAY_SECONDS)})),
         runs=[run_of(row) for row in database.rows("dearest_runs", {"since": since, "limit": runs})],
     )
 
@@ -80,7 +77,7 @@ def _agents_of(rows: Iterable[Row]) -> list[AgentTotal]:
     attempts: defaultdict[str, int] = defaultdict(int)
     for row in rows:
         lanes[row["agent"]][row["lane"]] = Microdollars(total([int(row["cost"])]))
-        attempts[row["agent"]] += row["number"]
+        attempts[row["agent"]] += int(row["number"])
     found = [AgentTotal(agent, attempts[agent], Spent(**each)) for agent, each in lanes.items()]
     return sorted(found, key=lambda one: (-one.spent.settled, one.agent))
 

@@ -199,7 +199,6 @@ CREATE TABLE journal (
 );
 CREATE UNIQUE INDEX journal_by_key ON journal (run_id, key);
 CREATE INDEX journal_by_run ON journal (run_id, position);
-CREATE INDEX runs_by_lineage ON runs (lineage) WHERE lineage IS NOT NULL;
 CREATE TABLE signals (
   address TEXT NOT NULL,
   channel TEXT NOT NULL,
@@ -281,3 +280,29 @@ CREATE TABLE announcements (
 CREATE INDEX runs_by_origin ON runs (origin_id) WHERE origin_id IS NOT NULL;
 CREATE INDEX runs_by_continuation ON runs (continued_by) WHERE continued_by IS NOT NULL;
 CREATE INDEX batches_stalled ON batches (created_at) WHERE stalled = 1;
+CREATE INDEX batches_by_creation ON batches (created_at, id);
+CREATE INDEX batches_by_provider_id ON batches (provider_id) WHERE provider_id IS NOT NULL;
+CREATE INDEX runs_by_owner ON runs (owner, created_at, id) WHERE owner IS NOT NULL;
+CREATE INDEX runs_by_workload ON runs (COALESCE(workload, ''), state, created_at, id, lineage);
+CREATE INDEX runs_by_lineage ON runs (lineage, created_at, id) WHERE lineage IS NOT NULL;
+CREATE TABLE run_levels (
+  level TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  PRIMARY KEY (level, run_id)
+) WITHOUT ROWID;
+CREATE INDEX run_levels_by_run ON run_levels (run_id);
+CREATE TABLE figures (
+  run_id TEXT PRIMARY KEY,
+  made_from TEXT NOT NULL,
+  data TEXT NOT NULL
+);
+CREATE TABLE agent_costs (
+  day INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  cost INTEGER NOT NULL,
+  PRIMARY KEY (day, agent, lane, run_id)
+) WITHOUT ROWID;
+CREATE INDEX agent_costs_by_run ON agent_costs (run_id);

@@ -1,5 +1,5 @@
 -- name: select_audit
-SELECT * FROM audit WHERE CAST(:before AS BIGINT) IS NULL OR seq < :before ORDER BY seq DESC LIMIT :limit
+SELECT * FROM audit WHERE seq < COALESCE(CAST(:before AS BIGINT), 9223372036854775807) ORDER BY seq DESC LIMIT :limit
 
 -- name: begin_audit
 INSERT INTO audit (at, user_name, client, action, subject, request_id, outcome)

@@ -49,13 +49,13 @@ SELECT * FROM batches WHERE id = :id
 
 -- name: select_batches
 SELECT * FROM batches
-WHERE (CAST(:before_id AS TEXT) IS NULL OR created_at < :before_at OR (created_at = :before_at AND id < :before_id))
+WHERE (created_at, id) < (COALESCE(CAST(:before_at AS DOUBLE PRECISION), 1e300), COALESCE(CAST(:before_id AS TEXT), ''))
 ORDER BY created_at DESC, id DESC LIMIT :limit
 
 -- name: select_batches_in_state
 SELECT * FROM batches
 WHERE state = :state
-  AND (CAST(:before_id AS TEXT) IS NULL OR created_at < :before_at OR (created_at = :before_at AND id < :before_id))
+  AND (created_at, id) < (COALESCE(CAST(:before_at AS DOUBLE PRECISION), 1e300), COALESCE(CAST(:before_id AS TEXT), ''))
 ORDER BY created_at DESC, id DESC LIMIT :limit
 
 -- name: select_batches_since
@@ -63,7 +63,7 @@ SELECT * FROM batches WHERE created_at >= :since ORDER BY created_at, id
 
 -- name: match_batches
 SELECT * FROM batches
-WHERE id = :reference OR provider_id = :reference OR (id >= :reference AND id < :after)
+WHERE provider_id = :reference OR (id >= :reference AND id < :after)
 ORDER BY created_at DESC, id DESC LIMIT 20
 
 -- name: select_batches_of_run
@@ -74,7 +74,8 @@ WHERE batch_runs.run_id = :run_id ORDER BY batches.created_at, batches.id
 DELETE FROM batch_runs WHERE run_id = :run_id
 
 -- name: select_runs_of_batch
-SELECT run_id, members FROM batch_runs WHERE batch_id = :batch_id ORDER BY run_id
+SELECT batch_runs.run_id, batch_runs.members FROM batch_runs JOIN runs ON runs.id = batch_runs.run_id
+WHERE batch_runs.batch_id = :batch_id ORDER BY batch_runs.run_id
 
 -- name: select_known_batches
 SELECT provider_id, adopted FROM batches WHERE account = :account AND provider_id IS NOT NULL

@@ -97,9 +97,8 @@ WITH RECURSIVE tree (id) AS (
   UNION SELECT runs.id FROM runs JOIN tree ON runs.parent_id = tree.id
 )
 SELECT journal.*, requests.request, NULL AS outcome FROM journal
-JOIN tree ON tree.id = journal.run_id JOIN runs ON runs.id = journal.run_id
-LEFT JOIN requests ON requests.position = journal.position
-WHERE journal.kind = 'call' AND journal.state = 'open' AND journal.attempts = 0
+JOIN runs ON runs.id = journal.run_id LEFT JOIN requests ON requests.position = journal.position
+WHERE journal.run_id IN (SELECT id FROM tree) AND journal.kind = 'call' AND journal.state = 'open' AND journal.attempts = 0
   AND runs.state NOT IN ('completed', 'failed', 'canceled', 'timeout')
   AND NOT EXISTS (
     SELECT 1 FROM signals WHERE signals.address = COALESCE(runs.lineage, 'run:' || runs.id)

@@ -46,4 +46,10 @@ DELETE FROM budgets WHERE id >= :low AND id < :high AND NOT EXISTS (SELECT 1 FRO
 DELETE FROM budgets WHERE id = :id
   AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = :owner)
   AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.lineage = :id)
-  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.levels LIKE :named)
+  AND NOT EXISTS (SELECT 1 FROM run_levels WHERE run_levels.level = :id)
+
+-- name: insert_run_level
+INSERT INTO run_levels (level, run_id) VALUES (:level, :run_id)
+
+-- name: delete_run_levels
+DELETE FROM run_levels WHERE run_id = :run_id

@@ -63,7 +63,7 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.workload = 'task' AND runs.state = :state
+WHERE COALESCE(runs.workload, '') = 'task' AND runs.state = :state
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: select_newest_task_runs
@@ -78,7 +78,7 @@ ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
 -- name: count_task_runs
 SELECT runs.state, COUNT(*) AS number FROM runs
-WHERE runs.workload = 'task'
+WHERE COALESCE(runs.workload, '') = 'task'
   AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.lineage = runs.lineage
                   AND (later.created_at, later.id) > (runs.created_at, runs.id))
 GROUP BY runs.state

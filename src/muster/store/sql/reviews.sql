@@ -10,3 +10,18 @@ SELECT * FROM reviews WHERE run_id = :run_id ORDER BY case_id, subject, epoch, r
 
 -- name: delete_reviews
 DELETE FROM reviews WHERE run_id = :run_id
+
+-- name: put_figures
+INSERT INTO figures (run_id, made_from, data)
+SELECT runs.id, CAST(:made_from AS TEXT), CAST(:data AS TEXT) FROM runs WHERE runs.id = :run_id
+ON CONFLICT (run_id) DO UPDATE SET made_from = excluded.made_from, data = excluded.data
+
+-- name: select_run_version
+SELECT state, last_seq, (SELECT MAX(position) FROM journal WHERE run_id = :run_id) AS position
+FROM runs WHERE id = :run_id
+
+-- name: select_figures
+SELECT data FROM figures WHERE run_id = :run_id AND made_from = :made_from
+
+-- name: delete_figures
+DELETE FROM figures WHERE run_id = :run_id

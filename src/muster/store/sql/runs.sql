@@ -56,7 +56,7 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.parent_id IS NULL
+WHERE COALESCE(runs.parent_id, '') = ''
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
 -- name: page_runs
@@ -72,9 +72,21 @@ WHERE (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
   AND (:search = '' OR runs.id LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.name, '')) LIKE :search ESCAPE '!'
        OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!'
        OR :searched_workloads LIKE '%,' || runs.workload || ',%')
-  AND (CAST(:before_id AS TEXT) IS NULL OR runs.created_at < :before_at
-       OR (runs.created_at = :before_at AND runs.id < :before_id))
+  AND (runs.created_at, runs.id)
+      < (COALESCE(CAST(:before_at AS DOUBLE PRECISION), 1e300), COALESCE(CAST(:before_id AS TEXT), ''))
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: page_named_runs
+-- as page_runs, where runs.name = :name
+
+-- name: page_runs_of_owner
+-- as page_runs, where runs.owner = :owner
+
+-- name: page_runs_in_state
+-- as page_runs, where runs.state = :state
+
+-- name: page_runs_of_workload
+-- as page_runs, where COALESCE(runs.workload, '') = :workload AND runs.state = :state
 
 -- name: select_requested
 SELECT id FROM runs WHERE COALESCE(owner, '') = :owner AND request_key = :request_key
@@ -133,13 +145,13 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
-  AND (runs.state IN ('queued', 'interrupted')
-       OR (runs.state = 'waiting' AND COALESCE(runs.ended_reason, '') <> 'awaiting_signal'))
+WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
+  AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
+           ELSE runs.state IN ('queued', 'interrupted') END
+  AND runs.workload > ''
   AND (:workloads = '' OR :workloads LIKE '%,' || runs.workload || ',%')
-  AND (CAST(:after_id AS TEXT) IS NULL OR runs.created_at > :after_at
-       OR (runs.created_at = :after_at AND runs.id > :after_id))
-ORDER BY runs.created_at, runs.id LIMIT :limit
+  AND (CAST(:after_id AS TEXT) IS NULL OR (runs.created_at, runs.id) > (:after_at, :after_id))
+ORDER BY +runs.created_at, runs.id LIMIT :limit
 
 -- name: match_runs
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
@@ -147,7 +159,7 @@ SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, 
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE (runs.id = :reference OR runs.name = :reference OR (runs.id >= :reference AND runs.id < :after))
-  AND (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
+  AND (CAST(:owner AS TEXT) IS NULL OR COALESCE(runs.owner, '') = :owner)
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT 20
 
 -- name: select_lease

@@ -6,8 +6,8 @@ FROM runs GROUP BY workload, state ORDER BY workload, state
 -- name: total_batches
 SELECT state, COUNT(*) AS number FROM batches GROUP BY state ORDER BY state
 
--- name: total_stalled_batches
-SELECT state, COUNT(*) AS number FROM batches WHERE stalled = 1 GROUP BY state ORDER BY state
+-- name: states_of_stalled_batches
+SELECT state FROM batches WHERE stalled = 1 ORDER BY created_at
 
 -- name: total_slots
 SELECT state, CASE WHEN run_id IS NULL THEN 0 ELSE 1 END AS busy, COUNT(*) AS number
@@ -22,17 +22,16 @@ FROM budgets WHERE id >= 'day:' AND id < 'day;'
 SELECT id, cap, reserved, billed, imputed, uncertain FROM budgets WHERE id >= :low AND id < :high ORDER BY id
 
 -- name: total_agents
-SELECT COALESCE(attempts.agent, journal.agent, '') AS agent, attempts.lane AS lane, COUNT(*) AS number,
-       COALESCE(SUM(attempts.cost), 0) AS cost
-FROM runs JOIN attempts ON attempts.run_id = runs.id
-LEFT JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
-WHERE (runs.ended_at IS NULL OR runs.ended_at >= :since) AND attempts.started_at >= :since
-GROUP BY COALESCE(attempts.agent, journal.agent, ''), attempts.lane ORDER BY agent, lane
+SELECT agent, lane, SUM(attempts) AS number, SUM(cost) AS cost FROM agent_costs
+WHERE day >= :day GROUP BY agent, lane ORDER BY agent, lane
+
+-- name: delete_agent_costs
+DELETE FROM agent_costs WHERE run_id = :run_id
 
 -- name: dearest_runs
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.created_at >= :since AND runs.parent_id IS NULL AND own.billed + own.imputed + own.uncertain > 0
+WHERE runs.created_at >= :since AND COALESCE(runs.parent_id, '') = '' AND own.billed + own.imputed + own.uncertain > 0
 ORDER BY own.billed + own.imputed + own.uncertain DESC, runs.created_at DESC, runs.id DESC LIMIT :limit

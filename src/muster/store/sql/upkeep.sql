@@ -37,11 +37,15 @@ WHERE run_id = :run_id AND seq IN (SELECT seq FROM events WHERE run_id = :run_id
 -- name: delete_some_bodies
 DELETE FROM batch_bodies
 WHERE (batch_id, part) IN (
-  SELECT batch_id, part FROM batch_bodies WHERE batch_id NOT IN (SELECT batch_id FROM batch_runs)
-  ORDER BY batch_id, part LIMIT :most)
+  SELECT parts.batch_id, parts.part FROM batch_runs AS own JOIN batch_bodies AS parts ON parts.batch_id = own.batch_id
+  WHERE own.run_id = :run_id AND NOT EXISTS (
+    SELECT 1 FROM batch_runs AS other JOIN runs ON runs.id = other.run_id WHERE other.batch_id = own.batch_id)
+  ORDER BY parts.batch_id, parts.part LIMIT :most)
 
 -- name: delete_some_lines
 DELETE FROM batch_lines
 WHERE (batch_id, part) IN (
-  SELECT batch_id, part FROM batch_lines WHERE batch_id NOT IN (SELECT batch_id FROM batch_runs)
-  ORDER BY batch_id, part LIMIT :most)
+  SELECT parts.batch_id, parts.part FROM batch_runs AS own JOIN batch_lines AS parts ON parts.batch_id = own.batch_id
+  WHERE own.run_id = :run_id AND NOT EXISTS (
+    SELECT 1 FROM batch_runs AS other JOIN runs ON runs.id = other.run_id WHERE other.batch_id = own.batch_id)
+  ORDER BY parts.batch_id, parts.part LIMIT :most)

@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from math import log
 
 from muster.domain.batch import Saving
@@ -13,6 +14,7 @@ from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
 from muster.suites.verdict import NOT_RUN, CaseResult, Status
+from muster.text import typed
 from muster.text.words import count
 
 
@@ -134,10 +136,9 @@ class SubjectLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteReport:
-    """Everything that reports say of a run, apart from the single cases."""
+class SuiteFigures:
+    """What is added up over all cases of a run."""
 
-    run: RunFacts
     subjects: tuple[SubjectLine, ...]  # the best first
     counts: Mapping[Status, int]  # of cases under subjects
     cases: int
@@ -148,6 +149,14 @@ class SuiteReport:
     waits: tuple[CaseLine, ...]  # what waits for a batch
     lines: tuple[CaseLine, ...]  # everything, of a run that is short enough for that
     warnings: tuple[str, ...]
+    judges: tuple[str, ...] = ()  # who said something that counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteReport(SuiteFigures):
+    """Everything that reports say of a run, apart from the single cases."""
+
+    run: RunFacts
 
     @property
     def rows(self) -> int:
@@ -215,15 +224,38 @@ class SuiteReport:
 
 
 async def summarize(suite: SuiteRun) -> SuiteReport:
+    """Return the summary of a run; figures of one that has ended are kept in the store, and made once."""
+    figures = await (_kept_figures(suite) if suite.run.state in TERMINAL else _gather(suite))
+    facts = await run_facts(suite)
+    if facts.judge not in figures.judges:
+        facts = replace(facts, judge=None)  # it was named, and no case wanted it
+    parts = {field.name: getattr(figures, field.name) for field in fields(SuiteFigures)}
+    parts["warnings"] = (*figures.warnings, *_money_warnings(facts))
+    return SuiteReport(run=facts, **parts)
+
+
+FIGURES = 1  # the version of how figures are made and kept: those of another one are made anew
+
+
+async def _kept_figures(suite: SuiteRun) -> SuiteFigures:
+    """Return the figures that are kept of a run as it stands, or make them, to be kept."""
+    table, run = suite.store.figures, suite.run.id
+    made_from = f"{FIGURES} {await table.version(run)}"
+    kept = await table.find(run, made_from)
+    with suppress(typed.ValidationError):  # of another version of this program
+        if kept is not None:
+            return typed.convert(kept, SuiteFigures)
+    figures = await _gather(suite)
+    table.keep(run, made_from, figures)  # not waited for: who looks needs no store to write to
+    return figures
+
+
+async def _gather(suite: SuiteRun) -> SuiteFigures:
     """Read a run once from its first case to its last."""
     gathering, rows = _Gathering(), CaseRows(suite)
     async for row in rows:
         gathering.add(row)
-    facts = await run_facts(suite)
-    if facts.judge not in gathering.judges:
-        facts = replace(facts, judge=None)  # it was named, and no case wanted it
-    return SuiteReport(
-        run=facts,
+    return SuiteFigures(
         subjects=gathering.subjects(),
         counts=dict(gathering.counts),
         cases=suite.snapshot.cases,
@@ -233,7 +265,8 @@ async def summarize(suite: SuiteRun) -> SuiteReport:
         troubles=tuple(gathering.troubles),
         waits=tuple(gathering.waits),
         lines=tuple(gathering.lines),
-        warnings=(*gathering.warnings(), *_money_warnings(facts)),
+        warnings=gathering.warnings(),
+        judges=tuple(sorted(gathering.judges)),
     )
 
 

@@ -29,7 +29,7 @@ from muster.store.database.batches.codec import (
 from muster.store.database.events import EventBuffer, NewEvent
 from muster.store.database.journal import Fences, call_parameters, check_fence, write_calls
 from muster.store.database.ledger import Reservations, book, total
-from muster.store.database.settlements import SettlementRow, bookings, end_call, end_calls
+from muster.store.database.settlements import SettlementRow, bookings, count_attempts, end_call, end_calls
 from muster.store.queries import DatabaseConnection, Locks, first
 
 
@@ -211,6 +211,7 @@ def settlement_rows(codec: Codec, page: ResultPage) -> list[SettlementRow]:
 def settle_page(database: DatabaseConnection, codec: Codec, page: ResultPage, rows: Sequence[SettlementRow]) -> int:
     """Settle the members of a page that are still parked, and keep the lines they were read from."""
     settled = _settle_parked(database, rows)
+    count_attempts(database, settled)
     if page.lines and (settled or not rows):  # else whoever settled them has kept them
         data = zlib.compress(codec.clean_bytes(b"".join(page.lines)), PACKING)
         database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})

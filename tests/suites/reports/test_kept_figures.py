@@ -1,0 +1,64 @@
+"""Figures of a suite run that has ended: made once, kept in the store, and made anew when the run has changed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from muster.domain.run import RunState
+from muster.suites.reports.summary import FIGURES, SuiteFigures, summarize
+from muster.suites.verdict import Status
+from muster.text import typed
+from tests.suites.reports.house import Story, case, opened, result, step
+
+STORY = Story(
+    cases=[case(f"c{number}") for number in range(40)],
+    results=[result(f"c{number}", Status.FAILED if number % 3 else Status.PASSED) for number in range(40)],
+)
+
+
+async def test_figures_that_are_kept_are_those_that_were_made(tmp_path: Path) -> None:
+    async with opened(tmp_path, STORY) as (suite, made):
+        table, run = suite.store.figures, suite.run.id
+        await suite.store.maintenance.touch()  # which waits for what was queued before it
+        kept = await table.find(run, f"{FIGURES} {await table.version(run)}")
+        assert typed.convert(kept, SuiteFigures).subjects == made.subjects
+        assert await summarize(suite) == made
+
+
+async def test_figures_of_a_run_that_has_ended_are_not_made_again(tmp_path: Path) -> None:
+    async with opened(tmp_path, STORY) as (suite, made):
+        table, run = suite.store.figures, suite.run.id
+        kept = typed.to_builtins(replace(made, run=None)) | {"cases": 4711}  # type: ignore[arg-type]
+        await table.keep(run, f"{FIGURES} {await table.version(run)}", kept)
+        assert (await summarize(suite)).cases == 4711
+
+
+async def test_figures_are_made_anew_when_the_run_has_changed(tmp_path: Path) -> None:
+    async with opened(tmp_path, STORY) as (suite, made):
+        table, run = suite.store.figures, suite.run.id
+        await table.keep(run, f"{FIGURES} {await table.version(run)}", {"cases": 4711})
+        await suite.store.archive.restore_entries([step("late", 1)])
+        assert await summarize(suite) == made
+        assert await summarize(suite) == made
+
+
+async def test_figures_that_cannot_be_read_are_made_anew(tmp_path: Path) -> None:
+    async with opened(tmp_path, STORY) as (suite, made):
+        table, run = suite.store.figures, suite.run.id
+        await table.keep(run, f"{FIGURES} {await table.version(run)}", {"cases": 4711})
+        assert await summarize(suite) == made
+
+
+async def test_figures_of_a_run_that_goes_on_are_not_kept(tmp_path: Path) -> None:
+    async with opened(tmp_path, replace(STORY, state=RunState.INTERRUPTED)) as (suite, _):
+        table, run = suite.store.figures, suite.run.id
+        assert await table.find(run, f"{FIGURES} {await table.version(run)}") is None
+
+
+async def test_figures_are_deleted_with_their_run(tmp_path: Path) -> None:
+    async with opened(tmp_path, STORY) as (suite, _):
+        table, run = suite.store.figures, suite.run.id
+        made_from = f"{FIGURES} {await table.version(run)}"
+        await suite.store.commands.delete(run, 0.0)
+        assert await table.find(run, made_from) is None
+        await table.keep(run, made_from, {})
+        assert await table.find(run, made_from) is None
