@@ -27,7 +27,7 @@ KINDS = ("live", "chain", "child", "batch", "task")
 MISHAPS = ("fails", "canceled", "killed", "budget")
 OF_CALLS = ("call.before_open", "call.opened", "call.answered", "call.settled", "run.claimed", "run.before_release")
 OF_STORE = ("store.before_commit", "store.after_commit")  # also before there is a run, or its continuation
-OF_BATCHES = (
+OF_BATCHES = ("call.before_open", "batch.planned", "batch.confirmed", "batch.polled", "batch.page")
     "call.before_open",
     "batch.planned",
     "batch.confirmed",
