@@ -26,6 +26,17 @@ def test_list_gives_the_newest_first_and_can_be_limited(shell: Shell) -> None:
     assert "completed" in shown
 
 
+def test_the_list_says_which_runs_were_continued(shell: Shell) -> None:
+    shell.muster("ask", "sim/fail", "hello")
+    (failed,) = shell.muster("runs", "list", "--json").data()
+    shell.muster("runs", "resume", failed["id"])
+    again, before = shell.muster("runs", "list", "--json").data()
+    assert (before["id"], before["continued_by"], again["continued_by"]) == (failed["id"], again["id"], None)
+    shown = " ".join(shell.muster("runs", "list").out.split())
+    assert shown.count("continued as") == 1
+    assert again["id"] in shown.split("continued as")[1]
+
+
 def test_an_empty_list_is_an_answer(shell: Shell) -> None:
     result = shell.muster("runs", "list")
     assert (result.code, result.out) == (0, "")

@@ -203,7 +203,8 @@ def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
 
 
 def _what(run: Run) -> Text:
-    return Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
+    text = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
+    return text if run.continued_by is None else text.append(f" continued as {run.continued_by}", style="dim")
 
 
 def calls_table(entries: Sequence[Entry], width: int) -> Table:

@@ -59,7 +59,7 @@ function waits(run) {
 function RunRows({ going, ...list }) {
   const now = useNow(going);
   const cells = (run) => [
-    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}${waits(run)}</span>`,
+    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}${run.continued_by && ` · continued as ${run.continued_by}`}${waits(run)}</span>`,
     html`<${Badge} state=${run.state} />`,
     html`<span class="count">${number(run.calls.done)}<span class="soft"> of ${number(run.calls.total)}</span>${run.calls.failed > 0 && html`<span class="bad"> · ${number(run.calls.failed)} failed</span>`}</span><${CallsBar} calls=${run.calls} />`,
     html`<${Cost} run=${run} /><${CostBar} run=${run} />`,
