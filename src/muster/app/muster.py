@@ -1,6 +1,7 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -432,7 +433,8 @@ class Muster:
         if run.workload == CHAIN:
             await self.chains.save(run)
         if run.workload == SUITE:
-            await self.suites.conclude(run)
+            with suppress(NotFound):  # it stopped before its suites were read
+                await self.suites.report(run)  # its figures are kept for whoever looks at them
 
     @cached_property
     def _fallback(self) -> FallbackDelivery | None:

@@ -1,9 +1,12 @@
 """Figures of a suite run that has ended: made once, kept in the store, and made anew when the run has changed."""
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+import muster
 from muster.domain.run import RunState
+from muster.settings import load_settings
 from muster.suites.reports.summary import FIGURES, SuiteFigures, summarize
 from muster.suites.verdict import Status
 from muster.text import typed
@@ -13,6 +16,19 @@ STORY = Story(
     cases=[case(f"c{number}") for number in range(40)],
     results=[result(f"c{number}", Status.FAILED if number % 3 else Status.PASSED) for number in range(40)],
 )
+
+SUITE = """
+schema_version: 1
+skill_or_agent: desk
+cases:
+  - id: desk/greets
+    description: It greets.
+    tags: [smoke]
+    input:
+      messages: [{ role: user, content: hi }]
+    expected:
+      output: [{ kind: contains, value: hello }]
+"""
 
 
 async def test_figures_that_are_kept_are_those_that_were_made(tmp_path: Path) -> None:
@@ -62,3 +78,16 @@ async def test_figures_are_deleted_with_their_run(tmp_path: Path) -> None:
         assert await table.find(run, made_from) is None
         await table.keep(run, made_from, {})
         assert await table.find(run, made_from) is None
+
+
+async def test_a_worker_makes_the_figures_of_a_suite_run_when_it_ends(tmp_path: Path) -> None:
+    (tmp_path / "muster.toml").write_text('[agents.a]\nkind = "scripted"\nscript = "answers.yaml"\n', encoding="utf-8")
+    (tmp_path / "answers.yaml").write_text("otherwise: hello\n", encoding="utf-8")
+    (tmp_path / "s.yaml").write_text(SUITE, encoding="utf-8")
+    settings = load_settings(tmp_path / ".muster", folder=tmp_path, environment={})
+    async with muster.open(settings=settings) as m:
+        handle = await m.submit("suite", {"path": [str(tmp_path / "s.yaml")], "agents": ["a"]})
+        await m.worker().serve(until_idle=True)
+        assert (await handle.run()).state is RunState.COMPLETED
+    with sqlite3.connect(tmp_path / ".muster" / "muster.db") as database:
+        assert database.execute("SELECT run_id FROM figures").fetchall() == [(handle.id,)]

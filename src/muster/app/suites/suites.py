@@ -1,7 +1,7 @@
 """Suites: planned, run, judged again, reported, compared, reviewed and proven. `Muster.suites`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -271,11 +271,6 @@ class Suites:
     async def report(self, run: Run) -> SuiteReport:
         """Return the summary of a suite run."""
         return await summarize(await self.open(run))
-
-    async def conclude(self, run: Run) -> None:
-        """Make the figures of a suite run that has ended, which are kept for whoever looks at them."""
-        with suppress(NotFound):  # it stopped before its suites were read
-            await self.report(run)
 
     async def compare(
         self,
