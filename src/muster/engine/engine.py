@@ -84,6 +84,9 @@ class Engine:
         budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._caps.day, user=user)
         if level is not None:
             budgets = replace(budgets, above=tuple(dict.fromkeys((*budgets.above, level))))
+        shortage = await self._with.store.maintenance.shortage()
+        if shortage is not None:  # what is under way waits for room; what has not begun does not
+            raise shortage
         return await self._with.store.runs.create(replace(new, budgets=budgets))
 
     async def budgets_of(self, run: Run) -> Budgets:

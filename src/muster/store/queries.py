@@ -145,7 +145,9 @@ T = TypeVar("T")
 
 
 class Locked(StoreFailed):
-    """Another process holds the lock that a write needs, or the server is out of reach; nothing was written."""
+    """Another process has the lock that a write needs, the server is away, or the disk full; nothing was written."""
+
+    pause = 0.0  # seconds after which it is worth trying again
 
 
 class CommitUnknown(Exception):

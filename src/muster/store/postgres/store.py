@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from muster.domain.canonical import Json
+from muster.domain.errors import MusterError
 from muster.domain.run import Driver
 from muster.store import claims
 from muster.store.codec import Codec
@@ -139,7 +140,7 @@ class PostgresMaintenance:
         finally:
             connection.close()
 
-    async def shortage(self) -> str | None:
+    async def shortage(self) -> MusterError | None:
         """Return None: what keeps a server from writing is known when it refuses to."""
         return None
 
@@ -196,7 +197,7 @@ class PostgresStore(DatabaseStore):
             on_commit=self.changes.beat,
             reach=reach,
             rest=REST,
-            on_wait=lambda: on_wait(
+            on_wait=lambda error: on_wait(
                 f"waiting for the store {address}: its server does not answer, or another process is writing to it; "
                 "press Ctrl-C twice to wait no longer"
             ),
