@@ -224,6 +224,9 @@ class DatabaseConnection(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Begin for writing, commit at the end, roll back on an error."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Read everything inside as it is at one moment, in one transaction."""
+
     def savepoint(self) -> AbstractContextManager[None]:
         """Undo only what happens inside when it fails."""
 

@@ -78,8 +78,9 @@ class Writer:
     """Queues writes in order; each future ends when its write is on the disk.
 
     A lock of another process, a server that is down, or a disk without room is waited for without end, since an answer
-    that was paid for must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. A transaction whose commit was not
-    answered is looked for before it is repeated. With a `refusal` every write fails with that error.
+    that was paid for must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. A transaction
+    whose commit was not answered is looked for before it is repeated. With a `refusal` every write fails with that
+    error.
     """
 
     def __init__(

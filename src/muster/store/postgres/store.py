@@ -63,18 +63,22 @@ class PostgresReader(DatabaseReader):
     def _read(self, work: Callable[[DatabaseConnection], T]) -> T:
         connection = self._idle.pop() if self._idle else PostgresConnection(self._address)
         try:
-            if self._time.is_stale:
-                self._time.ask(connection)
-                self._doubts_tables = True
-            if self._doubts_tables:
-                require_known_tables(connection)  # every read fails from then on, not only the one that looked first
-                self._doubts_tables = False
+            if self._time.is_stale or self._doubts_tables:
+                with connection.snapshot():  # one transaction
+                    self._ask(connection)
             return work(connection)
         finally:
             if connection.is_lost:
                 connection.close()
             else:
                 self._idle.append(connection)
+
+    def _ask(self, connection: PostgresConnection) -> None:
+        """Ask for the time of the server and the version of the tables."""
+        self._doubts_tables = True
+        self._time.ask(connection)
+        require_known_tables(connection)  # every read fails from then on, not only the one that looked first
+        self._doubts_tables = False
 
     def give_up(self) -> None:
         """Wait no longer for a server that is away."""
@@ -191,6 +195,7 @@ class PostgresStore(DatabaseStore):
         writes = CallWrites(codec)
         self._pool = reader = PostgresReader(address, prepared.time)
         self.changes = PostgresChanges(address, reader, prepared.mark.token)
+        self.offers = self.changes.offers
         writer = Writer(
             lambda: prepared.writing,
             groups=writes.groups,
@@ -204,7 +209,7 @@ class PostgresStore(DatabaseStore):
         )
         super().__init__(reader, reader, writer, codec, writes, on_wait)
         self.time = prepared.time
-        self.leases = PostgresLeases(writer, codec, on_wait, monotonic)
+        self.leases = PostgresLeases(writer, codec, writes.beats, on_wait, monotonic)
         self.maintenance = PostgresMaintenance(address, reader, writer, codec, self._shut)
 
     async def _shut(self) -> None:

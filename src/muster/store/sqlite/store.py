@@ -165,7 +165,8 @@ class SqliteStore(DatabaseStore):
         writes = CallWrites(codec)
         self._release = release
         self._connection = connection = SqliteConnection(path, access=access)
-        self.changes = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
+        # A file does not tell what others wrote, and looking into it costs little: any commit may be an offer.
+        self.changes = self.offers = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
         writer = Writer(
             partial(SqliteConnection, path, patience=TURN_SECONDS),
             groups=writes.groups,
