@@ -30,6 +30,7 @@ TAB_EVENTS = 200_000
 PAGE_CALLS = 100_000
 WORKERS = (1, 2, 4)
 WORKER_RUNS, WORKER_CALLS = 8, 1_000
+FLEET_SIZES, FLEET_CALLS = (1, 2, 4, 8, 16), 250  # workers with one run each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +231,24 @@ def workers(say: Callable[[str], None]) -> Iterator[Figure]:
     yield Figure(name=name, value=fewer * 1000 / alone, unit="×", goal="", held=True)
     for database, name in (("sqlite", "SQLite"), ("postgres", "PostgreSQL")):
         yield from _workers_on(database, name, alone, say)
+    yield from _fleet_sizes(say)
+
+
+def _fleet_sizes(say: Callable[[str], None]) -> Iterator[Figure]:
+    """What a call costs by the number of workers, all as busy as one: whatever grows is what they do for each other."""
+    costs: dict[int, tuple[float, float]] = {}
+    for number in FLEET_SIZES:
+        total = number * FLEET_CALLS
+        say(f"{total:,} calls in {number} runs, workers: {number}, PostgreSQL")
+        with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+            found = child("workers", sim.anthropic, "postgres", number, number, FLEET_CALLS)
+        costs[number] = found["transactions"] / total, found["cpu"] / total * 1000
+        ratio = costs[number][0] / costs[1][0]
+        held = number != 8 or ratio <= 1.3
+        name = f"PostgreSQL: transactions a call, workers with one run: {number}"
+        yield Figure(name=name, value=costs[number][0], unit="", goal="", held=True)
+        yield Figure(name="  of one worker", value=ratio, unit="×", goal="≤ 1.3" if number == 8 else "", held=held)
+        yield Figure(name="  CPU for 1,000 calls", value=costs[number][1], unit="s", goal="", held=True)
 
 
 def _workers_on(database: str, called: str, alone: float, say: Callable[[str], None]) -> Iterator[Figure]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psycopg
 from tests.postgres import postgres_server
 
 import bench.fleet as work
@@ -82,6 +83,16 @@ def work_off(folder: Path, environment: dict[str, str], workers: int, most: int)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def transactions(url: str | None) -> int:
+    """Return how many transactions a PostgreSQL database has ended; 0 for a file."""
+    if url is None:
+        return 0
+    text = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+    with psycopg.connect(url, autocommit=True) as database:
+        row = database.execute(text).fetchone()
+    return int(row[0]) if row else 0
+
+
 def main() -> None:
     """Run so many workers and print their figures as JSON.
 
@@ -103,9 +114,11 @@ def main() -> None:
         asyncio.run(submit(settings, 1, 1))
         start = work_off(folder, environment, 1, most)
         asyncio.run(submit(settings, runs, calls))
+        before = transactions(keys.get("MUSTER_DATABASE_URL"))
         cpu = work_off(folder, environment, workers, most) - workers * start
+        ended = transactions(keys.get("MUSTER_DATABASE_URL")) - before
         seconds = asyncio.run(seconds_of(settings, runs))
-    print(json.dumps({"seconds": seconds, "cpu": cpu}))
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "transactions": ended}))
 
 
 if __name__ == "__main__":

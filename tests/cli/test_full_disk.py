@@ -1,11 +1,19 @@
-"""A disk that fills up under a run: told plainly, nothing half-written, and the run goes on when there is room."""
+"""A disk that fills up under a run: that is said, answers wait for room, and nothing is half-written."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.rehearsal import ForkedRehearsal
+
+from .shell import PATIENCE, WORKLOADS, line_with
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -19,7 +27,7 @@ async def fill(ctx, spec):
     return sum([n async for n in ctx.map(one, range(400))])
 """
 
-FULL = """
+LIMITED = """
 import asyncio, resource, signal, muster
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 async def main():
@@ -34,14 +42,14 @@ asyncio.run(main())
 """
 
 
-def test_a_run_on_a_full_disk_stops_and_is_resumed_when_there_is_room(tmp_path: Path) -> None:
+def test_a_run_whose_store_may_not_grow_any_more_stops_and_is_resumed_when_it_may(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(WORK)
     (tmp_path / "muster.toml").write_text('[workloads]\nimport = ["work"]\n')
     environment = {**ENVIRONMENT, "HOME": str(tmp_path)}
-    program = [sys.executable, "-c", FULL]
-    full = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
-    assert full.returncode == 0, full.stderr
-    assert "nothing was half-written" in full.stdout
+    program = [sys.executable, "-c", LIMITED]
+    limited = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+    assert limited.returncode == 0, limited.stderr
+    assert "nothing was half-written" in limited.stdout
 
     command = [sys.executable, "-m", "muster", "runs", "resume", "filling", "--json"]
     resumed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
@@ -115,3 +123,125 @@ def test_on_a_full_disk_everything_can_be_read_and_it_is_said_that_the_disk_is_f
     code, listed, err = told("after")
     states = {run["name"]: run["state"] for run in json.loads(listed)["data"] if run["name"]}
     assert (code, states, err) == (0, {"answered": "completed", "crashed": "interrupted"}, "")
+
+
+FILLING = """
+set -e
+mount -t tmpfs -o size=3m small "$1"
+cp -r "$2"/. "$1"
+cd "$1"
+muster() { "$PYTHON" -m muster "$@"; }
+while read -r command; do eval "$command"; done
+"""
+
+RESUME = """"$PYTHON" -m muster runs resume triaged > /dev/null & PID=$!"""
+FILL = """dd if=/dev/zero of=fill bs=4096 2> /dev/null || true"""
+STATE = """muster runs show triaged --json"""
+SUBMIT = """
+import asyncio, muster
+async def main():
+    async with muster.open() as m:
+        spec = {"agent": "anthropic/claude-haiku-5-5", "tickets": [f"ticket {n}" for n in range(40)]}
+        await m.submit("triage", spec, name="triaged", concurrency=8)
+asyncio.run(main())
+"""
+
+
+class SmallDisk:
+    """A shell whose folder is a disk of 3 MB, with a run of 40 calls that was submitted."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def do(self, command: str) -> None:
+        """Let the shell begin a command."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{command}\n")
+        self._process.stdin.flush()
+
+    def line_with(self, *words: str) -> str:
+        """Wait for a line of an error or of progress."""
+        return line_with(self._process.stderr, *words)
+
+    def run(self) -> Any:
+        """Return the run as it is stored."""
+        self.do(STATE)
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())["data"]
+
+    def exit_code(self) -> int:
+        """Wait until the run is not driven any more, and return the exit code of the command."""
+        self.do("wait $PID && echo code 0 >&2 || echo code $? >&2")
+        return int(self.line_with("code ").split()[1])
+
+
+@contextmanager
+def small_disk(tmp_path: Path, rehearsal: ForkedRehearsal) -> Iterator[SmallDisk]:
+    """Mount a small disk, and submit a run there that asks a rehearsal server."""
+    disk, files = tmp_path / "disk", tmp_path / "files"
+    for folder in (disk, files):
+        folder.mkdir()
+    (files / "work.py").write_text(WORKLOADS)
+    (files / "muster.toml").write_text('[workloads]\nimport = ["work"]\n')
+    (files / "submit.py").write_text(SUBMIT)
+    environment = {**ENVIRONMENT, "HOME": str(tmp_path), "PYTHON": sys.executable}
+    environment |= {"ANTHROPIC_BASE_URL": rehearsal.anthropic, "ANTHROPIC_API_KEY": "rehearsal"}
+    command = [*mounting(), "bash", "-c", FILLING, "small", str(disk), str(files)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        shell = SmallDisk(process)
+        try:
+            shell.do('"$PYTHON" submit.py')
+            yield shell
+            shell.do("exit 0")
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+
+
+def test_answers_wait_for_room_on_a_full_disk_and_none_is_paid_twice(tmp_path: Path) -> None:
+    with ForkedRehearsal(latency_ms=1000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
+        shell.do(RESUME)
+        shell.line_with("8 on the wire")
+        shell.do(FILL)
+        told = shell.line_with("the disk is full")
+        begun = rehearsal.audit().calls
+        shell.do("rm fill")
+        assert shell.exit_code() == 0
+        run, paid = shell.run(), rehearsal.audit().calls
+    waited = re.search(r"; (\d+) answers wait in memory, and no calls are started\. Free some space", told)
+    assert waited is not None, told
+    assert 8 <= int(waited[1]) <= begun <= 16  # those on the wire, and those that took their places before it was full
+    assert (run["state"], run["calls"]["done"], run["calls"]["uncertain"], paid) == ("completed", 40, 0, 40)
+
+
+def test_a_run_that_waits_for_room_ends_when_it_is_told_twice(tmp_path: Path) -> None:
+    with ForkedRehearsal(latency_ms=1000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
+        shell.do(RESUME)
+        shell.line_with("8 on the wire")
+        shell.do(FILL)
+        shell.line_with("wait in memory")
+        shell.do("kill -INT $PID")
+        shell.line_with("stopping")
+        shell.do("kill -INT $PID")
+        shell.line_with("stopping at once")
+        assert shell.exit_code() == 4
+        shell.do("rm fill")
+        shell.do(RESUME)
+        assert shell.exit_code() == 0
+        run, paid = shell.run(), rehearsal.audit().calls
+    assert (run["state"], run["calls"]["done"], paid) == ("completed", 40, 40 + run["calls"]["uncertain"])
+
+
+def test_a_run_that_is_started_on_a_full_disk_is_refused_while_another_waits_for_room(tmp_path: Path) -> None:
+    with ForkedRehearsal(latency_ms=1000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
+        shell.do(RESUME)
+        shell.line_with("8 on the wire")
+        shell.do(FILL)
+        shell.line_with("wait in memory")
+        shell.do("muster ask sim/echo hello && echo asked >&2 || echo refused $? >&2")
+        assert "free some space" in shell.line_with("then resume")
+        assert shell.line_with("refused ", "4")
+        assert shell.run()["state"] == "running"
+        shell.do("rm fill")
+        assert shell.exit_code() == 0

@@ -767,13 +767,13 @@ async def test_a_sweep_that_read_a_run_long_ago_leaves_it_to_a_driver_that_lives
         run, store = await h.create(chain), h.store
         claim = await store.leases.claim(run.id, elsewhere, 0, clock.now(), clock.now() + 15)
 
-        async def driven() -> Any:
-            found = await store.runs.driven()
+        async def left_behind(at: float) -> Any:
+            found = await store.queue.left_behind(at)
             clock.advance(16.0)
             await store.leases.beat(run.id, claim.epoch, clock.now() + 15, 1.0, RunState.RUNNING)
             return found
 
-        late: Any = Seam(store, runs=Seam(store.runs, driven=driven))
+        late: Any = Seam(store, queue=Seam(store.queue, left_behind=left_behind))
         h.engine._with = replace(h.engine._with, store=late)
         assert await h.engine.sweep() == []
         after = await store.runs.get(run.id)

@@ -342,6 +342,36 @@ async def test_a_commit_of_another_process_wakes_whoever_waits(database_url: str
         assert await waiting
 
 
+async def test_calls_wake_nobody_who_waits_for_runs_that_are_due(database_url: str) -> None:
+    async with opened(database_url) as here, opened(database_url) as there:
+        run, claim = await driven(there)
+        while await here.offers.wait(0.3):  # begins to listen
+            pass
+        changed = asyncio.ensure_future(here.changes.wait(60))
+        await there.journal.open(opening(run, claim.epoch, "k"))
+        assert await changed
+        assert not await here.offers.wait(0.3)
+        offered = asyncio.ensure_future(here.offers.wait(60))
+        await there.runs.create(new_run("run2"))
+        assert await offered
+
+
+async def test_the_heartbeats_of_a_process_are_one_transaction_with_one_statement(database_url: str) -> None:
+    async with opened(database_url) as store:
+        claims = []
+        for number in range(3):
+            run = (await store.runs.create(new_run(f"run{number}"))).id
+            claims.append((run, await store.leases.claim(run, DRIVER, 0, NOW, NOW + LEASE_SECONDS)))
+        await store.commands.cancel(claims[1][0], NOW)
+        (before,) = query(database_url, "SELECT split_part(value, ' ', 1) FROM traits WHERE name LIKE 'writer:%'")
+        beats = [store.leases.beat(run, claim.epoch, NOW + 15, 1.0, RunState.RUNNING) for run, claim in claims]
+        lost = store.leases.beat(claims[2][0], 7, NOW + 15, 1.0, RunState.RUNNING)
+        found = await asyncio.gather(*beats, lost, return_exceptions=True)
+        assert (found[:3], type(found[3])) == ([False, True, False], LeaseLost)
+        (after,) = query(database_url, "SELECT split_part(value, ' ', 1) FROM traits WHERE name LIKE 'writer:%'")
+        assert int(str(after[0])) == int(str(before[0])) + 1
+
+
 async def test_a_listener_whose_connection_is_ended_listens_again(database_url: str) -> None:
     async with opened(database_url) as here, opened(database_url) as there:
         await here.changes.wait(0.01)

@@ -255,7 +255,8 @@ class StoreFile:
 
     async def shortage(self) -> str | None:
         """Return why the store cannot be written to; None when it can."""
-        return await self._store.maintenance.shortage()
+        shortage = await self._store.maintenance.shortage()
+        return None if shortage is None else shortage.message
 
     async def require_writable(self, seconds: float = PROBE_SECONDS) -> None:
         """Raise StoreFailed when nothing can be written within some seconds; whoever asks meanwhile asks the same."""

@@ -74,7 +74,9 @@ async def _sweep(muster: Muster) -> None:
     """Mark the runs of dead drivers as interrupted; a store that cannot be written to can still be read."""
     shortage = await muster.store.shortage()
     if shortage is not None:
-        warn(f"{shortage}; it can be read, but nothing can be stored or started")
+        what = "nothing can be stored or started, and runs whose process died are still shown as running"
+        warn(f"{shortage}; it can be read, but {what}")
+        return
     try:
         await muster.store.sweep()
     except StoreFailed as error:

@@ -200,3 +200,29 @@ class StepActivity:
 
 
 STEP: ContextVar[StepActivity | None] = ContextVar("step", default=None)  # in which the workload does something
+
+
+class Ticks:
+    """Wakes all who wait at the same moment, every so many seconds while somebody waits.
+
+    What they write then goes into one transaction.
+    """
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
+        self._next: asyncio.Task[None] | None = None
+        self._waiting = 0
+
+    async def wait(self) -> None:
+        """Wait for the next moment, which comes after so many seconds at the latest."""
+        tick = self._next
+        if tick is None or tick.done():
+            tick = self._next = asyncio.get_running_loop().create_task(self._clock.sleep(self._seconds))
+        self._waiting += 1
+        try:
+            await asyncio.shield(tick)
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0 and self._next is not None:
+                self._next.cancel()
+                self._next = None

@@ -27,7 +27,7 @@ from muster.domain.run import TRACEBACK, Run, RunState
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
-from muster.engine.clock import STEP, Stopwatch
+from muster.engine.clock import STEP, Stopwatch, Ticks
 from muster.engine.context import Context
 from muster.engine.driven_run import DrivenRun
 from muster.engine.signals import Receiver
@@ -106,9 +106,10 @@ class Drive:
         context: Context,
         path: CallPath,
         receiver: Receiver,
+        beats: Ticks,
         leave: Leave = Leave.NEVER,
     ) -> None:
-        self._with = services
+        self._with, self._beats = services, beats
         self._run, self._epoch, self._activity = driven.run, driven.epoch, driven.activity
         self._workload, self._context, self._path = workload, context, path
         self._receiver, self._leave = receiver, leave
@@ -294,7 +295,7 @@ class Drive:
 
     async def _keep_lease(self) -> None:
         while True:
-            await self._with.clock.sleep(BEAT_SECONDS)
+            await self._beats.wait()
             until = self._with.clock.now() + LEASE_SECONDS
             state = RunState.WAITING if self.all_parked else RunState.RUNNING
             try:

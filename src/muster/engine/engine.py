@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,14 +30,14 @@ from muster.engine.calls.limiter import LimiterStatus
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
 from muster.engine.children import Children
-from muster.engine.clock import Activity, Stopwatch
+from muster.engine.clock import Activity, Stopwatch, Ticks
 from muster.engine.context import Context
-from muster.engine.drive import LEASE_SECONDS, Drive, Leave, Listener
+from muster.engine.drive import BEAT_SECONDS, LEASE_SECONDS, Drive, Leave, Listener
 from muster.engine.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.queue.sharing import ChildSharing, SharedChild
 from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
-from muster.store.base import Claim, RunRelease
+from muster.store.base import Claim, PresentWorker, RunRelease
 
 _UNDER_WAY: Counter[RunId] = Counter()  # driven or being claimed by any engine of this process: how often
 
@@ -72,6 +72,8 @@ class Engine:
         self._drives: dict[RunId, Drive] = {}
         self._canceling: set[asyncio.Task[None]] = set()
         self._beginning: set[_Beginning] = set()
+        self._beats = Ticks(services.clock, BEAT_SECONDS)
+        self.watches_others = False  # the last sweep saw runs that other processes drive
 
     def new_id(self) -> RunId:
         """Make an id for a run."""
@@ -85,6 +87,9 @@ class Engine:
         budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._caps.day, user=user)
         if level is not None:
             budgets = replace(budgets, above=tuple(dict.fromkeys((*budgets.above, level))))
+        shortage = await self._with.store.maintenance.shortage()
+        if shortage is not None:  # what is under way waits for room; what has not begun does not
+            raise shortage
         return await self._with.store.runs.create(replace(new, budgets=budgets))
 
     async def budgets_of(self, run: Run) -> Budgets:
@@ -213,9 +218,18 @@ class Engine:
         """Who drives here."""
         return self._driver
 
+    def is_beside(self, driver: Driver) -> bool:
+        """Return whether a process is seen to live on this machine."""
+        return self._with.sees(driver) and not self._with.is_gone(driver)
+
     async def workers(self) -> list[Driver]:
         """Return the workers that are alive, as far as one can tell from here."""
         return list(await self._present())
+
+    def count_alive(self, workers: Iterable[PresentWorker]) -> int:
+        """Return how many of some workers are alive, as far as one can tell from here."""
+        since = self._with.clock.now() - LEASE_SECONDS
+        return sum(one.seen_at > since and not self._with.is_gone(one.driver) for one in workers)
 
     async def served(self) -> frozenset[str]:
         """Return the queues that workers besides this process take runs of."""
@@ -240,7 +254,9 @@ class Engine:
         Runs whose time to wait for a signal is over are queued.
         """
         expired = []
-        for run in await self._with.store.runs.driven():
+        left = await self._with.store.queue.left_behind(self._with.clock.now())
+        self.watches_others = any(run.id not in self._drives for run in left.driven)
+        for run in left.driven:
             if run.id in self._drives or not self.is_abandoned(run):
                 continue
             try:
@@ -256,11 +272,10 @@ class Engine:
             expired.append((run, claim))
         if expired:
             await self._with.reap()
-        now = self._with.clock.now()
-        if await self._with.store.signals.due(now):
-            await self._with.store.signals.wake(now)
-        if orphans := await self._with.store.batches.orphans():
-            self.batcher.cancel_orphans(orphans)
+        if left.signals_due:
+            await self._with.store.signals.wake(self._with.clock.now())
+        if left.orphans:
+            self.batcher.cancel_orphans(left.orphans)
         return expired
 
     def lives(self, driver: Driver, until: float) -> bool:
@@ -353,7 +368,16 @@ class Engine:
             on_delta=on_delta,
             limits=self._limits,
         )
-        drive = Drive(self._with, driven, workload=workload, context=context, path=path, receiver=receiver, leave=leave)
+        drive = Drive(
+            self._with,
+            driven,
+            workload=workload,
+            context=context,
+            path=path,
+            receiver=receiver,
+            beats=self._beats,
+            leave=leave,
+        )
         return drive
 
     def _shared(self, child: Run, parent: Drive, drive_here: Callable[[Run], Awaitable[Run]]) -> SharedChild | None:

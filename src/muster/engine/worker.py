@@ -2,23 +2,26 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, MusterError, StoreAway, StoreFailed
 from muster.domain.ids import RunId
-from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.run import TERMINAL, Driver, Run, RunState
 from muster.engine.clock import Clock
 from muster.engine.context import Context
 from muster.engine.drive import Leave
 from muster.engine.engine import Engine
 from muster.engine.queue.base import QUEUES, OfferedRun, RunDelivery, StoreDelivery, is_due, queue_of
 from muster.engine.queue.turns import DriveCaps, NoCaps, StoredTurns, client_of
-from muster.store.base import Store
+from muster.store.base import PresentWorker, Store
 
 LOOK_SECONDS = 1.0
 REST_SECONDS = 0.05  # between two looks, however much is written
+QUIET_SECONDS = 5.0  # between two looks for due runs of which nothing was told
 SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
+QUIET_SWEEP_SECONDS = 3.0  # while nobody else drives anything
 REGISTER_SECONDS = 5.0
+FRESH_SECONDS = 11.0  # for which a registration makes a worker the first: seen in time, and shorter than a lease
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 CROWDED_SECONDS = 1.0  # after which a run is taken up again whose client had as many as it may
 
@@ -53,7 +56,10 @@ class Worker:
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
         self._registered_at = 0.0
-        self._swept_at = -math.inf
+        self._peers: Sequence[PresentWorker] = ()  # when it registered
+        self._swept_at = self._took_at = -math.inf
+        self._took: Collection[str] = ()  # queues of which it took runs last
+        self._offered = True  # a run may have become due since then
         self._freed = 0  # places of clients: runs of theirs that have ended since it was looked who is next
 
     async def serve(self, *, until_idle: bool = False) -> None:
@@ -63,6 +69,7 @@ class Worker:
             while not self._closing:
                 try:
                     await self._look()
+                    self._offered = self._offered or until_idle
                     if until_idle and await self._is_idle():
                         break
                     await self._wait()
@@ -83,10 +90,15 @@ class Worker:
 
     async def _look(self) -> None:
         """Take what is due, and do now and then what workers do for each other."""
-        await self._sweep()
-        look = await self._delivery.look(self._driven)
+        leads = self._leads()
+        if leads:
+            await self._sweep()
+        look = await self._delivery.look(self._driven, leads=leads)
         await self._register(look.present, self._queues if look.serves else frozenset())
-        await self._take(look.take)
+        if self._offered or look.take != self._took or self._is_time_to_take():
+            self._took, self._took_at = look.take, self._clock.monotonic()
+            self._offered = False
+            await self._take(look.take)
         if look.offers_later:
             await self._take_next_of_clients()
 
@@ -128,10 +140,27 @@ class Worker:
         """Return the runs that any worker drives, without children."""
         return [run for run in await self._store.runs.driven() if run.parent is None]
 
+    def _leads(self) -> bool:
+        """Return whether it does what is done once for the workers of a machine: the first does that takes its queues.
+
+        All of them see at once when a process of their machine ends, and after some seconds when it stands still.
+        Two that take themselves for the first do no harm.
+        """
+        since, own = self._clock.now() - FRESH_SECONDS, _rank(self._engine.driver)
+        rivals = [peer for peer in self._peers if peer.seen_at >= since and peer.queues >= self._queues]
+        return not any(_rank(peer.driver) < own and self._engine.is_beside(peer.driver) for peer in rivals)
+
+    def _is_time_to_take(self) -> bool:
+        """Return whether to look for due runs of which nothing was told, or that are not left alone any more."""
+        now = self._clock.monotonic()
+        again = any(self._took_at < until <= now for until in self._left_alone.values())
+        return again or now - self._took_at >= QUIET_SECONDS
+
     async def _sweep(self) -> None:
         """Sweep from time to time: calls write all the time, and every write ends a wait."""
         now = self._clock.monotonic()
-        if now - self._swept_at >= SWEEP_SECONDS:
+        eager = self._offered or self._engine.watches_others
+        if now - self._swept_at >= (SWEEP_SECONDS if eager else QUIET_SWEEP_SECONDS):
             self._swept_at = now
             await self._engine.sweep()
 
@@ -139,12 +168,12 @@ class Worker:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
         now = self._clock.now()
         if not present and self._registered_at:
-            self._registered_at = 0.0
+            self._registered_at, self._peers = 0.0, ()
             await self._store.workers.dismiss(self._engine.driver)
         elif present and now - self._registered_at >= REGISTER_SECONDS:
             self._registered_at = now
-            await self._store.workers.register(self._engine.driver, now, queues)
-            self._engine.divide_limits(len(await self._engine.workers()))
+            self._peers = await self._store.workers.register(self._engine.driver, now, queues)
+            self._engine.divide_limits(self._engine.count_alive(self._peers))
 
     async def _over(self) -> None:
         """Wait until everything that was taken is over."""
@@ -152,14 +181,18 @@ class Worker:
             await asyncio.wait(set(self._tasks.values()))
 
     async def _wait(self) -> None:
-        change = asyncio.ensure_future(self._changed())
-        await asyncio.wait({change, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
-        change.cancel()
+        offer, driving = asyncio.ensure_future(self._wait_for_offer()), set(self._tasks.values())
+        done, _ = await asyncio.wait({offer, *driving}, return_when=asyncio.FIRST_COMPLETED)
+        if done & driving or (offer in done and offer.result()):
+            self._offered = True
+        offer.cancel()
 
-    async def _changed(self) -> None:
-        await self._store.changes.wait(LOOK_SECONDS)
+    async def _wait_for_offer(self) -> bool:
+        """Wait until a run may have become due; return whether one may."""
+        offered = await self._store.offers.wait(LOOK_SECONDS)
         if self._tasks:  # whose calls write all the time; what else was written is looked at together
             await asyncio.sleep(REST_SECONDS)
+        return offered
 
     async def _is_idle(self) -> bool:
         """Return whether nothing is driven here, and nothing is due that could be."""
@@ -238,3 +271,8 @@ class Worker:
         finally:
             self._freed += before is not None and not crowded
             del self._tasks[run_id], self._driven[run_id]
+
+
+def _rank(driver: Driver) -> tuple[str, int]:
+    """Return by what workers of a machine are put in order."""
+    return driver.started, driver.pid

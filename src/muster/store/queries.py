@@ -153,7 +153,9 @@ T = TypeVar("T")
 
 
 class Locked(StoreFailed):
-    """Another process holds the lock that a write needs, or the server is out of reach; nothing was written."""
+    """Another process has the lock that a write needs, the server is away, or the disk full; nothing was written."""
+
+    pause = 0.0  # seconds after which it is worth trying again
 
 
 class CommitUnknown(Exception):
@@ -237,6 +239,9 @@ class DatabaseConnection(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin for writing, commit at the end, roll back on an error."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Read everything inside as it is at one moment, in one transaction."""
 
     def savepoint(self) -> AbstractContextManager[None]:
         """Undo only what happens inside when it fails."""

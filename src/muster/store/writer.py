@@ -70,16 +70,17 @@ def _locks_of(items: "Sequence[_Queued]") -> Locks:
     return merge_locks(item.locks for item in items)
 
 
-def _nothing() -> None:
+def _ignore(error: Locked) -> None:
     """Do nothing."""
 
 
 class Writer:
     """Queues writes in order; each future ends when its write is on the disk.
 
-    A lock of another process, or a server that is down, is waited for without end, since an answer that was paid for
-    must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. A transaction whose commit was not
-    answered is looked for before it is repeated. With a `refusal` every write fails with that error.
+    A lock of another process, a server that is down, or a disk without room is waited for without end, since an answer
+    that was paid for must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. A transaction
+    whose commit was not answered is looked for before it is repeated. With a `refusal` every write fails with that
+    error.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Writer:
         groups: Sequence[WriteGroup[Any, Any]],
         on_commit: Callable[[], None],
         reach: Callable[[str], None],
-        on_wait: Callable[[], None] = _nothing,
+        on_wait: Callable[[Locked], None] = _ignore,
         refusal: MusterError | None = None,
         rest: float = REST,
     ) -> None:
@@ -118,8 +119,12 @@ class Writer:
         """Queue one function; an error in it undoes only its own writes."""
         return self._put(None, work, locks)
 
+    def count(self, group: WriteGroup[Any, Any]) -> int:
+        """Return how many items of a group are not written yet."""
+        return sum(item.group is group for item in (*self._items, *self._queue) if not item.future.done())
+
     def give_up(self) -> None:
-        """Wait no longer for a lock of another process: what cannot be written now fails."""
+        """Wait no longer, for a lock or for room: what cannot be written now fails."""
         self._gives_up = True
 
     async def close(self) -> None:
@@ -228,17 +233,18 @@ class Writer:
             self._transact(database, items, _apply_singly)
 
     def _patiently(self, work: Callable[[], T]) -> T:
-        """Try until nobody else holds a lock that is needed."""
+        """Try until nobody else holds a lock that is needed, and there is room."""
         since, told = time.monotonic(), False
         while True:
             try:
                 return work()
-            except Locked:
+            except Locked as error:
                 if self._gives_up:
                     raise
                 if not told and time.monotonic() - since >= NOTICE:
                     told = True
-                    self._in_loop(self._on_wait)
+                    self._in_loop(self._on_wait, error)
+                time.sleep(error.pause)
 
     def _transact(self, database: DatabaseConnection, items: Sequence[_Queued], apply: "_ApplyGroup") -> None:
         # Openings first, settlements next, the rest in order: a driver never has two of one call queued in

@@ -114,8 +114,11 @@ class RunDelivery(Protocol):
     async def listen(self, offer: OfferRun) -> None:
         """Begin to offer runs."""
 
-    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
-        """Return what the worker is to take by itself; `driven` are the runs that it has."""
+    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+        """Return what the worker is to take by itself; `driven` are the runs that it has.
+
+        What has to be done once for all workers of a machine is done by the one that `leads`.
+        """
 
     async def is_idle(self) -> bool:
         """Return whether nothing waits that the store does not know of."""
@@ -133,7 +136,7 @@ class StoreDelivery:
     async def listen(self, offer: OfferRun) -> None:
         """Offer nothing: the worker looks by itself."""
 
-    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
         """Return that the worker takes everything by itself."""
         return self._look
 

@@ -93,8 +93,8 @@ class FleetDelivery:
         """Begin to take jobs of the queues."""
         await self._queue.listen(sorted(self._queues), self._most, partial(self._handle, offer))
 
-    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
-        """Announce what is due, and cancel what other programs want to be canceled."""
+    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+        """Announce what is due, and cancel what other programs want to be canceled, if nobody else here does."""
         try:
             await self._look_at_server()
             if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
@@ -102,9 +102,10 @@ class FleetDelivery:
                 await self._beat()
                 await self._queue.promote(self._queues)
                 await self._progress.look()
-                due = await self._due.look()
-                await self._cancels.heed(due)
-                await self._announce([run for run in due if run.id not in driven])
+                if leads:
+                    due = await self._due.look()
+                    await self._cancels.heed(due)
+                    await self._announce([run for run in due if run.id not in driven])
         except QueueFailed as error:
             self._tell(False, f"{error.message}; runs are taken out of the store until it can")
             self._beat_at = self._swept_at = float("-inf")
@@ -221,7 +222,7 @@ class FallbackDelivery:
     async def listen(self, offer: OfferRun) -> None:
         """Offer nothing: jobs are for workers."""
 
-    async def look(self, driven: Collection[RunId]) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
         """Return the queues that no worker serves."""
         take = self._queues - await self._served()
         if take != self._taken:

@@ -82,6 +82,7 @@ from muster.store.base.runs import (
     Claim,
     DrivenRuns,
     Leases,
+    PresentWorker,
     ProcessTable,
     QueueTurn,
     RunCommands,
@@ -94,6 +95,7 @@ from muster.store.base.runs import (
     RunQueue,
     RunRelease,
     RunTable,
+    SweptState,
     WorkerTable,
 )
 from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
@@ -152,6 +154,7 @@ __all__ = [
     "PoolDriving",
     "PoolRecord",
     "PoolTable",
+    "PresentWorker",
     "ProcessTable",
     "QuestionAnswers",
     "QuestionDriver",
@@ -195,6 +198,7 @@ __all__ = [
     "StoreSpending",
     "StoreTime",
     "StoreTotals",
+    "SweptState",
     "TotalsReader",
     "WorkerTable",
 ]
@@ -250,6 +254,10 @@ class Store(Protocol):
     @property
     def changes(self) -> Changes:
         """That something happened."""
+
+    @property
+    def offers(self) -> Changes:
+        """That a run may have become due, or be driven no longer: all that workers wait for."""
 
     @property
     def signals(self) -> SignalTable:

@@ -131,9 +131,6 @@ class BatchReconciliation(Protocol):
     async def stalled(self, limit: int) -> Sequence[Batch]:
         """Return the batches that do not get on, the oldest first."""
 
-    async def orphans(self) -> Sequence[BatchId]:
-        """Return the batches that are to be canceled, are not over, and hold only calls of runs that are over."""
-
     async def abandoned(self, run: RunId, key: str, after: int) -> int:
         """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.domain.canonical import Json
+from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.review import Review
 from muster.domain.run import Driver
@@ -97,8 +98,8 @@ class StoreInspection(Protocol):
     async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, of which version."""
 
-    async def shortage(self) -> str | None:
-        """Return what keeps the store from being written to, if anything is known."""
+    async def shortage(self) -> MusterError | None:
+        """Return the error that says why the store cannot be written to, if anything is known."""
 
     def touch(self) -> Awaitable[None]:
         """Begin a write that changes nothing; raises StoreFailed when the store would refuse one.
@@ -124,7 +125,7 @@ class StoreControl(Protocol):
         """Take a secret that was made meanwhile out of everything that is written from now on."""
 
     def give_up(self) -> None:
-        """Wait no longer for a lock of another process: what cannot be written now fails."""
+        """Wait no longer for a lock of another process, or for room: what cannot be written now fails."""
 
     async def close(self) -> None:
         """Write what is queued and let go of the file."""

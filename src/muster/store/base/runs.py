@@ -7,7 +7,7 @@ from typing import Protocol
 from muster.domain.budget import Balance
 from muster.domain.canonical import Json
 from muster.domain.entry import AwaitedSignal
-from muster.domain.ids import RunId
+from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, StartRequest
 
@@ -68,6 +68,15 @@ class QueueTurn:
     passed: frozenset[RunId] = frozenset()  # runs that are left alone
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweptState:
+    """What somebody may have to go on with, at one moment."""
+
+    driven: Sequence[Run]  # by drivers that are dead or alive
+    signals_due: bool  # the time of a run that waits for a signal is over
+    orphans: Sequence[BatchId]  # batches of canceled runs that nobody has canceled yet
+
+
 class RunQueue(Protocol):
     """The runs that wait for a worker. Read by workers; however many runs wait, one look costs the same."""
 
@@ -76,6 +85,9 @@ class RunQueue(Protocol):
 
     async def next(self, turn: QueueTurn) -> Run | None:
         """Return the oldest run of the client whose turn it is; None when no client has one that may be taken."""
+
+    async def left_behind(self, at: float) -> SweptState:
+        """Return what a sweep looks at, read in one transaction."""
 
     async def starts(self, since: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs after a time, and when, the oldest first."""
@@ -257,11 +269,20 @@ class Leases(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresentWorker:
+    """A worker that has registered; it may have died since."""
+
+    driver: Driver
+    queues: frozenset[str]
+    seen_at: float
+
+
 class WorkerTable(Protocol):
     """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
 
-    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
-        """Write that a worker is there, and whose runs may be left to it: those of some queues.
+    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[Sequence[PresentWorker]]:
+        """Write that a worker is there, and whose runs may be left to it: those of some queues; return all workers.
 
         Those that have not said so for a day are forgotten.
         """

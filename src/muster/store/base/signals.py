@@ -49,9 +49,6 @@ class SignalReceiver(Protocol):
     async def read(self, address: str, channel: str, after: int = 0, limit: int = 100) -> Sequence[Signal]:
         """Return the signals of a channel after a number, taken or not, in order."""
 
-    async def due(self, at: float) -> bool:
-        """Return whether the time of a run that waits for a signal is over."""
-
 
 class SignalTable(SignalSender, SignalReceiver, Protocol):
     """The signals of this store."""

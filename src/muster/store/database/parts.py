@@ -198,8 +198,14 @@ class DatabaseLeases:
 
     stops_drivers = False
 
-    def __init__(self, writer: Writer, codec: Codec, on_wait: Callable[[str], None]) -> None:
-        self._writer, self._codec, self._on_wait = writer, codec, on_wait
+    def __init__(
+        self,
+        writer: Writer,
+        codec: Codec,
+        beats: WriteGroup[runs.Heartbeat, bool],
+        on_wait: Callable[[str], None],
+    ) -> None:
+        self._writer, self._codec, self._beats, self._on_wait = writer, codec, beats, on_wait
 
     async def claim(
         self,
@@ -229,7 +235,8 @@ class DatabaseLeases:
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease; return whether somebody asked to cancel."""
-        return self._writer.run(lambda db: runs.beat(db, run, epoch, until, active, state), Locks(runs=(run,)))
+        beat = runs.Heartbeat(run=run, epoch=epoch, until=until, active=active, state=state)
+        return self._writer.submit(self._beats, beat)
 
     def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state."""

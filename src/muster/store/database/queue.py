@@ -5,11 +5,12 @@ Clients and workloads are found by seeks in one index, so a look costs the same 
 
 from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 
-from muster.domain.ids import RunId
+from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver, Run
-from muster.store.base import Announcement, QueueTurn
+from muster.store.base import Announcement, PresentWorker, QueueTurn, SweptState
+from muster.store.codec import run_of
 from muster.store.database import runs
-from muster.store.queries import DatabaseConnection, DatabaseReader, Parameters, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Parameters, Row, first
 from muster.store.writer import Writer
 
 WANTED = "hooks"  # the trait that says that endings are noted
@@ -30,11 +31,24 @@ class DatabaseQueue:
         """Return the oldest run of the client whose turn it is."""
         return await self._reader.read(lambda database: _next(database, turn))
 
+    async def left_behind(self, at: float) -> SweptState:
+        """Return what a sweep looks at."""
+        return await self._reader.read(lambda database: _left_behind(database, at))
+
     async def starts(self, since: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs after a time, and when."""
         return [
             (row["client"], row["created_at"]) for row in await self._reader.rows("select_starts", {"since": since})
         ]
+
+
+def _left_behind(database: DatabaseConnection, at: float) -> SweptState:
+    with database.snapshot():
+        return SweptState(
+            driven=[run_of(row) for row in database.rows("select_runs_with_driver", {})],
+            signals_due=bool(database.rows("select_due_roots", {"at": at})),
+            orphans=[BatchId(row["id"]) for row in database.rows("select_orphans", {})],
+        )
 
 
 def _due_workloads(database: DatabaseConnection) -> Sequence[str]:
@@ -128,13 +142,14 @@ class DatabaseWorkers:
     def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
-    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[None]:
-        """Register a worker, and forget those that were killed long ago."""
+    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[Sequence[PresentWorker]]:
+        """Register a worker, forget those that were killed long ago, and return all of them."""
         taken = " ".join(sorted(queues))
 
-        def work(database: DatabaseConnection) -> None:
+        def work(database: DatabaseConnection) -> Sequence[PresentWorker]:
             database.execute("register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
             database.execute("forget_workers", {"before": at - WORKER_SECONDS})
+            return [_worker_of(row) for row in database.rows("select_workers", {"since": at - WORKER_SECONDS})]
 
         return self._writer.run(work)
 
@@ -149,10 +164,12 @@ class DatabaseWorkers:
     async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
         """Return the workers that said so since then, and the queues that they take."""
         rows = await self._reader.rows("select_workers", {"since": since})
-        return {
-            Driver(host=row["host"], pid=row["pid"], started=row["started"]): tuple(row["queues"].split())
-            for row in rows
-        }
+        return {_worker_of(row).driver: tuple(row["queues"].split()) for row in rows}
+
+
+def _worker_of(row: Row) -> PresentWorker:
+    driver = Driver(host=row["host"], pid=row["pid"], started=row["started"])
+    return PresentWorker(driver=driver, queues=frozenset(row["queues"].split()), seen_at=row["seen_at"])
 
 
 def _driver_parameters(driver: Driver) -> Parameters:

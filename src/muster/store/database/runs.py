@@ -3,11 +3,20 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from muster.domain.budget import Budgets, levels_above, lineage_level, require_left, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import AlreadyContinued, AwaitsSignal, Conflict, LeaseLost, NotFound, RunCanceled, state_verb
+from muster.domain.errors import (
+    AlreadyContinued,
+    AwaitsSignal,
+    Conflict,
+    LeaseLost,
+    MusterError,
+    NotFound,
+    RunCanceled,
+    state_verb,
+)
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, StartLimit, StartRequest, move
@@ -217,13 +226,26 @@ def claim(database: DatabaseConnection, codec: Codec, taking: Taking) -> Claim:
     return Claim(epoch=taking.epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
-def beat(database: DatabaseConnection, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
-    """Keep the lease; return whether somebody asked to cancel."""
-    rows = database.rows("beat_run", {"id": run, "epoch": epoch, "until": until, "active": active, "state": str(state)})
-    row = first(rows)
-    if row is None:
-        raise LeaseLost(f"another driver has taken run {run}")
-    return bool(row["cancel_requested"])
+class Heartbeat(NamedTuple):
+    """The lease of a run that is kept by its driver."""
+
+    run: RunId
+    epoch: int
+    until: float
+    active: float
+    state: RunState
+
+
+def beat(database: DatabaseConnection, beats: Sequence[Heartbeat]) -> Sequence[bool | MusterError]:
+    """Keep leases; return of each whether somebody asked to cancel the run, or LeaseLost."""
+    rows = database.rows_of_many("beat_runs", [_beat_parameters(one) for one in beats])
+    canceled = {(row["id"], row["epoch"]): bool(row["cancel_requested"]) for row in rows}
+    lost = {one.run: LeaseLost(f"another driver has taken run {one.run}") for one in beats}
+    return [canceled.get((one.run, one.epoch), lost[one.run]) for one in beats]
+
+
+def _beat_parameters(beat: Heartbeat) -> Parameters:
+    return {"id": beat.run, "epoch": beat.epoch, "until": beat.until, "active": beat.active, "state": str(beat.state)}
 
 
 def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, ending: RunRelease) -> Run:

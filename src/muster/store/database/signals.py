@@ -63,10 +63,6 @@ class DatabaseSignals:
         scope = {"address": address, "channel": channel, "after": after, "limit": limit}
         return [signal_of(row) for row in await self._reader.rows("select_signals", scope)]
 
-    async def due(self, at: float) -> bool:
-        """Return whether the time of a run that waits for a signal is over."""
-        return bool(await self._reader.rows("select_due_roots", {"at": at}))
-
 
 def _at(address: str) -> Locks:
     return Locks(names=(address_lock(address),))

@@ -8,7 +8,7 @@ from typing import Any
 from muster.domain.entry import Opening, Settlement
 from muster.store.base import StoreTime
 from muster.store.codec import Codec
-from muster.store.database import journal, settlements
+from muster.store.database import journal, runs, settlements
 from muster.store.database.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
 from muster.store.database.parts import (
     DatabaseArchive,
@@ -29,16 +29,17 @@ from muster.store.writer import WriteGroup, Writer
 
 
 class CallWrites:
-    """The two writes of every call, which are made for many calls in one go."""
+    """The writes that are made in one go: two of every call for many calls, and the heartbeats of all runs."""
 
     def __init__(self, codec: Codec) -> None:
         self.opens = WriteGroup(partial(_with_codec, journal.open_attempts, codec), _opening_locks)
         self.settles = WriteGroup(partial(_with_codec, settlements.settle_attempts, codec), _settlement_locks)
+        self.beats = WriteGroup(runs.beat, lambda beat: Locks(runs=(beat.run,)))
 
     @property
     def groups(self) -> tuple[WriteGroup[Any, Any], ...]:
-        """Both, in the order in which they are made."""
-        return self.opens, self.settles
+        """All of them, in the order in which they are made."""
+        return self.opens, self.settles, self.beats
 
 
 def _with_codec(apply: Any, codec: Codec, database: DatabaseConnection, items: Sequence[Any]) -> Any:
@@ -89,7 +90,7 @@ class DatabaseStore:
         self._reads, self._slow_reads, self._writer, self._codec = reader, slow_reader, writer, codec
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
         self.runs = self.commands = DatabaseRuns(reader, writer, codec, require_known)
-        self.leases = DatabaseLeases(writer, codec, on_wait)
+        self.leases = DatabaseLeases(writer, codec, writes.beats, on_wait)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = DatabaseBatchReader(reader)

@@ -9,13 +9,32 @@ import psycopg
 
 from muster.domain.errors import StoreFailed
 from muster.store.postgres.failures import PostgresAddress
-from muster.store.postgres.session import CHANNEL, connect
+from muster.store.postgres.session import CHANNEL, OFFER, connect
 from muster.store.queries import DatabaseReader
 from muster.store.writer import CommitSignal
 
 STEP_SECONDS = 0.1
 LOOK_SECONDS = 5.0
 CLOSE_SECONDS = 12.0  # for which a session that is being opened is waited for: longer than that may take
+
+
+class PostgresOffers:
+    """Tells that a run may have become due. Notifications say so: most commits are those of calls."""
+
+    def __init__(self, listen: Callable[[], None]) -> None:
+        self._listen = listen
+        self._count = 0
+        self._signal = CommitSignal(lambda: self._count, STEP_SECONDS)
+
+    def beat(self) -> None:
+        """Wake everybody who waits."""
+        self._count += 1
+        self._signal.beat()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next offer, at most so long; return whether there was one."""
+        self._listen()
+        return await self._signal.wait(seconds)
 
 
 class PostgresChanges:
@@ -26,6 +45,8 @@ class PostgresChanges:
         self._commits = 0
         self._signal = CommitSignal(lambda: self._commits, STEP_SECONDS)
         self._listening: asyncio.Task[None] | None = None
+        self._heard = False  # a notification, since it was looked
+        self.offers = PostgresOffers(self._begin)
 
     def beat(self) -> None:
         """Wake everybody who waits."""
@@ -34,9 +55,13 @@ class PostgresChanges:
 
     async def wait(self, seconds: float) -> bool:
         """Wait for the next commit, at most so long; return whether there was one."""
+        self._begin()
+        return await self._signal.wait(seconds)
+
+    def _begin(self) -> None:
+        """Begin to listen."""
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
-        return await self._signal.wait(seconds)
 
     async def close(self) -> None:
         """Listen no more."""
@@ -59,7 +84,7 @@ class PostgresChanges:
         socket = os.dup(raw.fileno())
         loop.add_reader(socket, self._arrived, raw, lost.set)
         try:
-            self.beat()  # what was committed before it listened
+            self._beat_all()  # what was committed before it listened
             await self._look_until(lost)
         finally:
             loop.remove_reader(socket)
@@ -86,17 +111,26 @@ class PostgresChanges:
         senders = []
         while (note := raw.pgconn.notifies()) is not None:
             senders.append(note.extra.decode())
-        if any(sender != self._token for sender in senders):  # commits of its own were told before
+        self._heard = self._heard or bool(senders)
+        if any(sender.removesuffix(OFFER) != self._token for sender in senders):  # commits of its own were told before
             self.beat()
+        if any(sender.endswith(OFFER) for sender in senders):
+            self.offers.beat()
+
+    def _beat_all(self) -> None:
+        self.beat()
+        self.offers.beat()
 
     async def _look_until(self, lost: asyncio.Event) -> None:
         """Look now and then for what was not told: a pooler between us and the server passes no notifications on."""
         seen = None
         while not lost.is_set():
-            row = (await self._reader.rows("last_transaction", {}))[0]
-            if seen is not None and row["number"] != seen:
-                self.beat()
-            seen = row["number"]
+            if not self._heard:  # else notifications arrive
+                row = (await self._reader.rows("last_transaction", {}))[0]
+                if seen is not None and row["number"] != seen:
+                    self._beat_all()
+                seen = row["number"]
+            self._heard = False
             with suppress(TimeoutError):
                 await asyncio.wait_for(lost.wait(), LOOK_SECONDS)
 

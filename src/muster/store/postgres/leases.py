@@ -14,7 +14,7 @@ from muster.store.database import runs
 from muster.store.database.parts import DatabaseLeases
 from muster.store.postgres.versions import require_known_tables
 from muster.store.queries import DatabaseConnection, Locks
-from muster.store.writer import Writer
+from muster.store.writer import WriteGroup, Writer
 
 PATIENT_PART = 2 / 3  # of a lease, for which a driver goes on without an answer; the rest is for stopping
 SHORTEST_ANSWER = 0.5  # seconds that a beat may take in any case: its process may have stood still
@@ -43,9 +43,14 @@ class PostgresLeases(DatabaseLeases):
     stops_drivers = True
 
     def __init__(
-        self, writer: Writer, codec: Codec, on_wait: Callable[[str], None], monotonic: Callable[[], float]
+        self,
+        writer: Writer,
+        codec: Codec,
+        beats: WriteGroup[runs.Heartbeat, bool],
+        on_wait: Callable[[str], None],
+        monotonic: Callable[[], float],
     ) -> None:
-        super().__init__(writer, codec, on_wait)
+        super().__init__(writer, codec, beats, on_wait)
         self._monotonic = monotonic
         self._confirmed: dict[tuple[RunId, int], ConfirmedLease] = {}  # by run and epoch
 

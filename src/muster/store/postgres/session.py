@@ -13,6 +13,7 @@ from muster.store.postgres.failures import PostgresAddress, explain_connect
 
 OLDEST_SERVER = 140000
 CHANNEL = "muster"  # of notifications
+OFFER = " offer"  # stands behind the name of a writer that may have made a run due
 
 _DEFAULTS = {
     "connect_timeout": "10",

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from muster.domain.canonical import Json
+from muster.domain.errors import MusterError
 from muster.domain.run import Driver
 from muster.store import claims
 from muster.store.codec import Codec
@@ -62,18 +63,22 @@ class PostgresReader(DatabaseReader):
     def _read(self, work: Callable[[DatabaseConnection], T]) -> T:
         connection = self._idle.pop() if self._idle else PostgresConnection(self._address)
         try:
-            if self._time.is_stale:
-                self._time.ask(connection)
-                self._doubts_tables = True
-            if self._doubts_tables:
-                require_known_tables(connection)  # every read fails from then on, not only the one that looked first
-                self._doubts_tables = False
+            if self._time.is_stale or self._doubts_tables:
+                with connection.snapshot():  # one transaction
+                    self._ask(connection)
             return work(connection)
         finally:
             if connection.is_lost:
                 connection.close()
             else:
                 self._idle.append(connection)
+
+    def _ask(self, connection: PostgresConnection) -> None:
+        """Ask for the time of the server and the version of the tables."""
+        self._doubts_tables = True
+        self._time.ask(connection)
+        require_known_tables(connection)  # every read fails from then on, not only the one that looked first
+        self._doubts_tables = False
 
     def give_up(self) -> None:
         """Wait no longer for a server that is away."""
@@ -139,7 +144,7 @@ class PostgresMaintenance:
         finally:
             connection.close()
 
-    async def shortage(self) -> str | None:
+    async def shortage(self) -> MusterError | None:
         """Return None: what keeps a server from writing is known when it refuses to."""
         return None
 
@@ -190,20 +195,21 @@ class PostgresStore(DatabaseStore):
         writes = CallWrites(codec)
         self._pool = reader = PostgresReader(address, prepared.time)
         self.changes = PostgresChanges(address, reader, prepared.mark.token)
+        self.offers = self.changes.offers
         writer = Writer(
             lambda: prepared.writing,
             groups=writes.groups,
             on_commit=self.changes.beat,
             reach=reach,
             rest=REST,
-            on_wait=lambda: on_wait(
+            on_wait=lambda error: on_wait(
                 f"waiting for the store {address}: its server does not answer, or another process is writing to it; "
                 "press Ctrl-C twice to wait no longer"
             ),
         )
         super().__init__(reader, reader, writer, codec, writes, on_wait, require_known_tables)
         self.time = prepared.time
-        self.leases = PostgresLeases(writer, codec, on_wait, monotonic)
+        self.leases = PostgresLeases(writer, codec, writes.beats, on_wait, monotonic)
         self.maintenance = PostgresMaintenance(address, reader, writer, codec, self._shut)
 
     async def _shut(self) -> None:

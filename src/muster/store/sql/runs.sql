@@ -178,10 +178,13 @@ SET epoch = epoch + 1, state = 'running', driver_host = :host, driver_pid = :pid
 WHERE id = :id AND epoch = :epoch AND state IN ('queued', 'running', 'waiting', 'interrupted')
   AND (CAST(:seen_until AS DOUBLE PRECISION) IS NULL OR lease_until = :seen_until)
 
--- name: beat_run
-UPDATE runs SET lease_until = :until, active = :active, state = :state
-WHERE id = :id AND epoch = :epoch AND driver_pid IS NOT NULL
-RETURNING cancel_requested
+-- name: beat_runs
+WITH beat (run_id, epoch, until, active, state) AS (
+  VALUES (:id, CAST(:epoch AS BIGINT), CAST(:until AS DOUBLE PRECISION), CAST(:active AS DOUBLE PRECISION), :state)
+)
+UPDATE runs SET lease_until = beat.until, active = beat.active, state = beat.state
+FROM beat WHERE runs.id = beat.run_id AND runs.epoch = beat.epoch AND runs.driver_pid IS NOT NULL
+RETURNING id, runs.epoch, cancel_requested
 
 -- name: release_run
 UPDATE runs

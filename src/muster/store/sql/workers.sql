@@ -9,4 +9,4 @@ DELETE FROM workers WHERE seen_at < :before
 DELETE FROM workers WHERE host = :host AND pid = :pid AND started = :started
 
 -- name: select_workers
-SELECT host, pid, started, queues FROM workers WHERE seen_at > :since ORDER BY host, pid
+SELECT host, pid, started, queues, seen_at FROM workers WHERE seen_at > :since ORDER BY host, pid

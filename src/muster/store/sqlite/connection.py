@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from muster.domain.errors import KeyTaken, MusterError, StoreFailed
+from muster.domain.errors import KeyTaken, MusterError, StoreAway, StoreFailed
 from muster.store.queries import Locked, Locks, NamedRow, Otherwise, Parameters, Row, queries, rows_of
 
 BUSY_SECONDS = 30.0
@@ -18,6 +18,12 @@ MOST_ROWS = 32
 PAGE_ROWS = 1000  # of groups that are larger still: pages of results
 LEAST_ROOM = 65_536  # bytes; with less a disk counts as full
 WRITE_LOCK = "120"  # the byte of the -shm file that SQLite locks for writing
+
+
+class DiskFull(Locked, StoreAway):
+    """The file has no room to grow in; nothing of the transaction was written."""
+
+    pause = 0.25
 
 
 class Access(StrEnum):
@@ -248,7 +254,6 @@ def explained(path: Path) -> Iterator[None]:
 _EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "SQLITE_BUSY": ("is locked by another process", "end the process that holds it, or wait and try again"),
     "SQLITE_PROTOCOL": ("is locked by another process", "end the process that holds it, or wait and try again"),
-    "SQLITE_FULL": ("cannot grow: the disk is full", "free some space; nothing was half-written; then resume"),
     "SQLITE_IOERR": ("cannot be read or written", "check the disk; nothing was half-written; then resume"),
     "SQLITE_READONLY": ("cannot be written", "make the folder writable or choose another with --home"),
     "SQLITE_CANTOPEN": ("cannot be opened", "make the folder readable and writable or choose another with --home"),
@@ -262,13 +267,19 @@ def explain(path: Path, error: sqlite3.Error) -> MusterError:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name == "SQLITE_CONSTRAINT_UNIQUE" and "journal.key" in str(error):
         return KeyTaken("the journal already has an entry under this key")
-    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and is_full(path):
-        name = "SQLITE_FULL"
+    if name == "SQLITE_FULL" or (name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and is_full(path)):
+        return disk_full(path)
     kind = Locked if name.startswith(("SQLITE_BUSY", "SQLITE_PROTOCOL")) else StoreFailed
     for prefix, (what, remedy) in _EXPLANATIONS.items():
         if name.startswith(prefix):
             return kind(f"the store {path} {what} ({error})", suggestions=(remedy,))
     return StoreFailed(f"the store {path} failed: {error} ({name or type(error).__name__})")
+
+
+def disk_full(path: Path) -> DiskFull:
+    """Make the error for a file that has no room to grow in."""
+    way = "free some space; nothing was half-written; then resume"
+    return DiskFull(f"the store {path} cannot grow: the disk is full", suggestions=(way,))
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:

@@ -18,7 +18,16 @@ from muster.store.codec import Codec
 from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema, upgraded
-from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
+from muster.store.sqlite.connection import (
+    BUSY_SECONDS,
+    Access,
+    DiskFull,
+    SqliteConnection,
+    disk_full,
+    is_full,
+    is_read_only,
+    lock_holder,
+)
 from muster.store.sqlite.read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import CommitSignal, Writer, require_loop
 
@@ -81,11 +90,11 @@ class SqliteMaintenance:
         finally:
             await self._writer.run(lambda database: claims.unclaim_store(database, claim))
 
-    async def shortage(self) -> str | None:
+    async def shortage(self) -> MusterError | None:
         """Return what keeps the store from being written to, if anything is known."""
         if self._refusal is not None:
-            return self._refusal.message
-        return f"the store {self._path} cannot grow: the disk is full" if is_full(self._path) else None
+            return self._refusal
+        return disk_full(self._path) if is_full(self._path) else None
 
     def touch(self) -> "asyncio.Future[None]":
         """Begin a write that changes nothing."""
@@ -96,7 +105,7 @@ class SqliteMaintenance:
         self._codec.hide(secret)
 
     def give_up(self) -> None:
-        """Wait no longer for a lock of another process: what cannot be written now fails."""
+        """Wait no longer for a lock of another process, or for room: what cannot be written now fails."""
         self._writer.give_up()
 
     async def close(self) -> None:
@@ -156,13 +165,14 @@ class SqliteStore(DatabaseStore):
         writes = CallWrites(codec)
         self._release = release
         self._connection = connection = SqliteConnection(path, access=access)
-        self.changes = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
+        # A file does not tell what others wrote, and looking into it costs little: any commit may be an offer.
+        self.changes = self.offers = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
         writer = Writer(
             partial(SqliteConnection, path, patience=TURN_SECONDS),
             groups=writes.groups,
             on_commit=self.changes.beat,
             reach=reach,
-            on_wait=lambda: on_wait(_who_is_waited_for(path)),
+            on_wait=lambda error: on_wait(_why_it_waits(path, error, writer.count(writes.settles))),
             refusal=refusal,
         )
         reader = SqliteReader(connection)
@@ -229,7 +239,13 @@ def open_file(path: Path) -> SqliteConnection:
     return connection
 
 
-def _who_is_waited_for(path: Path) -> str:
+def _why_it_waits(path: Path, error: Locked, answers: int) -> str:
+    if isinstance(error, DiskFull):
+        waiting = "1 answer waits" if answers == 1 else f"{answers} answers wait"
+        return (
+            f"{error.message}; {waiting} in memory, and no calls are started. "
+            "Free some space, and it continues by itself; press Ctrl-C twice to wait no longer"
+        )
     holder = lock_holder(path)
     who = "another process" if holder is None else f"process {holder}"
     return f"waiting for the store {path}: {who} is writing to it; press Ctrl-C twice to wait no longer"
@@ -298,8 +314,8 @@ def _switch_to_wal(connection: SqliteConnection) -> None:
         try:
             connection.pragma("journal_mode = WAL")
             return
-        except Locked:
-            if time.monotonic() > until:
+        except Locked as error:
+            if isinstance(error, DiskFull) or time.monotonic() > until:
                 raise
             time.sleep(0.01)
 

@@ -139,9 +139,9 @@ async def queues_a_run_whose_time_to_wait_is_over(store: Store) -> None:
     """A run with a limit to its waiting is queued when that is over, and not before."""
     run, claim = await driven(store)
     await store.leases.release(run, claim.epoch, waiting(replace(AWAITED, until=NOW + 50)))
-    assert not await store.signals.due(NOW + 49)
+    assert not (await store.queue.left_behind(NOW + 49)).signals_due
     assert await store.signals.wake(NOW + 49) == 0
-    assert await store.signals.due(NOW + 50)
+    assert (await store.queue.left_behind(NOW + 50)).signals_due
     assert await store.signals.wake(NOW + 50) == 1
     assert (await stored(store, run)).state is RunState.QUEUED
     assert await store.signals.wake(NOW + 51) == 0
@@ -177,7 +177,7 @@ async def forgets_what_a_deleted_run_waited_for(store: Store) -> None:
     await store.leases.release(run, claim.epoch, waiting(replace(AWAITED, until=NOW + 50)))
     assert await store.signals.wake(NOW + 50) == 1
     await store.commands.delete(run, NOW + 51)
-    assert not await store.signals.due(NOW + 60)
+    assert not (await store.queue.left_behind(NOW + 60)).signals_due
 
 
 async def stores_no_secret_of_a_signal(store: Store) -> None:

@@ -107,10 +107,6 @@ class DatabaseBatchReader:
         row = first(await self._reader.rows("sum_max_tokens", {"batch_id": batch}))
         return int(row["tokens"]) if row else 0
 
-    async def orphans(self) -> Sequence[BatchId]:
-        """Return the batches of canceled runs that nobody has canceled yet."""
-        return [BatchId(row["id"]) for row in await self._reader.rows("select_orphans", {})]
-
     async def abandoned(self, run: RunId, key: str, after: int) -> int:
         """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
         row = first(await self._reader.rows("count_abandoned", {"run_id": run, "key": key, "after": after}))
