@@ -15,7 +15,7 @@ from muster.domain.agent import Timeouts
 from muster.domain.batch import UNDER_WAY, Batch, BatchEndpoint, BatchLimits, BatchState, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
 from muster.domain.entry import AttemptId
-from muster.domain.errors import KeyTaken, LeftWaiting, MusterError, StoreFailed
+from muster.domain.errors import BatchLost, BatchOverdue, KeyTaken, LeftWaiting, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.observation import AttemptBegan
 from muster.domain.run import Driver
@@ -168,12 +168,26 @@ class Batcher:
         await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds, self._by_hand)
 
     async def look(self, batch: BatchId) -> None:
-        """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise."""
+        """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise.
+
+        One that another process is reading, and that gets on, is not lost: raises BatchOverdue.
+        """
         found, submitted = await self._store.batches.get(batch), (BatchState.RUNNING, BatchState.ENDED)
-        if found is not None and found.state in submitted:
-            progress = await self._poller.look(found)
-            if progress is not None and progress.phase is not Phase.RUNNING:
-                await self._follower.out_of(batch, submitted, self._patience.grace)
+        if found is None or found.state not in submitted:
+            return
+        progress = await self._poller.look(found)
+        if progress is None or progress.phase is Phase.RUNNING:
+            return
+        try:
+            await self._follower.out_of(batch, submitted, self._patience.grace)
+        except BatchLost as error:
+            holder = self._claims.holder(found)
+            if found.stalled or holder is None:
+                raise
+            raise BatchOverdue(
+                f"batch {batch} is being read by {holder}, and nothing keeps it from getting on",
+                suggestions=(f"muster batch show {batch}",),
+            ) from error
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return the process that creates a batch, or finds out whether it was created."""
