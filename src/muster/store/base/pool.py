@@ -80,6 +80,10 @@ class SlotTable(Protocol):
     def remove_slot(self, name: str) -> Awaitable[bool]:
         """Forget a slot that has no task; False when it has one."""
 
+
+class SlotMessages(Protocol):
+    """Messages to slots. Called by the use cases."""
+
     def message_slots(self, messages: Mapping[str, NewSignal]) -> Awaitable[Sequence[str]]:
         """Send its message to each slot that exists and is not stopped, to all or none; return their names."""
 
@@ -162,5 +166,7 @@ class SharedContext(Protocol):
         """Forget a text; False when there is none."""
 
 
-class PoolTable(SlotTable, SlotAssignment, TaskRuns, PoolControl, PoolDriving, PoolBudget, SharedContext, Protocol):
+class PoolTable(
+    SlotTable, SlotMessages, SlotAssignment, TaskRuns, PoolControl, PoolDriving, PoolBudget, SharedContext, Protocol
+):
     """The pool of this store."""
