@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from muster.pool.chains.spec import stored
 from tests.chaos import law, work
 from tests.chaos.fleet import Order
 from tests.chaos.stage import PATIENCE, Driver, Stage, declare_prices, until
-from tests.chaos.test_chains import spec_of, stored
+from tests.chaos.test_chains import spec_of
 from tests.forked import ForkedProcess
 from tests.rehearsal import ForkedRehearsal
 
@@ -28,13 +29,6 @@ MISHAPS = ("fails", "canceled", "killed", "budget")
 OF_CALLS = ("call.before_open", "call.opened", "call.answered", "call.settled", "run.claimed", "run.before_release")
 OF_STORE = ("store.before_commit", "store.after_commit")  # also before there is a run, or its continuation
 OF_BATCHES = ("call.before_open", "batch.planned", "batch.confirmed", "batch.polled", "batch.page")
-    "call.before_open",
-    "batch.planned",
-    "batch.confirmed",
-    "batch.polled",
-    "batch.page",
-    "run.before_release",
-)
 REFUSING = {"rates": {"400": 0.5, "expired": 0.5}, "at_most_per_digest": 2}
 ALWAYS = {"rates": {"400": 1.0}}
 HASTE = ("--linger", "0.05", "--poll-interval", "0.05")
@@ -178,8 +172,10 @@ class Resumes:
         assert code == (4 if self.kind == "task" else 0), self.told
         assert (self.runs(), self.stage.sim.audit().calls) == (before, paid)
 
-    async def driven(self, driver: Driver) -> None:
-        self.told.ends[(await driver.end()).code] += 1
+    async def driven(self, driver: Driver) -> int:
+        code = (await driver.end()).code
+        self.told.ends[code] += 1
+        return code
 
     async def muster(self, *words: str) -> int:
         return await self.ended(await self.stage.start_muster(*words))
@@ -202,7 +198,7 @@ class Resumes:
         return self.database_file.exists() and bool(self.runs())
 
     def first(self) -> str:
-        return min(self.runs().values(), key=lambda run: run["created_at"])["id"]
+        return str(min(self.runs().values(), key=lambda run: run["created_at"])["id"])
 
     def end(self, run: str) -> sqlite3.Row:
         runs = self.runs()
