@@ -54,6 +54,20 @@ def test_an_upload_that_always_fails_is_told_while_it_is_tried_and_ends(shell: S
     assert (run["state"], run["spent_usd"], run["uncertain_usd"]) == ("failed", 0, 0)
 
 
+def test_a_batch_that_its_process_is_reading_is_not_given_up(shell: Shell) -> None:
+    slow = {"gap_ms": 4000, "script": [{"fault": "slow_stream", "op": "batch_results", "times": "always"}]}
+    with ForkedRehearsal(faults=slow) as server:
+        shell.use(server)
+        with shell.start("ask", ANTHROPIC, "hello", "--dispatch", "batch", *OFTEN) as asking:
+            while [one["state"] for one in shell.muster("batch", "list", "--json").data()] != ["ended"]:
+                pass  # every look is a process of its own
+            given_up = shell.muster("batch", "reconcile", "--resubmit", "--grace", "0", *OFTEN)
+            assert asking.wait() == 0
+        assert (given_up.code, "is being read by process" in given_up.out) == (4, True)
+        assert server.audit().calls == 1
+    assert shell.run("last")["uncertain_usd"] == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "way"),
     [
