@@ -25,13 +25,14 @@ from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.follow import Follower, Poller, Step
 from muster.engine.batches.parked_calls import Outcome, Parked, Waiters
 from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tasks_run
-from muster.engine.batches.resolve import BatchResolver, Claims, lost
+from muster.engine.batches.resolve import BatchResolver, Claims, lost, still_open
 from muster.engine.batches.results import own_folder
 from muster.engine.batches.send import Composition, Sender, compose
 from muster.engine.batches.turns import TakesTurns
 
 LOOK_SECONDS = 2.0
 TAKE_OVER_TRIES = 5
+READ_SECONDS = 20.0  # for which results that nobody has failed to read are read, before they may be given up
 CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
 
 
@@ -165,7 +166,11 @@ class Batcher:
 
     async def resolve(self, batch: BatchId) -> None:
         """Find out for an operator whether a batch was created; raises BatchOpen when that is unknown."""
-        await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds, self._by_hand)
+        try:
+            await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds, self._by_hand)
+        except BatchOverdue as error:  # the provider's list could not be read
+            found = await self._store.batches.get(batch)
+            raise error if found is None else still_open(found) from error
 
     async def look(self, batch: BatchId) -> None:
         """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise.
@@ -179,7 +184,8 @@ class Batcher:
         if progress is None or progress.phase is Phase.RUNNING:
             return
         try:
-            await self._follower.out_of(batch, submitted, self._patience.grace)
+            grace = self._patience.grace  # what nobody has failed to read yet is read first, however short it is
+            await self._follower.out_of(batch, submitted, grace if found.stalled else max(grace, READ_SECONDS))
         except BatchLost as error:
             holder = self._claims.holder(found)
             if found.stalled or holder is None:
