@@ -272,6 +272,8 @@ class Engine:
             expired.append((run, claim))
         if expired:
             await self._with.reap()
+            # A run that was to be canceled leaves its batches to whoever ends it.
+            left = await self._with.store.queue.left_behind(self._with.clock.now())
         if left.signals_due:
             await self._with.store.signals.wake(self._with.clock.now())
         if left.orphans:
