@@ -1,6 +1,7 @@
 """A suite run on the page: only what is seen is asked for, however many cases there are; agents against prompts."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -76,7 +77,9 @@ def test_cases_of_a_large_suite_are_loaded_as_one_scrolls(look: Any, large: tupl
 def test_cases_are_searched_by_the_server_and_read_in_full(look: Any, large: tuple[Server, str]) -> None:
     server, run = large
     page = look(server, f"runs/{run}").page
-    page.get_by_role("group", name="How they ended").get_by_role("button", name="All").click()
+    all_cases = page.get_by_role("group", name="How they ended").get_by_role("button", name="All")
+    expect(all_cases).to_contain_text(re.compile(r"\d"))  # the figures are there, and nothing moves any more
+    all_cases.click()
     page.get_by_label("Search cases").fill("question-65")
     expect(page.locator(".foot")).to_have_text("rows loaded: 11")  # 65 and 650 to 659
     page.get_by_role("table", name="Cases").get_by_role("button", name="echo/question-657").click()

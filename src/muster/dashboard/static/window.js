@@ -16,7 +16,8 @@ export function Rows({ label, items, columns, cells, heights, total, onEnd, href
     const box = place.current?.getBoundingClientRect();
     if (!box) return;
     const first = Math.max(0, Math.floor(-box.top / height) - SPARE);
-    const last = Math.min(items.length, Math.ceil((innerHeight - box.top) / height) + SPARE);
+    // Some rows are there also while the list is out of sight: what is above it may still come, or go.
+    const last = Math.min(items.length, Math.max(first + 2 * SPARE, Math.ceil((innerHeight - box.top) / height) + SPARE));
     tell((old) => (old[0] === first && old[1] === last ? old : [first, last]));
     if (onEnd && last >= items.length - 2 * SPARE) onEnd();
   });
@@ -26,7 +27,10 @@ export function Rows({ label, items, columns, cells, heights, total, onEnd, href
     const soon = () => (asked ||= requestAnimationFrame(() => ((asked = 0), latest.current())));
     addEventListener("scroll", soon, { passive: true });
     addEventListener("resize", soon);
+    const moved = new ResizeObserver(soon); // what is above the list moves it
+    moved.observe(document.body);
     return () => {
+      moved.disconnect();
       cancelAnimationFrame(asked);
       removeEventListener("scroll", soon);
       removeEventListener("resize", soon);
