@@ -72,6 +72,12 @@ def test_a_caller_may_ask_for_less_and_what_is_beyond_the_section_is_said(desk: 
     assert told == [{"agent": "claude", "asked": 700, "max_tokens": SMALL}]
 
 
+def test_a_limit_that_is_asked_for_holds_where_it_is_the_usual_one_too(desk: Shell) -> None:
+    sides = ("--agent", "thorough", "--counterpart", "thorough", "--goal", "A table is booked", "--judge", "gpt")
+    desk.muster("battle", *sides, "--message-limit", "1", "--max-tokens", "512")
+    assert {limit for agent, limit in asked(desk) if agent == "thorough"} == {512}
+
+
 def test_it_is_said_once_for_each_agent_of_a_run(desk: Shell) -> None:
     done = desk.muster("battle", *TABLE)
     assert done.err.count("note: claude may write 300 tokens") == 1

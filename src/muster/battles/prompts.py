@@ -24,7 +24,7 @@ def agent_request(spec: BattleSpec, messages: Sequence[BattleMessage], turn: int
     return Request(
         messages=tuple(Message(role=one.role, text=one.content) for one in messages),
         system=spec.system_prompt,
-        max_tokens=_named(spec),
+        max_tokens=spec.max_tokens,
         usual_tokens=DEFAULT_TOKENS,
         temperature=spec.temperature,
         seed=None if spec.seed is None else spec.seed + turn,
@@ -39,19 +39,11 @@ def counterpart_request(spec: BattleSpec, messages: Sequence[BattleMessage], tur
     return Request(
         messages=(Message(role=Role.USER, text=OPENING), *seen),
         system=_counterpart_system(spec),
-        max_tokens=_named(spec),
+        max_tokens=spec.max_tokens,
         usual_tokens=DEFAULT_TOKENS,
         temperature=spec.temperature,
         seed=None if spec.seed is None else spec.seed + turn,
     )
-
-
-def _named(spec: BattleSpec) -> int | None:
-    """Return the limit of a message that was asked for; none: that of its agent holds, else the usual one.
-
-    A spec is stored without what is usual, so that the usual limit cannot be told from none.
-    """
-    return None if spec.max_tokens == DEFAULT_TOKENS else spec.max_tokens
 
 
 OPENS, CLOSES = "<think>", "</think>"

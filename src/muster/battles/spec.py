@@ -37,7 +37,7 @@ class BattleSpec:
     judge: str = ""  # asked after each reply when there is a goal; empty: only validators decide
     confirm_judge: str = ""  # asked when the judge says yes; empty: the judge, more strictly
     plateau_turns: int | None = None
-    max_tokens: int = DEFAULT_TOKENS
+    max_tokens: int | None = None  # of a message; none: what the agent's section says, else DEFAULT_TOKENS
     temperature: float | None = None
     seed: int | None = None
     timeout_secs: float = DEFAULT_SECONDS
@@ -138,7 +138,7 @@ def _number_flaws(spec: BattleSpec) -> Iterator[str]:
         yield f"plateau_turns must be from 1 to {MOST_REPLIES}, not {spec.plateau_turns}"
     if spec.plateau_turns is not None and not spec.judges:
         yield "plateau_turns needs a goal and a judge, whose confidence it is about"
-    if spec.max_tokens < 1:
+    if spec.max_tokens is not None and spec.max_tokens < 1:
         yield f"max_tokens must be 1 or more, not {spec.max_tokens}"
     if spec.temperature is not None and not (spec.temperature >= 0 and isfinite(spec.temperature)):
         yield f"temperature must be 0 or more, not {spec.temperature!r}"

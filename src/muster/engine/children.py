@@ -76,9 +76,8 @@ class Children:
         budgets = await self._budgets(child, before)
         if before is not None and budgets.lineage != lineage_level(child):
             before = await self._store.runs.end_of_lineage(before.id)  # of one piece of work there is one end
-            if (
-                before is not None and before.continued_by is not None
-            ):  # it completed as one that was deleted: a new story
+            # An end that was continued completed as a run that was deleted since: this child begins a new story.
+            if before is not None and before.continued_by is not None:
                 budgets = replace(budgets, lineage=lineage_level(child))
         return await self._store.runs.create(
             NewRun(

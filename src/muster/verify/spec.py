@@ -158,7 +158,7 @@ def _model_flaws(verifier: Verifier) -> Flaws:
         yield "model: missing"
     if verifier.dispatch not in (None, "live", "batch"):
         yield "dispatch: must be live or batch"
-    if verifier.max_tokens < 1:
+    if verifier.max_tokens is not None and verifier.max_tokens < 1:
         yield "max_tokens: must be at least 1"
     if verifier.schema is not None and (wrong := flaw_of(verifier.schema) or schema_flaw(verifier.schema)):
         yield f"schema: not a valid JSON Schema: {wrong}"

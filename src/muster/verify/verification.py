@@ -46,7 +46,7 @@ class Verifier:
     shape: Shape = Shape.FINDINGS
     schema: Mapping[str, Json] | None = None  # the user's own, which a reply must fit besides ours
     dispatch: str | None = None  # live or batch, whatever the rest does
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int | None = None  # of an answer; none: what the agent's section says, else MAX_TOKENS
     temperature: float | None = None
     # a command
     command: tuple[str, ...] = ()  # without a shell; an argument "{files}" becomes one for each file

@@ -211,10 +211,11 @@ def test_the_model_is_ones_own_or_the_given_one_or_the_files(tmp_path: Path) -> 
         without_model.verifiers()
 
 
-def test_the_most_tokens_are_ones_own_or_the_files_or_the_usual(tmp_path: Path) -> None:
+def test_the_most_tokens_are_ones_own_or_the_files_or_those_of_the_model(tmp_path: Path) -> None:
     assert the_verifier(tmp_path, a_model(max_tokens=5), max_tokens=7).max_tokens == 5
     assert the_verifier(tmp_path, a_model(), max_tokens=7).max_tokens == 7
-    assert the_verifier(tmp_path, a_model()).max_tokens == 8000
+    assert the_verifier(tmp_path, a_model(), max_tokens=8000).max_tokens == 8000
+    assert the_verifier(tmp_path, a_model()).max_tokens is None
 
 
 words = st.sampled_from([*AGENT, *TOP, "x", "{files}", "critical == 0", "a.md", "..", "command", ""])

@@ -69,7 +69,7 @@ def pose(verifier: Verifier, chunk: Chunk, *, cache: str | None = None, shared: 
     return Request(
         messages=(Message(role=Role.USER, text=same + _task(verifier)),),
         # Stored without what is usual: then the limit of the agent holds, if it has one.
-        max_tokens=None if verifier.max_tokens == MAX_TOKENS else verifier.max_tokens,
+        max_tokens=verifier.max_tokens,
         usual_tokens=MAX_TOKENS,
         temperature=verifier.temperature,
         cache=cache,

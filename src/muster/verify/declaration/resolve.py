@@ -14,7 +14,7 @@ from muster.text.files_beside import object_beside, text_beside
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
 from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced, unknown
-from muster.verify.verification import MAX_TOKENS, Kind, Shape, Verifier
+from muster.verify.verification import Kind, Shape, Verifier
 
 THRESHOLDS = ("critical == 0", "high == 0", "rejected == 0")  # of an agent that names none
 
@@ -83,7 +83,7 @@ def _verifier(form: AgentForm, parser: str, max_tokens: int | None, texts: Mappi
         model=form.model or "",
         shape=form.shape,
         dispatch=form.dispatch,
-        max_tokens=form.max_tokens or max_tokens or MAX_TOKENS,
+        max_tokens=form.max_tokens or max_tokens,
         temperature=form.temperature,
         command=tuple(form.command or ()),
         parser=parser,
