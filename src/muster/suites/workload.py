@@ -3,7 +3,7 @@
 import platform
 from collections import Counter
 from collections.abc import Awaitable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.suites.case import Evaluator
 from muster.suites.cases import Aside, Unit, Units, keep_page, read_answers, read_in
-from muster.suites.checks.scoring import evaluators_of, not_asked, score, skipped
+from muster.suites.checks.scoring import all_quick, evaluators_of, not_asked, score, skipped
 from muster.suites.conversation import talk
 from muster.suites.journal import ANSWERS, REPEATABLE, environment_key, results_key
 from muster.suites.judge.command import ask_command
@@ -23,6 +23,7 @@ from muster.suites.judge.rubric import judge
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import settle
 from muster.suites.verdict import CaseResult, Judgement, Observation, Status
+from muster.text.schemas.guard import in_schema_thread
 
 PACKAGES = ("muster-ai", "genai-prices", "jsonpath-rfc9535", "jsonschema", "msgspec", "pydantic", "regex")
 
@@ -157,7 +158,8 @@ async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[st
         observation = recorded(unit, answers)
     evaluators = evaluators_of(unit.case, spec.evaluator)
     heard = {} if evaluators == RULES else await _judge(ctx, unit, spec, observation, evaluators)
-    return score(
+    scoring = partial(
+        score,
         unit.case,
         observation,
         subject=unit.subject.label,
@@ -166,6 +168,7 @@ async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[st
         default_threshold=spec.threshold,
         judgements=heard,
     )
+    return scoring() if all_quick(unit.case, observation) else await in_schema_thread(scoring)
 
 
 def recorded(unit: Unit, answers: Mapping[str, str]) -> Observation:

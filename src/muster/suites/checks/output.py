@@ -15,13 +15,15 @@ from muster.domain.errors import BadArgument, BadOutput, FixSpec, InvalidRequest
 from muster.suites.case import CheckKind, Golden, OutputCheck
 from muster.suites.checks.tool_calls import same
 from muster.suites.verdict import CheckResult, Observation
+from muster.text import patterns
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.json_paths import JsonPath, compile_path
-from muster.text.patterns import found_in
+from muster.text.schemas import json_schema
 from muster.text.schemas.json_schema import flaw, require_schema
 from muster.text.thresholds import reaches
 
 MOST_PLACES = 1_000
+LONGEST_QUICK = 50_000  # characters of an answer that any check goes through in some hundredths of a second
 
 
 def places(answer: str, field: str | None) -> list[Json]:
@@ -185,6 +187,16 @@ def check_output(check: OutputCheck, observation: Observation) -> CheckResult:
     return _failed(check, why) if why else CheckResult(name=str(check.kind), passed=True, expected=_expected(check))
 
 
+def is_quick(check: OutputCheck, observation: Observation) -> bool:
+    """Return whether a check of an answer takes so little that nobody has to wait for it."""
+    answer = _answer(check, observation) or ""
+    if check.kind is CheckKind.REGEX:
+        return patterns.is_quick(check.value, len(answer))
+    if check.schema is not None:
+        return json_schema.is_quick(answer, check.schema)
+    return len(answer) <= LONGEST_QUICK
+
+
 def _answer(check: OutputCheck, observation: Observation) -> str | None:
     answers = observation.answers
     if check.turn is None:
@@ -241,7 +253,7 @@ def _equals(check: OutputCheck, answer: str) -> str:
 def _regex(check: OutputCheck, answer: str) -> str:
     pattern = _wanted(check)
     found = places(answer, check.field)
-    return "" if found_in(pattern, [text_of(place) for place in found]) else _found_instead(check, found)
+    return "" if patterns.found_in(pattern, [text_of(place) for place in found]) else _found_instead(check, found)
 
 
 def _json_path(check: OutputCheck, answer: str) -> str:

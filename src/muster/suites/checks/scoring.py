@@ -11,7 +11,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.suites.case import Case, CheckKind, Evaluator
 from muster.suites.checks.opinions import EvaluatorOpinion, by_golden, by_judge, by_process, by_rules, check_rubric
-from muster.suites.checks.output import check_output
+from muster.suites.checks.output import LONGEST_QUICK, check_output, is_quick
 from muster.suites.checks.tool_calls import check_tools
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
 from muster.text.thresholds import reaches
@@ -63,6 +63,13 @@ def score(
         threshold = case.golden.threshold if len(evaluators) == 1 else threshold
     heard = tuple(judgements[one] for one in evaluators if one in judgements) if judgements else ()
     return _result(case, observation, subject, epoch, evaluators, ruling, threshold, checks, every, heard, likeness)
+
+
+def all_quick(case: Case, observation: Observation) -> bool:
+    """Return whether every check of a case takes so little that it is done at once, and not in another thread."""
+    golden = case.golden is None or len(observation.text) <= LONGEST_QUICK
+    checks = (*case.output, *(item.auto_check for item in case.rubric if item.auto_check is not None))
+    return golden and all(is_quick(check, observation) for check in checks)
 
 
 def skipped(case: Case, subject: str, epoch: int) -> CaseResult:
