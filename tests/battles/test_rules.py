@@ -18,7 +18,7 @@ from muster.battles.values import BattleDecision, BattleEnding, BattleMessage, D
 from muster.domain.call import Quality, Reply, Role, Stop
 from muster.domain.errors import BadArgument
 from muster.judging.structured import read_structured
-from muster.text.cpu_limit import CpuAllowance
+from muster.text.limited.allowance import CpuAllowance
 from tests.battles.home import YES, verdict
 
 SPEC = BattleSpec(agent="a", counterpart="b", goal="win", judge="j")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from muster.text.cpu_limit import CpuAllowance
-from muster.text.limited_process import TooSlow
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.process import TooSlow
 from muster.text.schemas.json_schema import evaluate, schema_flaw
 
 

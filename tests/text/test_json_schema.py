@@ -10,8 +10,8 @@ import pytest
 from muster.domain.call import ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, InvalidRequest
-from muster.text.cpu_limit import CpuAllowance
-from muster.text.limited_process import TooSlow
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.process import TooSlow
 from muster.text.schemas.guard import is_plain
 from muster.text.schemas.json_schema import evaluate, flaw, is_quick, require_schema, schema_flaw
 

@@ -8,11 +8,11 @@ import pytest
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_paths import compile_path
-from muster.text.limited_process import TooSlow
-from muster.text.pattern_library import LONGEST
-from muster.text.patterns import found_in, is_quick, pattern_flaw
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.pattern_library import LONGEST
+from muster.text.limited.patterns import found_in, is_quick, pattern_flaw
+from muster.text.limited.process import TooSlow
 from tests.suites.checks.values import check
 
 

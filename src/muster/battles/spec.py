@@ -11,7 +11,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text import typed
-from muster.text.cpu_limit import CpuAllowance
+from muster.text.limited.allowance import CpuAllowance
 
 MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the spec, in the workload
 DEFAULT_TOKENS = 512

@@ -8,9 +8,9 @@ from muster.battles.values import GoalVerdict
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of, read_object
-from muster.text.patterns import found_in, pattern_flaw
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.patterns import found_in, pattern_flaw
 from muster.text.schemas.json_schema import bounded_schema_flaw, evaluate
 from muster.text.words import one_line
 

@@ -40,7 +40,7 @@ from muster.engine.workload import workload
 from muster.judging.base import FAILED_CALL, words_of
 from muster.judging.structured import ask_structured
 from muster.text import typed
-from muster.text.cpu_limit import CpuAllowance
+from muster.text.limited.allowance import CpuAllowance
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.words import shorten
 

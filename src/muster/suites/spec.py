@@ -12,7 +12,7 @@ from muster.domain.errors import BadArgument
 from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.journal import Subject, SuiteSnapshot
 from muster.text.diagnostics import validation_words
-from muster.text.patterns import LONGEST_GLOB
+from muster.text.limited.patterns import LONGEST_GLOB
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25

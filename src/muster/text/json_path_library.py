@@ -13,9 +13,9 @@ from jsonpath_rfc9535.function_extensions import Match, Search
 from jsonpath_rfc9535.function_extensions._pattern import map_re
 
 from muster.domain.errors import BadArgument
-from muster.text.cpu_limit import CpuAllowance
-from muster.text.limited_process import TooSlow
-from muster.text.patterns import SECONDS, found_in
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.patterns import SECONDS, found_in
+from muster.text.limited.process import TooSlow
 
 __all__ = ["ENVIRONMENT", "JSONPathError", "shared_allowance"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, BadOutput
-from muster.text.limited_process import TooSlow
+from muster.text.limited.process import TooSlow
 
 if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from muster.agents.local import MOST_NAME, LineBuffer
 from muster.domain.errors import BadArgument, BadConfiguration, BadOutput
 from muster.text.json_documents import readable
-from muster.text.pattern_library import compile_pattern
+from muster.text.limited.pattern_library import compile_pattern
 
 TOOL = "tool"  # the group of a pattern that names the tool
 _MOST_LINE = 2_000  # characters of a line that are looked at, from its end

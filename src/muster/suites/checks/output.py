@@ -15,9 +15,9 @@ from muster.domain.errors import BadArgument, BadOutput, FixSpec, InvalidRequest
 from muster.suites.case import CheckKind, Golden, OutputCheck
 from muster.suites.checks.tool_calls import same
 from muster.suites.verdict import CheckResult, Observation
-from muster.text import patterns
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.json_paths import JsonPath, compile_path
+from muster.text.limited import patterns
 from muster.text.schemas import json_schema
 from muster.text.schemas.json_schema import flaw, require_schema
 from muster.text.thresholds import reaches

@@ -13,7 +13,7 @@ from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
 from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
-from muster.text.patterns import pattern_flaw
+from muster.text.limited.patterns import pattern_flaw
 from muster.text.schemas.json_schema import schema_flaw
 
 

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, TypeVar, TypeVarTuple
 
 from muster.domain.canonical import Json
-from muster.text.cpu_limit import CpuAllowance
-from muster.text.limited_process import evaluate_elsewhere
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.process import evaluate_elsewhere
 
 Arguments = TypeVarTuple("Arguments")
 Done = TypeVar("Done")

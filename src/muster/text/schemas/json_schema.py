@@ -8,9 +8,9 @@ from typing import Protocol
 from muster.domain.call import Request, Stop
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
-from muster.text.cpu_limit import CpuAllowance
 from muster.text.json_documents import find_value, flaw_of
-from muster.text.limited_process import TooSlow
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.process import TooSlow
 from muster.text.schemas.guard import (
     LARGEST_PLAIN,
     MOST_STEPS,

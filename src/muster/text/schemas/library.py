@@ -1,7 +1,7 @@
 """The JSON Schema library: it fetches nothing, and its messages are short. Slow to load, and without a limit of time.
 
 Used for plain schemas, whose evaluation takes as long as they are large, and by the process that evaluates all others:
-see limited_process.
+see muster.text.limited.process.
 """
 
 import json

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from muster.text import forms as v
 from muster.text.forms import Form
-from muster.text.patterns import LONGEST_GLOB
+from muster.text.limited.patterns import LONGEST_GLOB
 from muster.verify.journal import SECRETS
 from muster.verify.verification import Kind, Limits, Shape
 

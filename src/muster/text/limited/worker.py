@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muster.domain.errors import BadArgument
-from muster.text.pattern_library import compile_pattern, is_found, load_patterns
+from muster.text.limited.pattern_library import compile_pattern, is_found, load_patterns
 from muster.text.schemas.json_schema import ENDLESS, schema_library
 
 MOST_MEMORY = 1 << 30  # bytes of addresses

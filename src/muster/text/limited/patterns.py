@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import Any
 
 from muster.domain.errors import BadArgument
-from muster.text.cpu_limit import CpuAllowance
-from muster.text.limited_process import TooSlow, evaluate_elsewhere
-from muster.text.pattern_library import compile_pattern, is_found, require_size
+from muster.text.limited.allowance import CpuAllowance
+from muster.text.limited.pattern_library import compile_pattern, is_found, require_size
+from muster.text.limited.process import TooSlow, evaluate_elsewhere
 
 SECONDS = 1.0  # of CPU, that a search may take
 CHECK_SECONDS = 2.0  # of CPU, for one pattern to be read

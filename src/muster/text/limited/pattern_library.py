@@ -3,7 +3,7 @@
 Flags may stand anywhere and hold from there on, `[[:alpha:]]` and `\\x{1F600}` are known; a pattern is searched for,
 not matched from the beginning. What only Rust knows, such as `(?U)`, is refused.
 
-Nothing here limits what a pattern takes: those of strangers are read and searched for through `muster.text.patterns`.
+Nothing here limits what a pattern takes: those of strangers are read and searched for through `patterns`.
 """
 
 import re

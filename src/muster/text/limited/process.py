@@ -1,7 +1,7 @@
 """Processes in which schemas and patterns of strangers are evaluated, with limits of CPU and memory by the kernel.
 
 No limit inside of the same process holds against all of them: compiled code holds the interpreter's lock, looks at no
-clock while it compiles, and keeps what it allocated. See limited_worker for the program that runs in them.
+clock while it compiles, and keeps what it allocated. See worker.py for the program that runs in them.
 """
 
 import contextlib
@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from muster.domain.errors import BadArgument
-from muster.text.cpu_limit import CpuAllowance
+from muster.text.limited.allowance import CpuAllowance
 
 MOST_PROCESSES = 2
 WALL_SECONDS = 120.0  # for an answer, however busy the machine is
 LEAST_SECONDS = 0.001  # of CPU: none at all would be no limit
 
 # Isolated: a folder of the user must not stand in for a module of ours.
-_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from muster.text.limited_worker import main; main()"
-_ROOT = str(Path(__file__).parents[2])
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from muster.text.limited.worker import main; main()"
+_ROOT = str(Path(__file__).parents[3])
 
 
 class TooSlow(BadArgument):
