@@ -184,11 +184,12 @@ class AnthropicAgent(ModelAgent):
         key: str,
         price: Price | None,
         http: Http,
+        key_variable: str = KEY_VARIABLE,
         base_url: str = BASE_URL,
         unpriced_ok: bool = False,
         near: Sequence[str] = (),
     ) -> None:
-        account = Account(place=profile.name, variable=KEY_VARIABLE, key=key)
+        account = Account(place=profile.name, variable=key_variable, key=key)
         super().__init__(
             profile=profile,
             wire=AnthropicWire(model=model, price=price, account=account),

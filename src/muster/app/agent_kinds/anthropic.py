@@ -21,6 +21,7 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         profile=entry.profile,
         model=entry.model,
         key=key,
+        key_variable=entry.variable or "",
         price=price,
         http=http,
         base_url=entry.base_url,
