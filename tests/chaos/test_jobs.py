@@ -126,6 +126,7 @@ async def test_jobs_that_fail_are_done_once_whoever_continues_them(tmp_path: Pat
 @pytest.mark.timeout(3600)
 async def test_jobs_that_fail_are_done_once_whoever_continues_them_with_20_seeds(tmp_path: Path) -> None:
     for seed in range(20):
-        victims = [random.Random(seed).choice(("worker", "worker", "server", "redis")) for _ in range(6)]
+        chance = random.Random(seed)
+        victims = [chance.choice(("worker", "worker", "server", "redis")) for _ in range(6)]
         runs = await play(tmp_path / str(seed), seed, 8, victims)
         print(f"seed {seed}: 8 jobs, {runs} runs, killed: {', '.join(victims)}")

@@ -141,6 +141,44 @@ def made_of_it(page: Page) -> list[str]:
     return found
 
 
+ZALGO = "a" + "\u0300" * 400
+DEEP = {
+    "quotations": ">" * 4000 + " deep",
+    "spaced quotations": "> " * 2000 + "deep",
+    "lists": "- " * 2000 + "deep",
+    "indented lists": "\n".join("  " * depth + "- deep" for depth in range(300)),
+    "emphasis": "deep " + "*a **a " * 500,
+    "marks": f"deep {ZALGO}",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_a_text_that_is_nested_without_end_is_shown_and_breaks_nothing(look: Any, server: Server, name: str) -> None:
+    run = ended(server, server.ask(DEEP[name], agent="sim/echo"))
+    seen: Seen = look(server, f"runs/{run}")
+    expect(seen.page.locator(".message.assistant > .said")).to_contain_text("deep")
+    assert "\u0300" * 5 not in seen.page.locator("body").inner_text()
+    deepest = "() => Math.max(0, ...[...document.querySelectorAll('.said blockquote, .said li')].map(depth)) "
+    depth = "const depth = (one) => (one.closest('.said') ? 1 + depth(one.parentElement) : 0);"
+    assert seen.page.evaluate(f"() => {{ {depth} return ({deepest})(); }}") <= 30
+    seen.page.get_by_role("link", name="Runs", exact=True).first.click()
+    expect(seen.page.get_by_role("heading", name="Runs")).to_be_visible()
+    assert seen.diagnostics == []
+
+
+def test_a_part_that_cannot_be_shown_leaves_the_others_as_they_are(look: Any, server: Server) -> None:
+    run = ended(server, server.ask("hello", agent="sim/echo"))
+    seen: Seen = look(server, f"runs/{run}/calls")
+    expect(seen.page.get_by_role("table", name="Calls")).to_be_visible()
+    seen.page.route("**/attempts?**", lambda route: route.fulfill(json={"calls": [{"key": "ask"}], "next": None}))
+    seen.page.get_by_role("link", name="Timeline").click()
+    expect(seen.page.get_by_role("alert")).to_contain_text("This part could not be shown")
+    expect(seen.page.get_by_role("heading", level=1)).to_be_visible()
+    seen.page.get_by_role("link", name="Events").click()
+    expect(seen.page.get_by_role("alert")).to_have_count(0)
+    expect(seen.page.get_by_role("table", name="Events")).to_be_visible()
+
+
 @pytest.mark.parametrize("path", ["/", "/page/app.js", "/page/nothing.js"])
 def test_nothing_may_run_that_the_server_did_not_send(server: Server, path: str) -> None:
     answer = server.get(path)

@@ -47,7 +47,7 @@ SHAPES: Mapping[str, Schema] = {
         budget_usd=MAYBE_NUMBER,
         calls=answer(**fields(COUNT, "total done failed uncertain reused")),
         tags=listed(TEXT),
-        **fields(MAYBE_OBJECT, "origin error"),
+        **fields(MAYBE_OBJECT, "origin error verdict"),
     ),
     "Call": answer(
         **fields(TEXT, "key agent state"),

@@ -38,6 +38,11 @@ PAGE = 1000  # runs that are looked through at a time
 KINDS = {"ask": "question", "deliberation": "council", "scale": "scale test", "waves": "verification"}
 
 
+def kind_of(workload: str) -> str:
+    """Return what people call a workload."""
+    return KINDS.get(workload, workload)
+
+
 def _called(search: str) -> tuple[str, ...]:
     """Return the workloads whose name for people has the words of a search in it, as one or as several of them."""
     words = search.strip().lower()

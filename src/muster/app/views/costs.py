@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from muster.app.runs.reading import kind_of
 from muster.app.spending import Costs
 from muster.app.views.runs import moment
 from muster.app.views.subjects import subject_of
@@ -39,7 +40,12 @@ def _budget(cap: int | None) -> dict[str, float | None]:
 
 
 def _run_view(run: Run) -> dict[str, Any]:
-    named = {"id": run.id, "name": run.name, "subject": subject_of(run), "workload": run.workload}
-    named |= {"state": str(run.state)}
+    named = {
+        "id": run.id,
+        "name": run.name,
+        "subject": subject_of(run),
+        "workload": run.workload,
+        "kind": kind_of(run.workload),
+    }
     begun = {"started_by": run.owner, "created_at": moment(run.created_at)}
     return named | money_view(run.spent) | _budget(run.cap) | begun

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion
+from muster.app.runs.reading import kind_of
 from muster.app.views.subjects import subject_of
+from muster.app.views.verdicts import verdict_view
 from muster.domain.batch import OVER, Batch, ways_out
 from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
@@ -30,8 +32,10 @@ def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
         "name": run.name,
         "subject": subject_of(run),
         "workload": run.workload,
+        "kind": kind_of(run.workload),
         "state": str(run.state),
         "ended_reason": run.ended_reason,
+        "verdict": verdict_view(run),
         "budget_usd": None if run.cap is None else to_usd(run.cap),
         "spent_usd": to_usd(run.spent.billed),
         "imputed_usd": to_usd(run.spent.imputed),

@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
+from muster.app.runs.reading import kind_of
+from muster.app.views.verdicts import Tone, verdict_of
 from muster.cli.batches.words import calls, standing
 from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
@@ -74,7 +76,8 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     state = Text(run.state, style=f"bold {COLOURS[run.state]}")
     if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code, AwaitsSignal.code):
         state.append(f"  ({clean(run.ended_reason)})", style="default")
-    found = [("state", state), ("workload", Text(clean(run.workload)))]
+    verdict = _verdict(run)
+    found = [("state", state), *([("verdict", verdict)] if verdict else []), ("workload", Text(clean(run.workload)))]
     if run.is_driven:
         found.append(("driver", Text(str(run.lease.driver))))
     if run.origin is not None:
@@ -167,6 +170,7 @@ def _shortened(result: Any) -> str:
 
 
 WIDE, NARROW = 28, 12  # columns for what folds
+TONES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.PLAIN: "default"}
 RUNS_LEAST_MISSED = ("age", "done")
 CALLS_LEAST_MISSED = ("quality", "attempts", "time", "agent")
 
@@ -192,6 +196,7 @@ def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
         Column("run", [run.id for run in runs], right=False),
         Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
         Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
+        *_verdicts(runs),
         Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
         Column("spent", [usd(amount) for amount in paid]),
     ]
@@ -202,8 +207,19 @@ def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
     return fitted(columns, RUNS_LEAST_MISSED, width)
 
 
+def _verdicts(runs: Sequence[Run]) -> list[Column]:
+    """Return the column of what runs came to, if any came to something."""
+    found = [_verdict(run) for run in runs]
+    return [Column("verdict", found, right=False, folds=True, least=NARROW)] if any(found) else []
+
+
+def _verdict(run: Run) -> Text:
+    verdict = verdict_of(run)
+    return Text("") if verdict is None else Text(verdict.words, style=TONES[verdict.tone])
+
+
 def _what(run: Run) -> Text:
-    text = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
+    text = Text(clean(kind_of(run.workload))).append(f" {clean(run.name)}" if run.name else "", style="bold")
     return text if run.continued_by is None else text.append(f" continued as {run.continued_by}", style="dim")
 
 

@@ -1,5 +1,5 @@
 // The shell: where one is, what is shown there, and whether the server can be reached.
-import { html, render, useEffect, useRef, useState, useTicks } from "./html.js";
+import { Boundary, html, render, useEffect, useRef, useState, useTicks } from "./html.js";
 import { access, enterToken, forgetToken, hasToken, newKey, ping, streams } from "./http.js";
 import { Later } from "./parts.js";
 import { RunsView } from "./runs.js";
@@ -104,7 +104,7 @@ function Page() {
       <${Connection} state=${state} />
     </header>
     <main id="main" ref=${main} tabindex="-1">
-      ${state === "token" ? html`<${TokenForm} />` : html`<${View} key=${where} route=${route} />`}
+      ${state === "token" ? html`<${TokenForm} />` : html`<${Boundary} key=${where} what="This page"><${View} route=${route} /><//>`}
     </main>`;
 }
 

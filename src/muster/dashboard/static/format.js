@@ -4,12 +4,8 @@ export const LIVE = new Set(["queued", "running", "waiting", "interrupted"]);
 export const STATUS_ORDER = ["failed", "error", "timed_out", "unjudged", "flaky", "waiting", "skipped", "passed"];
 const WORDS = { pending_review: "in review" };
 
-/** What people call a workload. */
-const KINDS = { ask: "question", deliberation: "council", scale: "scale test", waves: "verification" };
-export const kindOf = (run) => KINDS[run.workload] ?? run.workload;
-
 /** What a run is called: its name, else what it is about, else its id. */
-export const titleOf = (run) => run.name ?? run.subject ?? `${capital(kindOf(run))} ${run.id}`;
+export const titleOf = (run) => run.name ?? run.subject ?? `${capital(run.kind)} ${run.id}`;
 
 export const word = (name) => WORDS[name] ?? String(name).replaceAll("_", " ");
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,9 +1,24 @@
 // Templates and hooks in one place. Whatever is put into a template becomes text, never markup.
 import { createContext, Fragment, h, render } from "./lib/preact.mjs";
-import { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib/hooks.mjs";
+import { useCallback, useContext, useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "./lib/hooks.mjs";
 import htm from "./lib/htm.mjs";
 
-export const html = htm.bind(h);
+const STACKED = /(\p{M}{4})\p{M}+/gu; // marks above and below one letter, which would cover the lines around it
+
+/** A text with at most four marks on a letter. */
+export const unstacked = (text) => text.replace(STACKED, "$1");
+
+const made = (type, props, ...children) => h(type, props, ...children.map((one) => (typeof one === "string" ? unstacked(one) : one)));
+export const html = htm.bind(made);
+
+/** What is shown in place of a part of the page that cannot be shown; all other parts go on. */
+export function Boundary({ what, children }) {
+  const [error, again] = useErrorBoundary();
+  if (!error) return children;
+  return html`<div class="notice bad" role="alert"><p><strong>${what} could not be shown: ${String(error.message ?? error)}</strong></p>
+    <p><button type="button" class="plain small" onClick=${again}>Try again</button></p></div>`;
+}
+
 export { createContext, Fragment, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState };
 
 /** Hand over what is typed or chosen in a field. */

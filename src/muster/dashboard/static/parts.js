@@ -4,6 +4,11 @@ import { ago, capital, clock, moment, money, number, percent, shortMoney, spentO
 
 export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
 
+/** What a run came to, with the state that it is in; a verdict comes first, since completed is not the same as passed. */
+export const Outcome = ({ run }) => (run.verdict
+  ? html`<span class="outcome"><span class=${`badge v-${run.verdict.tone}`}>${run.verdict.words}</span> <span class="soft small">${word(run.state)}</span></span>`
+  : html`<${Badge} state=${run.state} />`);
+
 export const Tags = ({ names }) => names.map((name) => html`<span class="tag" key=${name}>${name}</span>`);
 
 export const Ago = ({ at, now }) => html`<time datetime=${at} title=${moment(at)}>${ago(at, now)}</time>`;

@@ -1,8 +1,8 @@
 // One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
-import { html, into, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
+import { Boundary, html, into, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, post, useGet, useReturn, useStream } from "./http.js";
-import { duration, elapsed, kindOf, LIVE, moment, number, spentOf, titleOf, word } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, sentence, Stalled, Tabs, Tags, usd, Waiting } from "./parts.js";
+import { duration, elapsed, LIVE, moment, number, spentOf, titleOf, word } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Outcome, sentence, Stalled, Tabs, Tags, usd, Waiting } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
@@ -51,9 +51,11 @@ export function RunView({ id, rest }) {
     ${run.error && html`<${RunError} run=${run} />`}
     ${!BESIDE.has(tab) && asked}
     <${Tabs} label="Parts of the run" base=${`#/runs/${run.id}`} tabs=${tabs} value=${tab} />
-    ${LATER[tab] && html`<${Later} key=${tab} load=${LATER[tab]} run=${run} live=${live}>${asked}<//>`}
-    ${tab === "calls" && html`<${CallsTab} run=${run} live=${live} />`}
-    ${tab === "result" && html`<section class="card padded"><${Result} value=${run.result} /></section>`}`;
+    <${Boundary} key=${tab} what="This part">
+      ${LATER[tab] && html`<${Later} load=${LATER[tab]} run=${run} live=${live}>${asked}<//>`}
+      ${tab === "calls" && html`<${CallsTab} run=${run} live=${live} />`}
+      ${tab === "result" && html`<section class="card padded"><${Result} value=${run.result} /></section>`}
+    <//>`;
 }
 
 /** The newest events of a run as they come, and the number of the last one; the run itself is asked for once a second. */
@@ -112,7 +114,7 @@ function Head({ run, tell, reload }) {
             act=${async () => { await post(`/api/runs/${run.id}/cancel`); reload(); }} />`}
         </div>
       </div>
-      <p class="under"><${Badge} state=${run.state} /> <span class="soft">${kindOf(run)} · ${run.id}</span> <${Tags} names=${run.tags} /></p>
+      <p class="under"><${Outcome} run=${run} /> <span class="soft">${run.verdict ? "· " : ""}${run.kind} · ${run.id}</span> <${Tags} names=${run.tags} /></p>
       ${run.name && run.subject && html`<p class="subject">${run.subject}</p>`}
       <${Facts} items=${factsOf(run, now)} />
     </section>`;

@@ -1,7 +1,7 @@
 // All runs, the newest first: what goes on, what it came to, and what it cost.
 import { html, into, useAddressed, useNow, useSettled, useTicks } from "./html.js";
-import { duration, elapsed, kindOf, LIVE, number, titleOf } from "./format.js";
-import { Ago, Badge, CallsBar, Choice, Command, Cost, CostBar, Empty, Tags } from "./parts.js";
+import { duration, elapsed, LIVE, number, titleOf } from "./format.js";
+import { Ago, CallsBar, Choice, Command, Cost, CostBar, Empty, Outcome, Tags } from "./parts.js";
 import { List, usePages } from "./window.js";
 
 const FILTERS = {
@@ -48,7 +48,7 @@ export function RunsView() {
     </section>`;
 }
 
-const COLUMNS = [["Run", "name"], ["State", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Started", "when"], ["Took", "took number"]];
+const COLUMNS = [["Run", "name"], ["Result", "state"], ["Calls", "calls"], ["Cost", "cost"], ["Started", "when"], ["Took", "took number"]];
 
 /** Why a run stands still in a batch that does not get on. */
 function waits(run) {
@@ -59,8 +59,8 @@ function waits(run) {
 function RunRows({ going, ...list }) {
   const now = useNow(going);
   const cells = (run) => [
-    html`<span class="title">${titleOf(run)}</span><span class="under soft">${kindOf(run)} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}${run.continued_by && ` · continued as ${run.continued_by}`}${waits(run)}</span>`,
-    html`<${Badge} state=${run.state} />`,
+    html`<span class="title">${titleOf(run)}</span><span class="under soft">${run.kind} · ${run.id} <${Tags} names=${run.tags} /> ${run.name && run.subject}${run.continued_by && ` · continued as ${run.continued_by}`}${waits(run)}</span>`,
+    html`<${Outcome} run=${run} />`,
     html`<span class="count">${number(run.calls.done)}<span class="soft"> of ${number(run.calls.total)}</span>${run.calls.failed > 0 && html`<span class="bad"> · ${number(run.calls.failed)} failed</span>`}</span><${CallsBar} calls=${run.calls} />`,
     html`<${Cost} run=${run} /><${CostBar} run=${run} />`,
     html`<${Ago} at=${run.started_at ?? run.created_at} now=${now} />`,

@@ -1,5 +1,5 @@
 // Texts of strangers. They stay text; Markdown is made from it only by way of a sanitiser, ANSI sequences become colours.
-import { html, useEffect, useMemo, useState } from "./html.js";
+import { Boundary, html, unstacked, useEffect, useMemo, useState } from "./html.js";
 
 const SAFE_LINK = /^(https?:|mailto:)/i;
 const ALLOWED = {
@@ -8,6 +8,9 @@ const ALLOWED = {
 };
 const IS_MARKED = /<(?!\/?p>|br>)/; // there is more than paragraphs, so it was written otherwise
 const MOST = 60_000; // characters that are laid out at once
+const DEEPEST = 12; // quotations and lists inside one another
+const DEEP_LINE = new RegExp(`^(?:[ \\t]*(?:>|[-+*](?=[ \\t])|\\d{1,9}[.)](?=[ \\t]))){${DEEPEST + 1}}`, "m");
+const NESTING = /<(\/?)(?:blockquote|ul|ol)\b/g;
 const escaped = (text) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 // Markup in the text is shown as it is written; pictures are not fetched; links go to the web or stay text.
@@ -28,13 +31,36 @@ let loading = null;
 function loadMarkdown() {
   loading ??= Promise.all([import("./lib/marked.mjs"), import("./lib/purify.min.js")]).then(([{ Marked }]) => {
     const markdown = new Marked({ gfm: true, breaks: true, renderer: RENDERER });
-    toHtml = (text) => globalThis.DOMPurify.sanitize(markdown.parse(text), ALLOWED);
+    toHtml = (text) => laidOut(markdown, text);
   });
   return loading;
 }
 
+/** Markdown as HTML that is safe; null for what is nested more deeply than can be read, or laid out. */
+function laidOut(markdown, text) {
+  if (DEEP_LINE.test(text)) return null;
+  try {
+    const made = markdown.parse(text);
+    return depthOf(made) > DEEPEST ? null : globalThis.DOMPurify.sanitize(made, ALLOWED);
+  } catch (error) {
+    if (error instanceof RangeError) return null; // the reader calls itself for each level
+    throw error;
+  }
+}
+
+function depthOf(made) {
+  let [depth, deepest] = [0, 0];
+  for (const [, closes] of made.matchAll(NESTING)) {
+    depth += closes ? -1 : 1;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest;
+}
+
 /** A text of a model: Markdown, and with one press as it was written. */
-export function ModelText({ text }) {
+export const ModelText = ({ text }) => html`<${Boundary} what="This text"><${MarkedText} text=${text} /><//>`;
+
+function MarkedText({ text }) {
   const [ready, loaded] = useState(toHtml !== null);
   const [raw, tell] = useState(false);
   const [whole, all] = useState(false);
@@ -42,7 +68,7 @@ export function ModelText({ text }) {
     if (!ready) loadMarkdown().then(() => loaded(true), () => {});
   }, []);
   const shown = whole ? text : text.slice(0, MOST);
-  const made = useMemo(() => (raw || !ready ? null : toHtml(withoutAnsi(shown))), [raw, ready, shown]);
+  const made = useMemo(() => (raw || !ready ? null : toHtml(unstacked(withoutAnsi(shown)))), [raw, ready, shown]);
   return html`<div class="said">
     ${made === null ? html`<${AnsiText} text=${shown} />` : html`<div class="markdown" dangerouslySetInnerHTML=${{ __html: made }}></div>`}
     ${shown.length < text.length && html`<button type="button" class="plain small" onClick=${() => all(true)}>Show all ${text.length.toLocaleString("en")} characters</button>`}
