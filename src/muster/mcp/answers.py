@@ -15,6 +15,7 @@ from muster.app.views.chains import progress_view
 from muster.app.views.councils import council_view
 from muster.app.views.pool import task_view
 from muster.app.views.runs import batch_reference, batch_view
+from muster.app.views.verdicts import verdict_of
 from muster.domain.batch import Batch
 from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
@@ -55,6 +56,7 @@ def short_run(run: Run) -> Answer:
             "name": run.name,
             "tags": list(run.tags),
             "state": str(run.state),
+            "verdict": None if (verdict := verdict_of(run)) is None else verdict.words,
             "cost_usd": to_usd(run.total.settled),
             "budget_usd": None if run.cap is None else to_usd(run.cap),
             "reason": run.ended_reason if run.state in TERMINAL - {RunState.COMPLETED} else None,
