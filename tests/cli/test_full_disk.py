@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,8 +168,12 @@ class SmallDisk:
     def run(self) -> Any:
         """Return the run as it is stored."""
         self.do(STATE)
+        return self.answer()["data"]
+
+    def answer(self) -> Any:
+        """Return what a command answers in JSON."""
         assert self._process.stdout is not None
-        return json.loads(self._process.stdout.readline())["data"]
+        return json.loads(self._process.stdout.readline())
 
     def exit_code(self) -> int:
         """Wait until the run is not driven any more, and return the exit code of the command."""
@@ -182,7 +188,8 @@ def small_disk(tmp_path: Path, rehearsal: ForkedRehearsal) -> Iterator[SmallDisk
     for folder in (disk, files):
         folder.mkdir()
     (files / "work.py").write_text(WORKLOADS)
-    (files / "muster.toml").write_text('[workloads]\nimport = ["work"]\n')
+    served = '[serve]\nmodels = ["anthropic/claude-haiku-5-5"]\n'
+    (files / "muster.toml").write_text(f'[workloads]\nimport = ["work"]\n{served}')
     (files / "submit.py").write_text(SUBMIT)
     environment = {**ENVIRONMENT, "HOME": str(tmp_path), "PYTHON": sys.executable}
     environment |= {"ANTHROPIC_BASE_URL": rehearsal.anthropic, "ANTHROPIC_API_KEY": "rehearsal"}
@@ -245,3 +252,39 @@ def test_a_run_that_is_started_on_a_full_disk_is_refused_while_another_waits_for
         assert shell.run()["state"] == "running"
         shell.do("rm fill")
         assert shell.exit_code() == 0
+
+
+SERVE = """"$PYTHON" -m muster serve --port 0 --json & PID=$!"""
+
+
+def post(url: str, body: dict[str, Any]) -> tuple[int, Any]:
+    """Send a request as a client does that does not wait long."""
+    headers = {"content-type": "application/json"}
+    asked = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(asked, timeout=15) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_a_server_refuses_at_once_what_it_cannot_store_and_does_it_not_later(tmp_path: Path) -> None:
+    with ForkedRehearsal() as rehearsal, small_disk(tmp_path, rehearsal) as shell:
+        shell.do(SERVE)
+        url = shell.answer()["url"]
+        question = {"agent": "anthropic/claude-haiku-5-5", "prompt": "hello"}
+        assert post(f"{url}/api/ask", question | {"agent": "nobody"})[0] == 400
+        shell.do(FILL)
+        shell.do("echo filled >&2")
+        shell.line_with("filled")
+        for path, body in {"ask": question, "runs/triaged/cancel": {}}.items():
+            status, said = post(f"{url}/api/{path}", body)
+            assert (status, "the disk is full" in said["error"]["message"]) == (503, True), path
+        shell.do("rm fill; echo freed >&2")
+        shell.line_with("freed")
+        status, said = post(f"{url}/api/ask", question | {"prompt": "hello again"})
+        assert status == 202, said
+        shell.do("kill $PID; wait $PID; muster runs list --json")
+        asked = [run for run in shell.answer()["data"] if run["workload"] == "ask"]
+    assert len(asked) == 1
