@@ -105,3 +105,31 @@ async def test_what_ended_long_ago_is_forgotten_with_its_key_and_what_is_needed_
         assert (await m.runs.get(new)).state == "completed"
         assert (await waiting.run()).state == "queued"
         assert await m.runs.forget_ended(clock.now() - 30 * 86_400) == 0
+
+
+SUITE = """
+schema_version: 1
+skill_or_agent: desk
+cases:
+  - id: desk/says
+    description: It says it.
+    input: { messages: [{ role: user, content: yes }] }
+    expected: { output: [{ kind: contains, value: "yes" }] }
+"""
+
+
+async def test_all_that_is_old_is_forgotten_however_much_of_it_must_stay(tmp_path: Path) -> None:
+    clock = FakeClock()
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk/cases.yaml").write_text(SUITE)
+    settings = load_settings(folder=tmp_path, environment={})
+    async with open_muster(settings=settings, clock=clock) as m:
+        spec = {"path": [str(tmp_path / "desk")], "agents": ["sim/echo"]}
+        kept = [(await (await m.start("suite", spec)).wait()).id for _ in range(3)]
+        for run in kept:
+            await m.suites.baselines.set(f"of-{run}", run)
+        for number in range(5):
+            await (await m.start("ask", {"agent": "sim/echo", "prompt": str(number)})).wait()
+        clock.advance(31 * 86_400)
+        assert await m.runs.forget_ended(clock.now() - 30 * 86_400, page=2) == 5
+        assert {run.id for run in await m.runs.list()} == set(kept)

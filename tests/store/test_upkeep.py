@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
-from muster.domain.run import RunState
+from muster.domain.run import RunState, StartRequest
 from muster.store.base import RunRelease
 from muster.store.claims import CLAIM_SECONDS, claim_store, unclaim_store
 from muster.store.database.deletions import MOST_ROWS
@@ -92,7 +93,7 @@ async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_th
     assert rows(path) == dict.fromkeys(TABLES, 0)
 
 
-async def test_a_run_that_is_being_deleted_cannot_be_restored_until_it_is_gone(store: SqliteStore) -> None:
+async def test_a_run_that_is_being_deleted_cannot_be_stored_again_until_it_is_gone(store: SqliteStore) -> None:
     run = await full_run(store, "run1", steps=3 * MOST_ROWS)
     whole = await store.runs.get(run)
     assert whole is not None
@@ -101,6 +102,9 @@ async def test_a_run_that_is_being_deleted_cannot_be_restored_until_it_is_gone(s
         await store.changes.wait(1)
     with pytest.raises(Conflict, match="is being deleted"):
         await store.archive.restore(whole)
+    chosen = replace(new_run("run1"), request=StartRequest(client="127.0.0.1"))
+    with pytest.raises(Conflict, match="is being deleted"):
+        await store.runs.create(chosen)
     await deleting
     await store.archive.restore(whole)
 

@@ -22,7 +22,7 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 
-MOST_FORGOTTEN = 10_000  # runs that are looked at in one go
+PAGE_FORGOTTEN = 1_000  # old runs that are asked for at a time
 CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
 
 
@@ -109,19 +109,19 @@ class RunActions(RunReader):
             await self._store.commands.delete(run, self._clock.now())
         return found
 
-    async def forget_ended(self, before: float) -> int:
+    async def forget_ended(self, before: float, page: int = PAGE_FORGOTTEN) -> int:
         """Delete runs that ended before a time, with everything in them; return how many.
 
         Those that a baseline names, or that others still need, stay.
         """
-        found = await self._store.runs.ended(before, MOST_FORGOTTEN)
-        deleted = 0
-        for run in found:
-            try:
-                await self._store.commands.delete(run, self._clock.now())
-                deleted += 1
-            except Conflict:
-                continue
+        deleted, kept = 0, set[RunId]()
+        while found := [run for run in await self._store.runs.ended(before, page + len(kept)) if run not in kept]:
+            for run in found:
+                try:
+                    await self._store.commands.delete(run, self._clock.now())
+                    deleted += 1
+                except Conflict:
+                    kept.add(run)
         return deleted
 
     async def export(self, reference: str, path: str | Path) -> tuple[Run, int]:

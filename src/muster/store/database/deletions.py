@@ -102,7 +102,7 @@ def delete_some(database: DatabaseConnection) -> bool:
 
 
 def require_deleted(database: DatabaseConnection, run: RunId) -> None:
-    """Refuse to restore a run of which something is still to be deleted."""
+    """Refuse to store a run of which something is still to be deleted."""
     if run in unfinished_deletions(database):
         raise Conflict(
             f"run {run} is being deleted", suggestions=("wait until that is done; after a crash: muster store vacuum",)

@@ -53,6 +53,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     """
     if new.parent is not None and get(database, new.parent).cancel_requested:
         raise RunCanceled(f"run {new.parent} was canceled")
+    if new.request is not None:  # whoever sends one may choose the id
+        require_deleted(database, new.id)
     if database.execute("insert_run", run_parameters(new, codec)) == 0:
         return _existing(database, new)
     if new.request is not None and new.request.limit is not None:

@@ -29,9 +29,13 @@ WHERE day >= :day GROUP BY agent, lane ORDER BY agent, lane
 DELETE FROM agent_costs WHERE run_id = :run_id
 
 -- name: dearest_runs
+WITH dearest (id, paid) AS (
+  SELECT runs.id, own.billed + own.imputed + own.uncertain FROM runs JOIN budgets AS own ON own.id = 'run:' || runs.id
+  WHERE runs.created_at >= :since AND COALESCE(runs.parent_id, '') = '' AND own.billed + own.imputed + own.uncertain > 0
+  ORDER BY 2 DESC, runs.created_at DESC, runs.id DESC LIMIT :limit
+)
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
-FROM runs JOIN budgets AS own ON own.id = 'run:' || runs.id
+FROM dearest JOIN runs ON runs.id = dearest.id JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
-WHERE runs.created_at >= :since AND COALESCE(runs.parent_id, '') = '' AND own.billed + own.imputed + own.uncertain > 0
-ORDER BY own.billed + own.imputed + own.uncertain DESC, runs.created_at DESC, runs.id DESC LIMIT :limit
+ORDER BY dearest.paid DESC, runs.created_at DESC, runs.id DESC
