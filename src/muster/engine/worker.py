@@ -51,6 +51,7 @@ class Worker:
         self._among_others = delivery is not None  # whose runs count under the caps too
         self._delivery: RunDelivery = delivery or StoreDelivery(queues)
         self._turns = StoredTurns(store, self._caps, self._knows)
+        self._offers = store.offers.watch(self._knows)
         self._driven: dict[RunId, Run] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
@@ -189,7 +190,7 @@ class Worker:
 
     async def _wait_for_offer(self) -> bool:
         """Wait until a run may have become due; return whether one may."""
-        offered = await self._store.offers.wait(LOOK_SECONDS)
+        offered = await self._offers.wait(LOOK_SECONDS)
         if self._tasks:  # whose calls write all the time; what else was written is looked at together
             await asyncio.sleep(REST_SECONDS)
         return offered

@@ -40,6 +40,7 @@ from muster.store.base.journal import (
     Reuser,
     RunArchive,
     RunContents,
+    RunOffers,
     RunRestoration,
 )
 from muster.store.base.pool import (
@@ -174,6 +175,7 @@ __all__ = [
     "RunDirectory",
     "RunGroup",
     "RunLists",
+    "RunOffers",
     "RunPage",
     "RunPages",
     "RunQueue",
@@ -258,8 +260,8 @@ class Store(Protocol):
         """That something happened."""
 
     @property
-    def offers(self) -> Changes:
-        """That a run may have become due, or be driven no longer: all that workers wait for."""
+    def offers(self) -> RunOffers:
+        """That runs may have become due."""
 
     @property
     def signals(self) -> SignalTable:
