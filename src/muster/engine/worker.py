@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 REST_SECONDS = 0.05  # between two looks, however much is written
 QUIET_SECONDS = 5.0  # between two looks for due runs of which nothing was told
 SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
-QUIET_SWEEP_SECONDS = 3.0  # while nobody else drives anything
+QUIET_SWEEP_SECONDS = 5.0  # while nobody else drives anything, and no run has become due for as long
 REGISTER_SECONDS = 5.0
 FRESH_SECONDS = 11.0  # for which a registration makes a worker the first: seen in time, and shorter than a lease
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
@@ -58,7 +58,7 @@ class Worker:
         self._closing = False
         self._registered_at = 0.0
         self._peers: Sequence[PresentWorker] = ()  # when it registered
-        self._swept_at = self._took_at = -math.inf
+        self._swept_at = self._took_at = self._offered_at = -math.inf
         self._took: Collection[str] = ()  # queues of which it took runs last
         self._offered = True  # a run may have become due since then
         self._freed = 0  # places of clients: runs of theirs that have ended since it was looked who is next
@@ -94,7 +94,7 @@ class Worker:
         leads = self._leads()
         if leads:
             await self._sweep()
-        look = await self._delivery.look(self._driven, leads=leads)
+        look = await self._delivery.look(self._driven, leads=leads, offered=self._offered)
         await self._register(look.present, self._queues if look.serves else frozenset())
         if self._offered or look.take != self._took or self._is_time_to_take():
             self._took, self._took_at = look.take, self._clock.monotonic()
@@ -160,7 +160,9 @@ class Worker:
     async def _sweep(self) -> None:
         """Sweep from time to time: calls write all the time, and every write ends a wait."""
         now = self._clock.monotonic()
-        eager = self._offered or self._engine.watches_others
+        if self._offered:
+            self._offered_at = now  # whoever takes a run that became due may die before the next sweep sees it
+        eager = now - self._offered_at < QUIET_SWEEP_SECONDS or self._engine.watches_others
         if now - self._swept_at >= (SWEEP_SECONDS if eager else QUIET_SWEEP_SECONDS):
             self._swept_at = now
             await self._engine.sweep()

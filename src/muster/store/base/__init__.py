@@ -98,6 +98,7 @@ from muster.store.base.runs import (
     RunRelease,
     RunTable,
     SweptState,
+    UnfinishedRuns,
     WorkerTable,
 )
 from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
@@ -203,6 +204,7 @@ __all__ = [
     "StoreTime",
     "StoreTotals",
     "SweptState",
+    "UnfinishedRuns",
     "TotalsReader",
     "WorkerTable",
 ]
