@@ -47,7 +47,7 @@ class CancelKeys:
         self._looked_at = float("-inf")
 
     async def look(self, *, offered: bool) -> UnfinishedRuns:
-        """Return the runs that are not over, their keys heeded once a second; raises QueueFailed while none can be read.
+        """Return the runs that are not over, their keys heeded once a second; raises QueueFailed.
 
         `offered` says that a run may have become due since the last look.
         """

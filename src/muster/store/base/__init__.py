@@ -204,8 +204,8 @@ __all__ = [
     "StoreTime",
     "StoreTotals",
     "SweptState",
-    "UnfinishedRuns",
     "TotalsReader",
+    "UnfinishedRuns",
     "WorkerTable",
 ]
 
