@@ -87,7 +87,7 @@ class UnfinishedRuns:
     waiting: Sequence[Run] = ()  # the newest that are not due before somebody answers
 
 
-class RunQueue(Protocol):
+class RunTurns(Protocol):
     """The runs that wait for a worker. Read by workers; however many runs wait, one look costs the same."""
 
     async def workloads(self) -> Sequence[str]:
@@ -96,17 +96,25 @@ class RunQueue(Protocol):
     async def next(self, turn: QueueTurn) -> Run | None:
         """Return the oldest run of the client whose turn it is; None when no client has one that may be taken."""
 
+    async def starts(self, since: float) -> Sequence[tuple[str, float]]:
+        """Return the clients whose requests started runs after a time, and when, the oldest first."""
+
+
+class SweptRuns(Protocol):
+    """What is looked at again and again. Read by the first worker of a machine, each in one transaction."""
+
     async def left_behind(self, at: float) -> SweptState:
-        """Return what a sweep looks at, read in one transaction."""
+        """Return what dead drivers may have left, and whose time to wait is over."""
 
     async def unfinished(self, wanted: Callable[[str], bool], page: int, after: Run | None) -> UnfinishedRuns:
-        """Return the runs that are not over, read in one transaction; due ones only of the workloads that are wanted.
+        """Return the runs that are not over; due ones only of the workloads that are wanted.
 
         Of those the oldest are always returned, and one page of the others: behind the run `after`.
         """
 
-    async def starts(self, since: float) -> Sequence[tuple[str, float]]:
-        """Return the clients whose requests started runs after a time, and when, the oldest first."""
+
+class RunQueue(RunTurns, SweptRuns, Protocol):
+    """What waits for workers."""
 
 
 class Announcements(Protocol):
