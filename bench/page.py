@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser import chromium
 
 import muster
-from bench.processes import serving
+from bench.processes import BenchServer, serving
 from bench.suites import write_suite
 from muster.settings import load_settings
 
@@ -57,11 +57,11 @@ async def fill_suite(folder: Path, cases: int) -> str:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path) -> Iterator[BenchServer]:
     """Serve the store of a folder."""
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(folder)}
     with serving(folder, environment) as server:
-        yield server.url
+        yield server
 
 
 # The time since the navigation began at which something is in the document: what asks from outside, asks late.
@@ -118,7 +118,8 @@ def main() -> None:
         folder = Path(name)
         run = in_thread(fill(folder, calls))
         suite = in_thread(fill_suite(folder, cases))
-        with served(folder) as url:
+        with served(folder) as server:
+            url = server.url
             rounds = [opened(browser, url, run) for _ in range(ROUNDS)]
             runs = median_of(browser, f"{url}/", ".run-rows .open")
             rows = median_of(browser, f"{url}/#/runs/{suite}", ".case-rows .open")

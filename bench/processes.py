@@ -3,17 +3,19 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 LAST_LINES = 20
+STOP_SECONDS = 10.0  # for a process that is told to end, to end those that it has started
 
 T = TypeVar("T")
 
@@ -22,22 +24,119 @@ class ChildDied(Exception):
     """A process ended that should not have, or with an error."""
 
 
-def run_child(command: Sequence[str]) -> dict[str, Any]:
-    """Run a process to its end and return the figures that it prints as JSON; raises ChildDied."""
-    with tempfile.TemporaryFile("w+") as errors:
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=errors, text=True)
-        if done.returncode:
-            raise died(command, done.returncode, errors)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+class Helper(Protocol):
+    """A process that another one needs, such as a rehearsal server."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process under way, with what it writes."""
+
+    command: Sequence[str]
+    process: "subprocess.Popen[str]"
+    written: IO[str]
+    errors: IO[str]
+
+    def output(self) -> str:
+        """Return what a process that has ended wrote; raises ChildDied when it ended with an error."""
+        if code := self.process.wait():
+            raise died(self.command, code, self.errors)
+        self.written.seek(0)
+        return self.written.read()
+
+
+def run_child(command: Sequence[str], beside: Helper | None = None) -> dict[str, Any]:
+    """Run a process to its end and return the figures that it prints as JSON; raises ChildDied.
+
+    With a process `beside` it, that must not end before.
+    """
+    with started(command) as child:
+        wait_for([child], beside)
+        text = child.output()
+        try:
+            figures: dict[str, Any] = json.loads(text)
+        except ValueError:
+            raise died(command, 0, child.errors, f"it printed no figures:{_last(text.splitlines())}") from None
+        return figures
+
+
+def wait_for(children: Sequence[Child], beside: Helper | None = None) -> None:
+    """Wait until all have ended; raises ChildDied when one fails, or when a process ends that they need."""
+    with ExitStack() as stack:
+        waiting = {stack.enter_context(_watched(child.process.pid)): child for child in children}
+        needed = {} if beside is None else {stack.enter_context(_watched(beside.pid)): beside}
+        while waiting:
+            ended, _, _ = select.select([*waiting, *needed], [], [])
+            for number in ended:
+                if number in needed:
+                    raise ChildDied(f"{type(beside).__name__} {_how(_code_of(number))} beside {_told(children)}")
+                waiting.pop(number).output()
+
+
+@contextmanager
+def started(
+    command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Child]:
+    """Start a process, which never outlives the block."""
+    with (
+        tempfile.TemporaryFile("w+") as written,
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, cwd=folder, env=environment, stdout=written, stderr=errors, text=True) as process,
+    ):
+        try:
+            yield Child(command, process, written, errors)
+        finally:
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+@contextmanager
+def _watched(pid: int) -> Iterator[int]:
+    """Open a descriptor that can be read when a process has ended."""
+    number = os.pidfd_open(pid)
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def _code_of(number: int) -> int:
+    """Return how a process has ended, and leave that for whoever started it."""
+    ended = os.waitid(os.P_PIDFD, number, os.WEXITED | os.WNOWAIT)
+    if ended is None:
+        return 0
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
 def died(command: Sequence[str], code: int, errors: IO[str], said: str = "") -> ChildDied:
     """Return the error about a process that ended: how it ended, and the last lines that it wrote."""
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
     errors.seek(0)
-    last = "".join(f"\n  {line.rstrip()}" for line in (said, *errors.readlines()[-LAST_LINES:]) if line)
-    return ChildDied(f"{' '.join(command[1:])} {how}{last}")
+    return ChildDied(f"{' '.join(command[1:])} {_how(code)}{_last([said])}{_last(errors.readlines())}")
+
+
+def _how(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+
+
+def _last(lines: Sequence[str]) -> str:
+    return "".join(f"\n  {line.rstrip()}" for line in lines[-LAST_LINES:] if line)
+
+
+def _told(children: Sequence[Child]) -> str:
+    return ", ".join(" ".join(child.command[1:]) for child in children)
 
 
 @dataclass(frozen=True, slots=True)

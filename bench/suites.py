@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 import muster
 from bench.fleet import AGENT, spent
+from bench.processes import started, wait_for
 from muster.cli.main import set_up
 from muster.settings import load_settings
 
@@ -65,10 +65,11 @@ def command(url: str, cases: int, concurrency: int) -> dict[str, float]:
         order = ["cases.yaml", "--agent", AGENT, "--concurrency", str(concurrency), "--budget", "10000", "--json"]
         line = [sys.executable, "-m", "muster", "run", *order]
         wall = time.perf_counter()
-        done = subprocess.run(line, cwd=folder, env={**os.environ, **keys}, capture_output=True, check=False)
-        seconds = time.perf_counter() - wall
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["data"]["counts"] == {"passed": cases}, done.stdout
+        with started(line, folder, {**os.environ, **keys}) as run:
+            wait_for([run])
+            seconds = time.perf_counter() - wall
+            printed = run.output()
+    assert json.loads(printed)["data"]["counts"] == {"passed": cases}, printed
     used = resource.getrusage(resource.RUSAGE_CHILDREN)  # it is the only child of this process
     return {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024}
 

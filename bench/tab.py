@@ -10,6 +10,7 @@ from tests.browser import chromium
 
 import muster
 from bench.page import in_thread, served
+from bench.processes import BenchServer, ChildDied
 from muster.settings import load_settings
 
 WARM = 10_000  # events after which what a tab holds is measured for the first time
@@ -59,31 +60,32 @@ def main() -> None:
         (folder / "bench_workloads.py").write_text(WORKLOADS, encoding="utf-8")
         (folder / "muster.toml").write_text('[workloads]\nimport = ["bench_workloads"]\n', encoding="utf-8")
         run = in_thread(submit(folder, events))
-        with served(folder) as url, browser.new_context() as context:
+        with served(folder) as server, browser.new_context() as context:
             page = context.new_page()
             session = context.new_cdp_session(page)
             session.send("Performance.enable")
-            page.goto(f"{url}/#/runs/{run}/events")
+            page.goto(f"{server.url}/#/runs/{run}/events")
             page.locator(".lamp.is-live").wait_for()
             in_thread(send(folder, run, "warm"))
-            wait_for_events(page, WARM)
+            wait_for_events(page, WARM, server)
             before = held(page, session)
             in_thread(send(folder, run, "rest"))
             page.locator(".run-head", has_text="completed").wait_for(timeout=PATIENCE)
-            wait_for_events(page, events)
+            wait_for_events(page, events, server)
             after = held(page, session)
     print(
         json.dumps({"before_mb": before[0], "after_mb": after[0], "before_nodes": before[1], "after_nodes": after[1]})
     )
 
 
-def wait_for_events(page: Page, most: int) -> None:
-    """Wait until the tab shows that it knows of so many events."""
-    while True:
+def wait_for_events(page: Page, most: int, server: BenchServer) -> None:
+    """Wait until the tab shows that it knows of so many events; raises ChildDied when the server has ended."""
+    while server.process.poll() is None:
         told = page.locator(".foot").inner_text(timeout=PATIENCE).split(" of ")[1].partition(";")[0].replace(",", "")
         if int(told) >= most:
             return
         page.wait_for_timeout(200)
+    raise ChildDied("the server has ended")
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ class SilentDelivery:
     async def listen(self, offer: OfferRun) -> None:
         """Offer nothing."""
 
-    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         return DeliveryLook(take=frozenset(), offers_later=True)
 
     async def is_idle(self) -> bool:

@@ -10,7 +10,7 @@ from muster.store.base import Store
 MOST_METHODS = 4
 
 # These read nothing: a check of arguments, and a word to the writer.
-AT_ONCE = {"BatchPlanning.check", "StoreControl.give_up", "StoreControl.hide", "StoreTime.now"}
+AT_ONCE = {"RunOffers.watch", "BatchPlanning.check", "StoreControl.give_up", "StoreControl.hide", "StoreTime.now"}
 
 
 def protocols() -> Iterator[type]:

@@ -342,20 +342,6 @@ async def test_a_commit_of_another_process_wakes_whoever_waits(database_url: str
         assert await waiting
 
 
-async def test_calls_wake_nobody_who_waits_for_runs_that_are_due(database_url: str) -> None:
-    async with opened(database_url) as here, opened(database_url) as there:
-        run, claim = await driven(there)
-        while await here.offers.wait(0.3):  # begins to listen
-            pass
-        changed = asyncio.ensure_future(here.changes.wait(60))
-        await there.journal.open(opening(run, claim.epoch, "k"))
-        assert await changed
-        assert not await here.offers.wait(0.3)
-        offered = asyncio.ensure_future(here.offers.wait(60))
-        await there.runs.create(new_run("run2"))
-        assert await offered
-
-
 async def test_the_heartbeats_of_a_process_are_one_transaction_with_one_statement(database_url: str) -> None:
     async with opened(database_url) as store:
         claims = []

@@ -37,7 +37,7 @@ from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
-from muster.engine.queue.sweeps import CancelKeys
+from muster.engine.queue.sweeps import CancelKeys, FleetRuns
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.worker import Worker
 
@@ -442,8 +442,9 @@ class Muster:
         backend = self._backend
         if backend.queue is None:
             return None
-        cancels = CancelKeys(backend.queue.get(), backend.store, backend.clock)
-        return FallbackDelivery(served=backend.engine.served, cancel=cancels.look)
+        runs = FleetRuns(backend.store, backend.clock)
+        cancels = CancelKeys(backend.queue.get(), backend.store, backend.clock, runs)
+        return FallbackDelivery(served=backend.engine.served, cancels=cancels)
 
     @property
     def driven_here(self) -> Collection[str] | None:

@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 REST_SECONDS = 0.05  # between two looks, however much is written
 QUIET_SECONDS = 5.0  # between two looks for due runs of which nothing was told
 SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
-QUIET_SWEEP_SECONDS = 3.0  # while nobody else drives anything
+QUIET_SWEEP_SECONDS = 5.0  # while nobody else drives anything, and no run has become due for as long
 REGISTER_SECONDS = 5.0
 FRESH_SECONDS = 11.0  # for which a registration makes a worker the first: seen in time, and shorter than a lease
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
@@ -51,13 +51,14 @@ class Worker:
         self._among_others = delivery is not None  # whose runs count under the caps too
         self._delivery: RunDelivery = delivery or StoreDelivery(queues)
         self._turns = StoredTurns(store, self._caps, self._knows)
+        self._offers = store.offers.watch(self._knows)
         self._driven: dict[RunId, Run] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
         self._registered_at = 0.0
         self._peers: Sequence[PresentWorker] = ()  # when it registered
-        self._swept_at = self._took_at = -math.inf
+        self._swept_at = self._took_at = self._offered_at = -math.inf
         self._took: Collection[str] = ()  # queues of which it took runs last
         self._offered = True  # a run may have become due since then
         self._freed = 0  # places of clients: runs of theirs that have ended since it was looked who is next
@@ -93,7 +94,7 @@ class Worker:
         leads = self._leads()
         if leads:
             await self._sweep()
-        look = await self._delivery.look(self._driven, leads=leads)
+        look = await self._delivery.look(self._driven, leads=leads, offered=self._offered)
         await self._register(look.present, self._queues if look.serves else frozenset())
         if self._offered or look.take != self._took or self._is_time_to_take():
             self._took, self._took_at = look.take, self._clock.monotonic()
@@ -159,7 +160,9 @@ class Worker:
     async def _sweep(self) -> None:
         """Sweep from time to time: calls write all the time, and every write ends a wait."""
         now = self._clock.monotonic()
-        eager = self._offered or self._engine.watches_others
+        if self._offered:
+            self._offered_at = now  # whoever takes a run that became due may die before the next sweep sees it
+        eager = now - self._offered_at < QUIET_SWEEP_SECONDS or self._engine.watches_others
         if now - self._swept_at >= (SWEEP_SECONDS if eager else QUIET_SWEEP_SECONDS):
             self._swept_at = now
             await self._engine.sweep()
@@ -189,7 +192,7 @@ class Worker:
 
     async def _wait_for_offer(self) -> bool:
         """Wait until a run may have become due; return whether one may."""
-        offered = await self._store.offers.wait(LOOK_SECONDS)
+        offered = await self._offers.wait(LOOK_SECONDS)
         if self._tasks:  # whose calls write all the time; what else was written is looked at together
             await asyncio.sleep(REST_SECONDS)
         return offered

@@ -10,7 +10,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
 from muster.engine.queue.base import QueuedJob
 from muster.engine.queue.fleet import FleetDelivery
-from muster.engine.queue.sweeps import PAGE, CancelKeys, DueRuns
+from muster.engine.queue.sweeps import PAGE, QUIET_SECONDS, CancelKeys, FleetRuns
 from muster.store.base import RunRelease, Store
 from muster.testing.clock import FakeClock
 from muster.testing.stores import driven
@@ -54,8 +54,11 @@ async def test_the_oldest_are_seen_at_every_look_and_all_others_page_after_page(
     store = open_store(tmp_path)
     names = [f"run{number:03}" for number in range(2 * PAGE + 50)]
     await submit(store, "many", names, NOW)
-    due = DueRuns(store)
-    seen = [[run.id for run in await due.look()] for _ in range(3)]
+    clock, seen = FakeClock(), []
+    fleet = FleetRuns(store, clock)
+    for _ in range(3):
+        seen.append([run.id for run in (await fleet.look(offered=False)).due])
+        clock.advance(1.0)
     assert seen == [names[: 2 * PAGE], [*names[:PAGE], *names[2 * PAGE :]], names[: 2 * PAGE]]
     await store.maintenance.close()
 
@@ -75,9 +78,9 @@ class NamedRuns(ScriptedQueue):
 async def test_a_due_run_is_canceled_by_its_key_and_keys_are_read_once_a_second(tmp_path: Path) -> None:
     store, keys, clock = open_store(tmp_path), NamedRuns("b"), FakeClock()
     await submit(store, "many", ["a", "b"], NOW)
-    cancels = CancelKeys(keys, store, clock)
+    cancels = CancelKeys(keys, store, clock, FleetRuns(store, clock))
     for _ in range(2):
-        await cancels.look()
+        await cancels.look(offered=False)
     assert keys.looks == 1
     assert [run.id for run in await store.runs.select([RunState.CANCELED])] == ["b"]
     await store.maintenance.close()
@@ -87,7 +90,50 @@ async def test_a_run_that_only_waits_for_a_person_is_canceled_by_its_key(tmp_pat
     store, clock = open_store(tmp_path), FakeClock()
     run, claim = await driven(store)
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.WAITING, reason=AwaitsSignal.code, at=NOW))
-    assert await DueRuns(store).look() == ()
-    await CancelKeys(NamedRuns(run), store, clock).look()
+    fleet = FleetRuns(store, clock)
+    assert not (await fleet.look(offered=False)).due
+    await CancelKeys(NamedRuns(run), store, clock, fleet).look(offered=False)
     assert [one.id for one in await store.runs.select([RunState.CANCELED])] == [run]
+    await store.maintenance.close()
+
+
+async def test_while_nothing_is_due_or_driven_the_store_is_read_every_five_seconds_or_when_a_run_is_offered(
+    tmp_path: Path,
+) -> None:
+    store, clock = open_store(tmp_path), FakeClock(NOW)
+    fleet = FleetRuns(store, clock)
+    assert await look_for(fleet, clock, 0.0) == []
+    await submit(store, "many", ["a"], NOW)
+    assert await look_for(fleet, clock, QUIET_SECONDS - 1.0) == []
+    assert await look_for(fleet, clock, 1.0) == ["a"]
+    await submit(store, "many", ["b"], NOW + 1)
+    assert await look_for(fleet, clock, 0.5, offered=True) == ["a"]  # at most once a second
+    assert await look_for(fleet, clock, 0.5) == ["a", "b"]
+    for name in ("a", "b"):
+        await store.commands.cancel(RunId(name), NOW)
+    assert await look_for(fleet, clock, 1.0) == []
+    await submit(store, "many", ["c"], NOW + 2)
+    assert await look_for(fleet, clock, 1.0, offered=True) == ["c"]
+    await store.maintenance.close()
+
+
+async def look_for(fleet: FleetRuns, clock: FakeClock, seconds: float, *, offered: bool = False) -> list[str]:
+    """Return the runs that are due some seconds later, as far as the fleet knows."""
+    clock.advance(seconds)
+    return [run.id for run in (await fleet.look(offered=offered)).due]
+
+
+async def test_keys_of_runs_that_wait_for_a_person_are_read_every_second_without_a_look_into_the_store(
+    tmp_path: Path,
+) -> None:
+    store, keys, clock = open_store(tmp_path), NamedRuns(), FakeClock()
+    run, claim = await driven(store)
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.WAITING, reason=AwaitsSignal.code, at=NOW))
+    cancels = CancelKeys(keys, store, clock, FleetRuns(store, clock))
+    found = []
+    for _ in range(3):
+        found.append(await cancels.look(offered=False))
+        clock.advance(1.0)
+    assert keys.looks == 3
+    assert found[0] is found[1] is found[2]
     await store.maintenance.close()

@@ -114,10 +114,11 @@ class RunDelivery(Protocol):
     async def listen(self, offer: OfferRun) -> None:
         """Begin to offer runs."""
 
-    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Return what the worker is to take by itself; `driven` are the runs that it has.
 
-        What has to be done once for all workers of a machine is done by the one that `leads`.
+        What has to be done once for all workers of a machine is done by the one that `leads`. `offered` says that a run
+        may have become due since the last look.
         """
 
     async def is_idle(self) -> bool:
@@ -136,7 +137,7 @@ class StoreDelivery:
     async def listen(self, offer: OfferRun) -> None:
         """Offer nothing: the worker looks by itself."""
 
-    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Return that the worker takes everything by itself."""
         return self._look
 

@@ -26,8 +26,8 @@ from muster.engine.queue.base import (
     is_recoverable,
 )
 from muster.engine.queue.progress import JobProgress
-from muster.engine.queue.sweeps import SWEEP_SECONDS, CancelKeys, DueRuns
-from muster.store.base import Store
+from muster.engine.queue.sweeps import SWEEP_SECONDS, CancelKeys, FleetRuns
+from muster.store.base import Store, UnfinishedRuns
 
 BEAT_SECONDS = 30.0
 AGAIN_SECONDS = 5.0  # after which a run that is still due is announced again
@@ -83,7 +83,7 @@ class FleetDelivery:
         self._queue, self._store, self._clock = queue, store, clock
         self._queues, self._most = frozenset(queues), most
         self._accept, self._served, self._on_note = accept, served, on_note
-        self._due, self._cancels = DueRuns(store, self._queues), CancelKeys(queue, store, clock)
+        self._cancels = CancelKeys(queue, store, clock, FleetRuns(store, clock, self._queues))
         self._progress = JobProgress(queue, store)
         self._beat_at = self._swept_at = float("-inf")
         self._announced: dict[RunId, _Announced] = {}
@@ -93,19 +93,17 @@ class FleetDelivery:
         """Begin to take jobs of the queues."""
         await self._queue.listen(sorted(self._queues), self._most, partial(self._handle, offer))
 
-    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Announce what is due, and cancel what other programs want to be canceled, if nobody else here does."""
         try:
             await self._look_at_server()
+            unfinished = await self._cancels.look(offered=offered) if leads else UnfinishedRuns()
             if self._clock.monotonic() - self._swept_at >= SWEEP_SECONDS:
                 self._swept_at = self._clock.monotonic()
                 await self._beat()
                 await self._queue.promote(self._queues)
                 await self._progress.look()
-                if leads:
-                    due = await self._due.look()
-                    await self._cancels.heed(due)
-                    await self._announce([run for run in due if run.id not in driven])
+                await self._announce([run for run in unfinished.due if run.id not in driven])
         except QueueFailed as error:
             self._tell(False, f"{error.message}; runs are taken out of the store until it can")
             self._beat_at = self._swept_at = float("-inf")
@@ -134,7 +132,7 @@ class FleetDelivery:
         wanted = job.run is None or job.failures > 0
         try:
             found = (await self._accept(job)).id if wanted or job.run is None else job.run
-            await self._cancels.heed_only([found])
+            await self._cancels.heed([found])
             with self._progress.followed(job, found):
                 offered = await offer(found)
             await self._progress.report(job, offered.run)
@@ -191,10 +189,6 @@ class FleetDelivery:
             self._on_note(words)
 
 
-async def _nothing() -> None:
-    """Look for nothing."""
-
-
 class FallbackDelivery:
     """Lets a server drive only what no worker takes. Implements `RunDelivery`.
 
@@ -207,10 +201,10 @@ class FallbackDelivery:
         *,
         queues: Iterable[str] = QUEUES,
         served: Callable[[], Awaitable[frozenset[str]]],
-        cancel: Callable[[], Awaitable[None]] = _nothing,
+        cancels: CancelKeys | None = None,
     ) -> None:
         self._queues, self._served = frozenset(queues), served
-        self._cancel = cancel  # cancels what other programs want to be canceled
+        self._cancels = cancels
         self.on_note: Callable[[str], None] = lambda text: None
         self._taken: frozenset[str] | None = None
 
@@ -222,15 +216,15 @@ class FallbackDelivery:
     async def listen(self, offer: OfferRun) -> None:
         """Offer nothing: jobs are for workers."""
 
-    async def look(self, driven: Collection[RunId], *, leads: bool = True) -> DeliveryLook:
+    async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Return the queues that no worker serves."""
         take = self._queues - await self._served()
         if take != self._taken:
             self._taken = take
             self._tell()
-        if take or driven:  # else workers look for it
+        if self._cancels is not None and (take or driven):  # else workers look for it
             with contextlib.suppress(QueueFailed):
-                await self._cancel()
+                await self._cancels.look(offered=offered)
         return DeliveryLook(take=take, present=bool(take) or bool(driven), serves=False)
 
     async def is_idle(self) -> bool:

@@ -40,6 +40,7 @@ from muster.store.base.journal import (
     Reuser,
     RunArchive,
     RunContents,
+    RunOffers,
     RunRestoration,
 )
 from muster.store.base.pool import (
@@ -97,6 +98,7 @@ from muster.store.base.runs import (
     RunRelease,
     RunTable,
     SweptState,
+    UnfinishedRuns,
     WorkerTable,
 )
 from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
@@ -174,6 +176,7 @@ __all__ = [
     "RunDirectory",
     "RunGroup",
     "RunLists",
+    "RunOffers",
     "RunPage",
     "RunPages",
     "RunQueue",
@@ -202,6 +205,7 @@ __all__ = [
     "StoreTotals",
     "SweptState",
     "TotalsReader",
+    "UnfinishedRuns",
     "WorkerTable",
 ]
 
@@ -258,8 +262,8 @@ class Store(Protocol):
         """That something happened."""
 
     @property
-    def offers(self) -> Changes:
-        """That a run may have become due, or be driven no longer: all that workers wait for."""
+    def offers(self) -> RunOffers:
+        """That runs may have become due."""
 
     @property
     def signals(self) -> SignalTable:

@@ -1,6 +1,6 @@
 """What a run remembers: its journal with the money of every attempt, its events, and whole runs for export."""
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -124,6 +124,13 @@ class Changes(Protocol):
 
     async def wait(self, seconds: float) -> bool:
         """Wait for the next commit, at most so long; return whether there was one."""
+
+
+class RunOffers(Protocol):
+    """Tells that runs may have become due, which is all that workers wait for."""
+
+    def watch(self, wanted: Callable[[str], bool]) -> Changes:
+        """Return what waits for runs of the workloads that are wanted; it may wake for others too."""
 
 
 class RunContents(Protocol):

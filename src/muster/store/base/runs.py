@@ -1,6 +1,6 @@
 """The runs of a store: found, commanded from outside, driven by one driver at a time; their workers and processes."""
 
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -77,7 +77,17 @@ class SweptState:
     orphans: Sequence[BatchId]  # batches of canceled runs that nobody has canceled yet
 
 
-class RunQueue(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfinishedRuns:
+    """The runs that a fleet has before it, at one moment."""
+
+    due: Sequence[Run] = ()  # the oldest that wait for a worker, and a page behind them
+    after: Run | None = None  # the last run of that page; None: the next page is the first one again
+    driven: Sequence[Run] = ()  # by drivers that are dead or alive, children too
+    waiting: Sequence[Run] = ()  # the newest that are not due before somebody answers
+
+
+class RunTurns(Protocol):
     """The runs that wait for a worker. Read by workers; however many runs wait, one look costs the same."""
 
     async def workloads(self) -> Sequence[str]:
@@ -86,11 +96,25 @@ class RunQueue(Protocol):
     async def next(self, turn: QueueTurn) -> Run | None:
         """Return the oldest run of the client whose turn it is; None when no client has one that may be taken."""
 
-    async def left_behind(self, at: float) -> SweptState:
-        """Return what a sweep looks at, read in one transaction."""
-
     async def starts(self, since: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs after a time, and when, the oldest first."""
+
+
+class SweptRuns(Protocol):
+    """What is looked at again and again. Read by the first worker of a machine, each in one transaction."""
+
+    async def left_behind(self, at: float) -> SweptState:
+        """Return what dead drivers may have left, and whose time to wait is over."""
+
+    async def unfinished(self, wanted: Callable[[str], bool], page: int, after: Run | None) -> UnfinishedRuns:
+        """Return the runs that are not over; due ones only of the workloads that are wanted.
+
+        Of those the oldest are always returned, and one page of the others: behind the run `after`.
+        """
+
+
+class RunQueue(RunTurns, SweptRuns, Protocol):
+    """What waits for workers."""
 
 
 class Announcements(Protocol):

@@ -3,11 +3,11 @@
 Clients and workloads are found by seeks in one index, so a look costs the same however many runs wait.
 """
 
-from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 
 from muster.domain.ids import BatchId, RunId
-from muster.domain.run import Driver, Run
-from muster.store.base import Announcement, PresentWorker, QueueTurn, SweptState
+from muster.domain.run import Driver, Run, RunState
+from muster.store.base import Announcement, PresentWorker, QueueTurn, SweptState, UnfinishedRuns
 from muster.store.codec import run_of
 from muster.store.database import runs
 from muster.store.queries import DatabaseConnection, DatabaseReader, Parameters, Row, first
@@ -35,6 +35,10 @@ class DatabaseQueue:
         """Return what a sweep looks at."""
         return await self._reader.read(lambda database: _left_behind(database, at))
 
+    async def unfinished(self, wanted: Callable[[str], bool], page: int, after: Run | None) -> UnfinishedRuns:
+        """Return the runs that are not over."""
+        return await self._reader.read(lambda database: _unfinished(database, wanted, page, after))
+
     async def starts(self, since: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs after a time, and when."""
         return [
@@ -48,6 +52,22 @@ def _left_behind(database: DatabaseConnection, at: float) -> SweptState:
             driven=[run_of(row) for row in database.rows("select_runs_with_driver", {})],
             signals_due=bool(database.rows("select_due_roots", {"at": at})),
             orphans=[BatchId(row["id"]) for row in database.rows("select_orphans", {})],
+        )
+
+
+def _unfinished(
+    database: DatabaseConnection, wanted: Callable[[str], bool], page: int, after: Run | None
+) -> UnfinishedRuns:
+    with database.snapshot():
+        workloads = [name for name in _due_workloads(database) if wanted(name)]
+        oldest = runs.submitted(database, page, workloads, None) if workloads else []
+        further = runs.submitted(database, page, workloads, after or oldest[-1]) if len(oldest) == page else []
+        known = {run.id for run in oldest}
+        return UnfinishedRuns(
+            due=[*oldest, *(run for run in further if run.id not in known)],
+            after=further[-1] if len(further) == page else None,
+            driven=[run_of(row) for row in database.rows("select_runs_with_driver", {})],
+            waiting=runs.select(database, [RunState.WAITING], page),
         )
 
 

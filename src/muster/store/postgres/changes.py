@@ -1,66 +1,53 @@
-"""Commits of other processes: the server notifies, and a slow look finds what no notification told of."""
+"""What other processes have committed: the server notifies, and a slow look finds what no notification told of.
+
+A notification costs a transaction in every session that listens, whatever the channel, and commits that notify wait for
+each other. So the commits of calls notify only while somebody waits for any change (`PostgresChanges`): writers see
+that by a lock of the session. Workers wait for runs that become due (`PostgresOffers`), whose workloads are named.
+"""
 
 import asyncio
+import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
+from weakref import WeakSet
 
 import psycopg
 
 from muster.domain.errors import StoreFailed
 from muster.store.postgres.failures import PostgresAddress
-from muster.store.postgres.session import CHANNEL, OFFER, connect
-from muster.store.queries import DatabaseReader
+from muster.store.postgres.session import CHANGES, OFFERS, WATCHED, connect
+from muster.store.queries import DatabaseReader, numbered_queries
 from muster.store.writer import CommitSignal
 
 STEP_SECONDS = 0.1
 LOOK_SECONDS = 5.0
+SETTLE_SECONDS = 0.5  # after which it is looked for commits that were under way when the session began to listen
+UNUSED_SECONDS = 10.0  # after which a session ends for which nobody waits
 CLOSE_SECONDS = 12.0  # for which a session that is being opened is waited for: longer than that may take
 
 
-class PostgresOffers:
-    """Tells that a run may have become due. Notifications say so: most commits are those of calls."""
+class Listener:
+    """A session that listens on a channel, opened again when it is lost.
 
-    def __init__(self, listen: Callable[[], None]) -> None:
-        self._listen = listen
-        self._count = 0
-        self._signal = CommitSignal(lambda: self._count, STEP_SECONDS)
+    `hear` is given what was notified. `stay` runs beside each session, is told when it is lost, and returns whether
+    another one is needed.
+    """
 
-    def beat(self) -> None:
-        """Wake everybody who waits."""
-        self._count += 1
-        self._signal.beat()
-
-    async def wait(self, seconds: float) -> bool:
-        """Wait for the next offer, at most so long; return whether there was one."""
-        self._listen()
-        return await self._signal.wait(seconds)
-
-
-class PostgresChanges:
-    """Tells that something was written, by this process or another; listens as soon as somebody waits."""
-
-    def __init__(self, address: PostgresAddress, reader: DatabaseReader, token: str) -> None:
-        self._address, self._reader, self._token = address, reader, token
-        self._commits = 0
-        self._signal = CommitSignal(lambda: self._commits, STEP_SECONDS)
+    def __init__(
+        self,
+        subscribe: Callable[[], "psycopg.Connection[object]"],
+        hear: Callable[[Sequence[str]], None],
+        stay: Callable[[asyncio.Event], Awaitable[bool]],
+    ) -> None:
+        self._subscribe, self._hear, self._stay = subscribe, hear, stay
         self._listening: asyncio.Task[None] | None = None
-        self._heard = False  # a notification, since it was looked
-        self.offers = PostgresOffers(self._begin)
 
-    def beat(self) -> None:
-        """Wake everybody who waits."""
-        self._commits += 1
-        self._signal.beat()
-
-    async def wait(self, seconds: float) -> bool:
-        """Wait for the next commit, at most so long; return whether there was one."""
-        self._begin()
-        return await self._signal.wait(seconds)
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Begin to listen."""
-        if self._listening is None:
+        if self._listening is None or self._listening.done():
             self._listening = asyncio.create_task(self._listen())
 
     async def close(self) -> None:
@@ -70,13 +57,15 @@ class PostgresChanges:
             await asyncio.wait({self._listening})
 
     async def _listen(self) -> None:
-        while True:
+        needed = True
+        while needed:
             with suppress(StoreFailed, psycopg.Error):
-                await self._listen_once()
-            await asyncio.sleep(STEP_SECONDS)
+                needed = await self._listen_once()
+            if needed:
+                await asyncio.sleep(STEP_SECONDS)
 
-    async def _listen_once(self) -> None:
-        """Listen until the connection is lost."""
+    async def _listen_once(self) -> bool:
+        """Listen until the connection is lost or not needed; return whether another one is."""
         loop, lost = asyncio.get_running_loop(), asyncio.Event()
         raw = await self._subscribed()
         # A copy, since libpq closes its socket when the server is gone: the loop would go on to watch that number,
@@ -84,8 +73,7 @@ class PostgresChanges:
         socket = os.dup(raw.fileno())
         loop.add_reader(socket, self._arrived, raw, lost.set)
         try:
-            self._beat_all()  # what was committed before it listened
-            await self._look_until(lost)
+            return await self._stay(lost)
         finally:
             loop.remove_reader(socket)
             os.close(socket)
@@ -93,7 +81,7 @@ class PostgresChanges:
 
     async def _subscribed(self) -> "psycopg.Connection[object]":
         """Return a session that listens; canceled, it closes one that is being opened."""
-        opening = asyncio.ensure_future(asyncio.to_thread(_subscribe, self._address))
+        opening = asyncio.ensure_future(asyncio.to_thread(self._subscribe))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -108,34 +96,131 @@ class PostgresChanges:
         except psycopg.Error:
             lose()
             return
-        senders = []
+        notes = []
         while (note := raw.pgconn.notifies()) is not None:
-            senders.append(note.extra.decode())
-        self._heard = self._heard or bool(senders)
-        if any(sender.removesuffix(OFFER) != self._token for sender in senders):  # commits of its own were told before
+            notes.append(note.extra.decode())
+        if notes:
+            self._hear(notes)
+
+
+class OfferWatch:
+    """Waits for offers of some workloads. Implements `Changes`."""
+
+    def __init__(self, wanted: Callable[[str], bool], begin: Callable[[], None]) -> None:
+        self._wanted, self._begin = wanted, begin
+        self._offered = asyncio.Event()
+
+    def tell(self, workloads: Collection[str] | None) -> None:
+        """Wake whoever waits if runs of these workloads, None for any, are wanted."""
+        if workloads is None or any(map(self._wanted, workloads)):
+            self._offered.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next offer, at most so long; return whether there was one."""
+        self._begin()
+        if not await _is_set_within(self._offered, seconds):
+            return False
+        self._offered.clear()
+        return True
+
+
+class PostgresOffers:
+    """Tells which runs have become due, by their workloads; listens as soon as somebody waits.
+
+    Nobody looks for offers that were not told of: workers look at the queue now and then by themselves.
+    """
+
+    def __init__(self, address: PostgresAddress) -> None:
+        self._watches: WeakSet[OfferWatch] = WeakSet()
+        self._listener = Listener(partial(_subscribe, address, OFFERS), self._hear, self._stay)
+
+    def watch(self, wanted: Callable[[str], bool]) -> OfferWatch:
+        """Return what waits for offers of the workloads that are wanted."""
+        watch = OfferWatch(wanted, self._listener.begin)
+        self._watches.add(watch)
+        return watch
+
+    async def close(self) -> None:
+        """Listen no more."""
+        await self._listener.close()
+
+    def _hear(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            self._tell(json.loads(note))
+
+    def _tell(self, workloads: Collection[str] | None) -> None:
+        for watch in list(self._watches):
+            watch.tell(workloads)
+
+    async def _stay(self, lost: asyncio.Event) -> bool:
+        self._tell(None)  # what became due before it listened
+        await lost.wait()
+        return True
+
+
+class PostgresChanges:
+    """Tells that something was written, by this process or another; listens as long as somebody waits."""
+
+    def __init__(self, address: PostgresAddress, reader: DatabaseReader, token: str) -> None:
+        self._reader, self._token = reader, token
+        self._commits = 0
+        self._signal = CommitSignal(lambda: self._commits, STEP_SECONDS)
+        self._listener = Listener(partial(_subscribe, address, CHANGES, watched=True), self._hear, self._stay)
+        self._heard = False  # a notification, since it was looked
+        self._waiting, self._waited_at = 0, 0.0
+
+    def beat(self) -> None:
+        """Wake everybody who waits."""
+        self._commits += 1
+        self._signal.beat()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next commit, at most so long; return whether there was one."""
+        self._listener.begin()
+        self._waiting += 1
+        try:
+            return await self._signal.wait(seconds)
+        finally:
+            self._waiting, self._waited_at = self._waiting - 1, time.monotonic()
+
+    async def close(self) -> None:
+        """Listen no more."""
+        await self._listener.close()
+
+    def _hear(self, senders: Sequence[str]) -> None:
+        self._heard = True
+        if any(sender != self._token for sender in senders):  # commits of its own were told before
             self.beat()
-        if any(sender.endswith(OFFER) for sender in senders):
-            self.offers.beat()
 
-    def _beat_all(self) -> None:
-        self.beat()
-        self.offers.beat()
-
-    async def _look_until(self, lost: asyncio.Event) -> None:
+    async def _stay(self, lost: asyncio.Event) -> bool:
         """Look now and then for what was not told: a pooler between us and the server passes no notifications on."""
-        seen = None
-        while not lost.is_set():
-            if not self._heard:  # else notifications arrive
-                row = (await self._reader.rows("last_transaction", {}))[0]
-                if seen is not None and row["number"] != seen:
-                    self._beat_all()
-                seen = row["number"]
-            self._heard = False
-            with suppress(TimeoutError):
-                await asyncio.wait_for(lost.wait(), LOOK_SECONDS)
+        seen, pause = await self._transactions(), SETTLE_SECONDS
+        self.beat()  # what was committed before it listened
+        while not await _is_set_within(lost, pause):
+            if not self._waiting and time.monotonic() - self._waited_at >= UNUSED_SECONDS:
+                return False
+            if pause == SETTLE_SECONDS or not self._heard:  # else notifications arrive
+                before, seen = seen, await self._transactions()
+                if seen != before:
+                    self.beat()
+            self._heard, pause = False, LOOK_SECONDS
+        return True
+
+    async def _transactions(self) -> str:
+        """Return which transactions have begun to write, and which of them are not over."""
+        return str((await self._reader.rows("last_transactions", {}))[0]["snapshot"])
 
 
-def _subscribe(address: PostgresAddress) -> "psycopg.Connection[object]":
+async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()
+
+
+def _subscribe(address: PostgresAddress, channel: str, *, watched: bool = False) -> "psycopg.Connection[object]":
     raw = connect(address)
-    raw.execute(f"LISTEN {CHANNEL}".encode())
+    if watched:
+        query = numbered_queries()["share_name_for_session"]
+        psycopg.RawCursor(raw).execute(query.text, query.values({"name": WATCHED}))
+    raw.execute(f"LISTEN {channel}".encode())
     return raw

@@ -20,7 +20,7 @@ from psycopg.rows import tuple_row
 from muster.domain.errors import MusterError, StoreFailed
 from muster.store.postgres.commands import Commands, Expectation, changed_by
 from muster.store.postgres.failures import PostgresAddress, ServerAway, explained, read_only
-from muster.store.postgres.session import OFFER, connect
+from muster.store.postgres.session import WATCHED, connect
 from muster.store.queries import (
     CommitUnknown,
     Locked,
@@ -90,7 +90,7 @@ class PostgresConnection:
         self._queries = numbered_queries()
         self._held: set[str] = set()  # locks of this transaction
         self._number = 0  # of the last transaction
-        self._offers = False  # whether this transaction may have made a run due
+        self._offered: set[str] = set()  # runs that this transaction may have made due
         self._open(changes=0)
         if mark is not None:
             self.execute("begin_mark", {"name": mark.trait})
@@ -138,7 +138,8 @@ class PostgresConnection:
 
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and return how many rows it changed."""
-        self._offers = self._offers or query in OFFERING
+        if query in OFFERING:
+            self._offered.add(parameters["id"])
         return self._run(*self._spelled(query, parameters), keep=True)
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
@@ -244,7 +245,7 @@ class PostgresConnection:
         """Begin for writing, commit at the end, roll back on an error."""
         self._reopen()
         self._held.clear()
-        self._offers = False
+        self._offered.clear()
         before = self.changes
         self._send(b"BEGIN")
         try:
@@ -283,9 +284,11 @@ class PostgresConnection:
         self._number += 1
         try:
             if changed and self._mark is not None:
-                sender = f"{self._mark.token}{OFFER}" if self._offers else self._mark.token
-                mark = {"name": self._mark.trait, "number": str(self._number), "sender": sender}
-                self._send(*self._spelled("mark_commit", mark), keep=True)
+                if self._offered:
+                    self._send(*self._spelled("notify_offers", {"runs": " ".join(self._offered)}), keep=True)
+                mark = {"name": self._mark.trait, "number": str(self._number)}
+                told = {"sender": self._mark.token, "watched": WATCHED}
+                self._send(*self._spelled("mark_commit", {**mark, **told}), keep=True)
             self._run(b"COMMIT")
         except ServerAway:
             if not changed or self._mark is None:

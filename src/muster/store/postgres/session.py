@@ -12,8 +12,8 @@ from muster.domain.errors import StoreFailed
 from muster.store.postgres.failures import PostgresAddress, explain_connect
 
 OLDEST_SERVER = 140000
-CHANNEL = "muster"  # of notifications
-OFFER = " offer"  # stands behind the name of a writer that may have made a run due
+CHANGES, OFFERS = "muster", "muster_offers"  # channels of notifications: any commit, and runs that became due
+WATCHED = "changes are waited for"  # the lock of sessions that listen to all changes
 
 _DEFAULTS = {
     "connect_timeout": "10",

@@ -17,7 +17,7 @@ from muster.store import claims
 from muster.store.codec import Codec
 from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
-from muster.store.postgres.changes import PostgresChanges
+from muster.store.postgres.changes import PostgresChanges, PostgresOffers
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
 from muster.store.postgres.failures import PostgresAddress, parse_address, pooled
 from muster.store.postgres.leases import PostgresLeases
@@ -195,7 +195,7 @@ class PostgresStore(DatabaseStore):
         writes = CallWrites(codec)
         self._pool = reader = PostgresReader(address, prepared.time)
         self.changes = PostgresChanges(address, reader, prepared.mark.token)
-        self.offers = self.changes.offers
+        self.offers = PostgresOffers(address)
         writer = Writer(
             lambda: prepared.writing,
             groups=writes.groups,
@@ -215,6 +215,7 @@ class PostgresStore(DatabaseStore):
     async def _shut(self) -> None:
         await self._writer.close()
         await self.changes.close()
+        await self.offers.close()
         await self._pool.close()
 
 

@@ -143,6 +143,17 @@ class SqliteThreadReader(DatabaseReader):
             connection.close()
 
 
+class SqliteOffers:
+    """Takes any commit for an offer: a file does not tell what others wrote, and looking into it costs little."""
+
+    def __init__(self, changes: CommitSignal) -> None:
+        self._changes = changes
+
+    def watch(self, wanted: Callable[[str], bool]) -> CommitSignal:
+        """Return what waits for any commit."""
+        return self._changes
+
+
 class SqliteStore(DatabaseStore):
     """All parts of the store on one file; with a `refusal` it can only be read, with the `access` that is left.
 
@@ -165,8 +176,8 @@ class SqliteStore(DatabaseStore):
         writes = CallWrites(codec)
         self._release = release
         self._connection = connection = SqliteConnection(path, access=access)
-        # A file does not tell what others wrote, and looking into it costs little: any commit may be an offer.
-        self.changes = self.offers = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
+        self.changes = CommitSignal(lambda: connection.pragma("data_version"), LOOK_SECONDS)
+        self.offers = SqliteOffers(self.changes)
         writer = Writer(
             partial(SqliteConnection, path, patience=TURN_SECONDS),
             groups=writes.groups,

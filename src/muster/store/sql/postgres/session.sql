@@ -21,18 +21,37 @@ WITH known (name) AS (VALUES (:name)) SELECT name FROM known WHERE to_regclass(n
 -- name: share_name
 SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))
 
--- name: last_transaction
-SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS number
+-- name: share_name_for_session
+SELECT pg_advisory_lock_shared(hashtextextended(:name, 0))
+
+-- name: last_transactions
+SELECT CAST(pg_current_snapshot() AS TEXT) AS snapshot
 
 -- name: begin_mark
 INSERT INTO traits (name, value) VALUES (:name, '0 ' || CAST(CAST(extract(epoch FROM clock_timestamp()) AS BIGINT) AS TEXT))
 
 -- name: mark_commit
+-- Whoever gets the lock gives it back at once: no session waits for changes. Two that try at the same moment notify once
+-- too often.
 WITH marked AS (
   UPDATE traits SET value = CAST(:number AS TEXT) || ' ' || CAST(CAST(extract(epoch FROM clock_timestamp()) AS BIGINT) AS TEXT)
   WHERE name = :name
 )
-SELECT pg_notify('muster', :sender)
+SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(:watched, 0))
+            THEN CAST(pg_advisory_unlock(hashtextextended(:watched, 0)) AS TEXT)
+            ELSE CAST(pg_notify('muster', :sender) AS TEXT) END
+
+-- name: notify_offers
+-- A notification has at most 8,000 bytes: null stands for all workloads.
+WITH offered AS (
+  SELECT CAST(json_agg(DISTINCT runs.workload) AS TEXT) AS workloads FROM runs
+  WHERE runs.id = ANY (string_to_array(:runs, ' '))
+    AND runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL
+    AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
+             ELSE runs.state IN ('queued', 'interrupted') END
+)
+SELECT pg_notify('muster_offers', CASE WHEN octet_length(workloads) < 7000 THEN workloads ELSE 'null' END)
+FROM offered WHERE workloads IS NOT NULL
 
 -- name: forget_marks
 DELETE FROM traits
