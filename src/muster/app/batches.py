@@ -79,9 +79,12 @@ class Batches:
         return found
 
     async def fetch(self, batch: Batch) -> Batch:
-        """Wait for a batch and bring its results into the store; one that is over stays as it is."""
+        """Wait for a batch and bring its results into the store; one that is over stays as it is.
+
+        It is polled at once, whichever process waited for it before.
+        """
         if batch.state not in OVER:
-            await self._engine.batcher.fetch(batch.id)
+            await self._engine.batcher.fetch(batch.id, by_hand=True)
         return await self.get(batch.id)
 
     async def cancel(self, batch: Batch) -> Batch:

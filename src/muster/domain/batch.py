@@ -194,7 +194,7 @@ class Batch:
     epoch: int = 0  # counts the claims; a write under an older one is refused
     lease_until: float = 0.0  # when the claim ends, unless it is renewed
     claimed_at: float | None = None
-    by_hand: bool = False  # the claim is an operator's, before whom workers give way
+    by_hand: bool = False  # the claim or turn is an operator's, before whom workers give way
     grace_until: float | None = None  # of a sent one without an answer: how long its creation is looked for at least
     stalled: bool = False  # it does not get on, and its note says why
     waits_for: BatchId | None = None  # of a planned one: the batch whose creation must be clear first

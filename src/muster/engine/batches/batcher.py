@@ -48,12 +48,11 @@ class Batcher:
         waiters: Waiters,
         dismisser: Dismisser,
         poller: Poller,
-        by_hand: BatchResolver,
     ) -> None:
         self._store, self._clock, self._random = services.store, services.clock, services.random
         self._kill, self._patience, self._observe = services.kill, services.patience, services.observe
         self._follower, self._waiters = follower, waiters
-        self._claims, self._dismisser, self._poller, self._by_hand = claims, dismisser, poller, by_hand
+        self._claims, self._dismisser, self._poller = claims, dismisser, poller
         self._queues: dict[BatchEndpoint, deque[Parked]] = {}
         self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
@@ -153,21 +152,24 @@ class Batcher:
             if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
                 await self._follower.to_end(batch.id)
 
-    async def fetch(self, batch: BatchId) -> None:
-        """Take a batch to its end, whoever's calls are in it; raises what stopped it."""
-        await self._follower.to_end(batch)
+    async def fetch(self, batch: BatchId, *, by_hand: bool = False) -> None:
+        """Take a batch to its end, whoever's calls are in it; raises what stopped it.
+
+        By hand, it is not waited for a process that sleeps between two polls, or looks for the batch.
+        """
+        await self._follower.to_end(batch, by_hand=by_hand)
 
     async def cancel(self, batch: BatchId) -> bool:
         """Ask the provider to stop a batch and wait until what it produced is here; False when it is over."""
         if not await self._store.batch_writer.ask_cancel(batch):
             return False
-        await self._follower.to_end(batch)
+        await self._follower.to_end(batch, by_hand=True)
         return True
 
     async def resolve(self, batch: BatchId) -> None:
         """Find out for an operator whether a batch was created; raises BatchOpen when that is unknown."""
         try:
-            await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds, self._by_hand)
+            await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds)
         except BatchOverdue as error:  # the provider's list could not be read
             found = await self._store.batches.get(batch)
             raise error if found is None else still_open(found) from error
@@ -386,7 +388,6 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
     dismisser = Dismisser(store=services.store, clock=services.clock, waiters=waiters)
     claims = Claims(services)
     resolver = BatchResolver(services, claims=claims, asker=asker)
-    by_hand = BatchResolver(services, claims=claims, asker=asker, by_hand=True)
     poller = Poller(services, asker=asker, dismisser=dismisser)
     collector = Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder)
     steps: dict[BatchState, Step] = {
@@ -395,11 +396,18 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
         BatchState.RUNNING: TakesTurns(poller, services, claims),
         BatchState.ENDED: TakesTurns(collector, services, claims),
     }
+    by_hand: dict[BatchState, Step] = {
+        BatchState.PLANNED: steps[BatchState.PLANNED],
+        BatchState.SENT: BatchResolver(services, claims=claims, asker=asker, by_hand=True),
+        BatchState.RUNNING: TakesTurns(poller, services, claims, by_hand=True),
+        BatchState.ENDED: TakesTurns(collector, services, claims, by_hand=True),
+    }
     follower = Follower(
         store=services.store,
         clock=services.clock,
         waiters=waiters,
         steps=steps,
+        by_hand=by_hand,
         deadline=services.patience.deadline,
         observe=services.observe,
     )
@@ -410,5 +418,4 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
         waiters=waiters,
         dismisser=dismisser,
         poller=poller,
-        by_hand=by_hand,
     )

@@ -25,6 +25,7 @@ from muster.domain.errors import (
     LeftWaiting,
     WireError,
 )
+from muster.domain.ids import BatchId
 from muster.domain.run import Driver
 from muster.engine.batches.base import Asker, BatchServices, Patience, PollDelays
 from muster.engine.clock import Clock
@@ -43,6 +44,7 @@ class Claims:
     def __init__(self, services: BatchServices) -> None:
         self._batches, self._book, self._clock = services.store.batches, services.store.batch_writer, services.clock
         self._driver, self._is_gone = services.driver, services.is_gone
+        self.turns: set[BatchId] = set()  # at batches that this process polls or reads: what is spooled is shared
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return who holds the claim on a batch, unless its lease is over or its process is certainly dead."""
