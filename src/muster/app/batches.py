@@ -12,7 +12,7 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.run import TERMINAL, Driver, Run
 from muster.statistics.batches import BatchStats, Durations, batch_stats
 
-__all__ = ["BatchStats", "Batches", "Durations", "HeldBatch", "OnHeld", "Reconciled"]
+__all__ = ["BatchLook", "BatchStats", "Batches", "Durations", "OnLook", "Reconciled"]
 
 LOOK_SECONDS = 0.25  # between two looks at a batch that is watched
 MOST = 1000  # batches that are looked through
@@ -27,14 +27,15 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldBatch:
-    """A batch that a process creates, or of which it finds out whether it was created."""
+class BatchLook:
+    """A batch of which somebody begins to find out what became of it."""
 
     batch: Batch
-    by: Driver
+    until: float  # seconds since 1970: a provider that does not answer is asked no longer
+    holder: Driver | None = None  # another process that creates it, or looks for it
 
 
-OnHeld = Callable[[HeldBatch], None]
+OnLook = Callable[[BatchLook], None]
 
 
 class Batches:
@@ -93,24 +94,23 @@ class Batches:
             raise Conflict(f"batch {batch.id} is already {batch.state}; there is nothing to cancel")
         return await self.get(batch.id)
 
-    async def reconcile(self, *, resubmit: bool = False, on_held: OnHeld = lambda held: None) -> Sequence[Reconciled]:
+    async def reconcile(self, *, resubmit: bool = False, on_look: OnLook = lambda look: None) -> Sequence[Reconciled]:
         """Find out what became of batches whose create is unresolved, and of those that cannot be read any more.
 
-        If told to, what cannot be found or read is given up. `on_held` hears of batches that another process is at.
+        If told to, what cannot be found or read is given up. `on_look` hears of each batch when that begins.
         """
         unresolved = await self._store.batches.select((BatchState.SENT,), limit=MOST)
-        found = [await self._reconcile(batch, resubmit, on_held) for batch in reversed(unresolved)]
+        found = [await self._reconcile(batch, resubmit, on_look) for batch in reversed(unresolved)]
         submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=MOST)
         known = {each.batch.id for each in found}
         others = [batch for batch in reversed(submitted) if batch.id not in known]
         # Side by side: each may fetch its results again for a while.
-        seen = await asyncio.gather(*(self._reconcile(batch, resubmit, on_held) for batch in others))
+        seen = await asyncio.gather(*(self._reconcile(batch, resubmit, on_look) for batch in others))
         return [*found, *(each for each in seen if each.error is not None or each.batch.state in OVER)]
 
-    async def _reconcile(self, batch: Batch, resubmit: bool, on_held: OnHeld) -> Reconciled:
-        holder = self._engine.batcher.holder(batch)
-        if holder is not None:
-            on_held(HeldBatch(batch=batch, by=holder))
+    async def _reconcile(self, batch: Batch, resubmit: bool, on_look: OnLook) -> Reconciled:
+        batcher = self._engine.batcher
+        on_look(BatchLook(batch=batch, until=batcher.look_until, holder=batcher.holder(batch)))
         try:
             await self._find_out(batch, resubmit)
         except MusterError as error:

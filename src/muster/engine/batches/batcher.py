@@ -32,7 +32,6 @@ from muster.engine.batches.turns import TakesTurns
 
 LOOK_SECONDS = 2.0
 TAKE_OVER_TRIES = 5
-READ_SECONDS = 20.0  # for which results that nobody has failed to read are read, before they may be given up
 CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
 
 
@@ -183,11 +182,12 @@ class Batcher:
         if found is None or found.state not in submitted:
             return
         progress = await self._poller.look(found)
-        if progress is None or progress.phase is Phase.RUNNING:
+        if progress.phase is Phase.RUNNING:
             return
         try:
-            grace = self._patience.grace  # what nobody has failed to read yet is read first, however short it is
-            await self._follower.out_of(batch, submitted, grace if found.stalled else max(grace, READ_SECONDS))
+            # What nobody has failed to read yet is read first, however short the grace is.
+            least = 0.0 if found.stalled else self._patience.least_look
+            await self._follower.out_of(batch, submitted, max(self._patience.grace, least))
         except BatchLost as error:
             holder = self._claims.holder(found)
             if found.stalled or holder is None:
@@ -196,6 +196,11 @@ class Batcher:
                 f"batch {batch} is being read by {holder}, and nothing keeps it from getting on",
                 suggestions=(f"muster batch show {batch}",),
             ) from error
+
+    @property
+    def look_until(self) -> float:
+        """Return until when at most an operator who begins now waits for a provider that does not answer."""
+        return self._clock.now() + self._patience.look_seconds
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return the process that creates a batch, or finds out whether it was created."""
@@ -206,8 +211,9 @@ class Batcher:
         found: Batch | None = batch
         if batch.state is BatchState.SENT:
             found = await self._take_over(batch.id)
-        created = batch.state is not BatchState.SENT
-        note = f"given up by hand; {'it' if created else 'if it was created after all, it'} was paid for"
+        note = "given up by hand; it was paid for"
+        if batch.state is BatchState.SENT:
+            note = f"given up by hand; if it was created after all, it was paid for ({batch.note})"
         if found is None or not await self._dismisser.abandon(found, note):
             raise lost(batch)
 

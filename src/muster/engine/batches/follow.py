@@ -220,12 +220,24 @@ class Poller:
                 return
             await self._sleep(batch, delay, told)
 
-    async def look(self, batch: Batch) -> BatchProgress | None:
-        """Ask how a batch stands; raises BatchLost when the provider has it no more."""
-        agent = self._directory.reopen(batch.endpoint)
+    async def look(self, batch: Batch) -> BatchProgress:
+        """Ask for an operator how a batch stands, and store it while it runs.
+
+        Raises BatchLost when the provider has it no more, BatchOverdue when it does not say.
+        """
+        agent, seconds = self._directory.reopen(batch.endpoint), self._patience.look_seconds
         question = partial(agent.poll, batch.provider_id or "", self._timeouts)
-        until = self._clock.monotonic() + self._patience.look_seconds
-        return await self._asker.ask(question, f"batch {batch.provider_id}", until)
+        until, trouble = self._clock.monotonic() + seconds, partial(self._note_trouble, batch.id)
+        progress = await self._asker.ask(question, f"batch {batch.provider_id}", until, trouble)
+        if progress is None:
+            raise BatchOverdue(
+                f"the provider did not say within {seconds:g} s what became of batch {batch.id}; it is paid for there, so "
+                "it is not given up",
+                suggestions=(f"look again later: muster batch fetch {batch.id}",),
+            )
+        if progress.phase is Phase.RUNNING:
+            await self._learn(batch, progress)
+        return progress
 
     async def _sleep(self, batch: Batch, delay: float, told: bool) -> None:
         """Wait for the next poll; a cancellation of the batch ends the wait at once."""
