@@ -49,7 +49,9 @@ def test_an_upload_that_always_fails_is_told_while_it_is_tried_and_ends(shell: S
         result = shell.muster("ask", "openai/gpt-5-mini", "hello", "--dispatch", "batch", *OFTEN)
     assert result.code == 4
     assert "could not be uploaded 10 times" in result.err
-    assert "not submitted yet; it was not accepted and is tried again: " in result.err
+    assert "not submitted yet; it was not accepted (upload " in result.err
+    assert "(upload 10 of 10)" not in result.err
+    assert result.err.count("trying again in another batch") == 2
     run = shell.run("last")
     assert (run["state"], run["spent_usd"], run["uncertain_usd"]) == ("failed", 0, 0)
 

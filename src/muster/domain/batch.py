@@ -347,7 +347,7 @@ class Patience:
     grace: float = 120.0  # how long a created batch may take to show in the provider's list, or a 404 to pass
     downloads: int = 3  # of results that lack answers, or with lines that cannot be read
     uploads: int = 10  # of requests that fail at the provider, before their batch is given up
-    least_look: float = 20.0  # how long a provider is asked before an operator gives a batch up, however short the grace
+    least_look: float = 20.0  # how long a provider is asked before an operator gives up, however short the grace
 
     @property
     def look_seconds(self) -> float:

@@ -198,7 +198,7 @@ async def test_uploads_that_failed_are_counted_over_restarts(house: House) -> No
 @pytest.mark.parametrize(
     ("agent", "fault", "words"),
     [
-        (OPENAI, {"fault": "500", "op": "file_upload"}, "it was not accepted and is tried again"),
+        (OPENAI, {"fault": "500", "op": "file_upload"}, " of 10000) and is tried again"),
         (OPENAI, {"fault": "429", "op": "batch_create"}, "it was not accepted and is tried again"),
         (ANTHROPIC, {"fault": "500", "op": "batch_retrieve"}, "the provider does not say how far it is"),
         (ANTHROPIC, {"fault": "500", "op": "batch_results"}, "its results cannot be read"),

@@ -71,7 +71,8 @@ class Follower:
             self._unsent[batch] = set(runs)
             if self._observe is not None:
                 self._observe(BatchBegan(batch))
-            task = asyncio.get_running_loop().create_task(self._follow(batch, self._by_hand if by_hand else self._steps))
+            steps = self._by_hand if by_hand else self._steps
+            task = asyncio.get_running_loop().create_task(self._follow(batch, steps))
             self._tasks[batch] = task
             task.add_done_callback(lambda _: self._forget(batch))
         return self._tasks[batch]
@@ -231,8 +232,8 @@ class Poller:
         progress = await self._asker.ask(question, f"batch {batch.provider_id}", until, trouble)
         if progress is None:
             raise BatchOverdue(
-                f"the provider did not say within {seconds:g} s what became of batch {batch.id}; it is paid for there, so "
-                "it is not given up",
+                f"the provider did not say within {seconds:g} s what became of batch {batch.id}; it has the batch, "
+                "so that is not given up",
                 suggestions=(f"look again later: muster batch fetch {batch.id}",),
             )
         if progress.phase is Phase.RUNNING:

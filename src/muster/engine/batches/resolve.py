@@ -372,7 +372,7 @@ async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str 
 def still_open(batch: Batch) -> BatchOpen:
     """Return the error for a batch of which it is unknown whether it was created."""
     return BatchOpen(
-        f"batch {batch.id} ({batch.requests} requests) was sent and is not sent again automatically, because it may have "
-        f"arrived: {batch.note}",
+        f"batch {batch.id} ({batch.requests} requests) was sent, and is not sent again automatically because it may "
+        f"have arrived: {batch.note}",
         suggestions=(LOOK_AGAIN, RESUBMIT),
     )

@@ -157,7 +157,8 @@ class Sender:
         if isinstance(error, TryLater) and uploads >= self._patience.uploads:
             error = ProviderFault(f"its requests could not be uploaded {uploads} times: {error.message}")
         elif isinstance(error, TryLater):
-            note = f"it was not accepted and is tried again: {error.message}"
+            tried = f" (upload {uploads} of {self._patience.uploads})" if uploads else ""
+            note = f"it was not accepted{tried} and is tried again: {error.message}"
             put_back = {"state": BatchState.PLANNED, "sent_at": None, "uploads": uploads, "stalled": True}
             await self._claims.change(claimed, "batch.put_back", note=note, **put_back)
             return delays.delay(error.retry_after)
