@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from muster.app.backend import Backend
 from muster.app.runs.options import require_limit, require_moment, require_reference, state_of
+from muster.app.runs.planned_batches import PlannedBatches
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId, RunId
@@ -43,21 +44,22 @@ class Batches:
 
     def __init__(self, backend: Backend) -> None:
         self._store, self._engine = backend.store, backend.engine
+        self._planned = PlannedBatches(backend.store, backend.engine, backend.clock)
 
     async def find(self, reference: str) -> Batch:
         """Return the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
         require_reference(reference)
         if reference == "last":
-            newest = await self._store.batches.select(limit=1)
+            newest = await self.list(limit=1)
             if not newest:
                 raise NotFound(
                     "this store has no batches yet", suggestions=("muster ask AGENT PROMPT --dispatch batch",)
                 )
             return newest[0]
-        found = await self._store.batches.match(reference)
+        found = await self._planned.corrected(await self._store.batches.match(reference))
         exact = [batch for batch in found if reference in (batch.id, batch.provider_id)]
         if exact or len(found) == 1:
-            return (exact or list(found))[0]
+            return (exact or found)[0]
         if found:
             ids = ", ".join(batch.id for batch in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
@@ -70,14 +72,16 @@ class Batches:
         require_limit(limit)
         last = None if after is None else await self.get(BatchId(after))
         before = None if last is None else (last.created_at, last.id)
-        return await self._store.batches.select([state_of(BatchState, state) for state in states], limit, before)
+        wanted = [state_of(BatchState, state) for state in states]
+        return await self._planned.corrected(await self._store.batches.select(wanted, limit, before))
 
     async def get(self, batch: BatchId) -> Batch:
         """Read a batch anew."""
         found = await self._store.batches.get(batch)
         if found is None:
             raise NotFound(f"batch {batch} not found")
-        return found
+        [corrected] = await self._planned.corrected([found])
+        return corrected
 
     async def fetch(self, batch: Batch) -> Batch:
         """Wait for a batch and bring its results into the store; one that is over stays as it is.
@@ -134,11 +138,13 @@ class Batches:
 
     async def under_way(self) -> Sequence[Batch]:
         """Return the batches that are not over."""
-        return await self._store.batches.select(UNDER_WAY, limit=MOST)
+        return await self._planned.corrected(await self._store.batches.select(UNDER_WAY, limit=MOST))
 
     async def stalled(self) -> Sequence[Batch]:
         """Return the batches that do not get on, the oldest first; the note of each says why."""
-        return await self._store.batches.stalled(MOST)
+        return [
+            batch for batch in await self._planned.corrected(await self._store.batches.stalled(MOST)) if batch.stalled
+        ]
 
     async def unclear(self) -> int:
         """Return how many batches there are for `reconcile` to find out about."""

@@ -1,7 +1,7 @@
 """A batch: many calls sent through a provider's batch API, from the intent to the last result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -199,6 +199,12 @@ class Batch:
     stalled: bool = False  # it does not get on, and its note says why
     waits_for: BatchId | None = None  # of a planned one: the batch whose creation must be clear first
     uploads: int = 0  # that failed
+    unattended: bool = False  # of a planned one: no process is about to send it; found out when it is shown, not stored
+
+    @property
+    def gets_on(self) -> bool:
+        """Whether nothing keeps it from getting on; otherwise its note says why."""
+        return not (self.stalled or self.unattended)
 
     @property
     def seconds(self) -> float:
@@ -225,10 +231,27 @@ LOOK_AGAIN = "look again: muster batch reconcile"
 RESUBMIT = "send its calls again, at the risk of paying twice: muster batch reconcile --resubmit"
 
 
+def unattended(batch: Batch) -> Batch:
+    """Return a planned batch that no process is about to send: whatever it waited for, it waits for a process now."""
+    note = "no process executes its runs, so it is not sent"
+    return replace(batch, note=note, stalled=False, waits_for=None, unattended=True)
+
+
+def without_past_wait(batch: Batch, other: Batch | None, now: float) -> Batch:
+    """Return a planned batch without the other that it waited for, unless that still stands in its way."""
+    if other is not None and confusable(batch, other, now):
+        return batch
+    return replace(
+        batch, note=f"it waited for batch {batch.waits_for}, and is sent next", stalled=False, waits_for=None
+    )
+
+
 def ways_out(batch: Batch) -> tuple[str, ...]:
     """Return what a person can do about a batch that does not get on; nothing while it does."""
-    if not batch.stalled:
+    if batch.gets_on:
         return ()
+    if batch.unattended:
+        return (f"send it and wait for it: muster batch fetch {batch.id}",)
     if batch.state is BatchState.SENT:
         return (LOOK_AGAIN, RESUBMIT)
     if batch.waits_for is not None:

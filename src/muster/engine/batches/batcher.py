@@ -151,6 +151,10 @@ class Batcher:
             if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
                 await self._follower.to_end(batch.id)
 
+    def follows(self, batch: BatchId) -> bool:
+        """Return whether a batch is being taken to its end here."""
+        return self._follower.follows(batch)
+
     async def fetch(self, batch: BatchId, *, by_hand: bool = False) -> None:
         """Take a batch to its end, whoever's calls are in it; raises what stopped it.
 
