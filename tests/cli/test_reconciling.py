@@ -99,7 +99,10 @@ def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehe
     run = shell.run("last")
     assert result.code == 0
     assert "may be paid twice" in result.err
-    assert ": given up: " in result.out
+    assert (
+        f"batch {run['batches'][0]['id']}: given up by hand; if it was created after all, it was paid for ("
+        in result.out
+    )
     assert f"continue with: muster runs resume {run['id']}" in result.out
     assert run["uncertain_usd"] > 0
     resumed = shell.muster("runs", "resume", run["id"], *OFTEN, "--json").data()

@@ -18,7 +18,7 @@ TASK = "task"
 async def metrics_text(backend: Backend, sse_watchers: int) -> str:
     """Return all metrics in the text format of Prometheus."""
     totals, stalled = await backend.store.totals.read(), await Batches(backend).stalled()
-    gauges = [*_stored(totals), _stalled(stalled), *_standing(backend.engine)]
+    gauges = [*_stored(totals, stalled), *_standing(backend.engine)]
     gauges.append(_one("muster_sse_watchers", WATCHERS, sse_watchers))
     telemetry = backend.telemetry
     return exposition(gauges, None if telemetry is None else telemetry.totals)
@@ -27,7 +27,7 @@ async def metrics_text(backend: Backend, sse_watchers: int) -> str:
 WATCHERS = "Clients that follow runs over HTTP at this process."
 
 
-def _stored(totals: StoreTotals) -> Iterator[Gauge]:
+def _stored(totals: StoreTotals, stalled: Sequence[Batch]) -> Iterator[Gauge]:
     """Yield what the store holds: the same in every process, and after a restart."""
     runs: dict[Labels, float] = {
         (group.workload, str(group.state)): float(total.runs) for group, total in totals.runs.items()
@@ -49,6 +49,7 @@ def _stored(totals: StoreTotals) -> Iterator[Gauge]:
     )
     batches: dict[Labels, float] = {(str(state),): float(number) for state, number in totals.batches.items()}
     yield Gauge(name="muster_batches", help="Stored batches.", labels=("state",), values=batches)
+    yield _stalled(stalled)
     slots: dict[Labels, float] = {(name,): float(number) for name, number in _slots(totals.slots).items()}
     yield Gauge(name="muster_slots", help="Slots of the pool.", labels=("state",), values=slots)
 

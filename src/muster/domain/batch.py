@@ -258,7 +258,8 @@ def ways_out(batch: Batch) -> tuple[str, ...]:
         return (f"look at the other batch: muster batch show {batch.waits_for}", LOOK_AGAIN)
     if batch.state is BatchState.PLANNED:
         return (f"cancel it; nothing was sent: muster batch cancel {batch.id}",)
-    return (f"fetch it again now: muster batch fetch {batch.id}", RESUBMIT)
+    fetch = f"fetch it again now: muster batch fetch {batch.id}"
+    return (fetch,) if batch.state is BatchState.RUNNING else (fetch, RESUBMIT)  # what still runs is not given up
 
 
 class Names:

@@ -115,7 +115,8 @@ def _tell(common: CommonOptions, found: "list[Found]") -> int:
 
 def _line(one: Reconciled) -> str:
     if one.error is None:
-        return clean(f"{batch_name(one.batch)}: {_decision(one.batch.state)}: {one.batch.note}")
+        decision = _decision(one.batch.state)
+        return clean(f"{batch_name(one.batch)}: {decision}{': ' if decision else ''}{one.batch.note}")
     named = "" if one.batch.id in one.error.message else f"{batch_name(one.batch)}: "
     return clean(f"still open: {named}{one.error.message}")
 
@@ -123,7 +124,7 @@ def _line(one: Reconciled) -> str:
 def _decision(state: BatchState) -> str:
     words = {
         BatchState.PLANNED: "was not created; it is sent when its run continues",
-        BatchState.ABANDONED: "given up",
+        BatchState.ABANDONED: "",  # its note begins with it
         BatchState.RUNNING: "found",
     }
     return words.get(state, str(state))

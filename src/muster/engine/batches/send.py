@@ -92,7 +92,9 @@ class Sender:
         fresh = await self._store.batches.get(batch.id)
         if usual or fresh is None or fresh.state is not BatchState.PLANNED or fresh.waits_for == other.id:
             return
-        note = f"it waits until it is known whether batch {other.id} was created, which has as many requests"
+        most = "" if other.grace_until is None else f", for {max(1.0, other.grace_until - now):.0f} s at most"
+        alike = "both have as many requests, and the provider's list would not tell them apart"
+        note = f"it waits until it is known whether batch {other.id} was created{most}: {alike}"
         waiting = replace(fresh, note=note, stalled=True, waits_for=other.id)
         await self._store.batch_writer.advance(
             Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=now)
