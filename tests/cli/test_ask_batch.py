@@ -131,7 +131,8 @@ def test_a_call_that_fails_in_every_batch_is_sent_live_if_told_so(shell: Shell) 
         live = shell.muster("ask", ANTHROPIC, "hello", *BATCH, "--fallback", "live")
         audit = rehearsal.audit()
     assert failed.code == 4
-    assert "trying again in another batch" in failed.err
+    assert failed.err.count("trying again in another batch") == 2
+    assert "attempt 3: " in failed.err  # and no other is promised
     assert (live.code, live.out) == (0, "hello\n")
     assert (audit.calls, len(audit.batches)) == (1, 6)
 

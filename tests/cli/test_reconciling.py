@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from muster.app.batches import HeldBatch
+from muster.app.batches import BatchLook
 from muster.cli.batches.reconcile import holder_words
 from muster.domain.batch import BatchState
 from muster.domain.run import Driver
 from tests.rehearsal import ForkedRehearsal
 
-from .shell import Shell
+from .shell import Shell, line_with
 from .test_progress import BATCH
 
 ANTHROPIC, OPENAI = "anthropic/claude-haiku-5-5", "openai/gpt-5-mini"
@@ -75,8 +75,21 @@ def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehea
 )
 def test_whoever_finds_another_process_at_a_batch_is_told_what_that_means(changes: dict[str, Any], words: str) -> None:
     by = Driver(host="desk", pid=7, started="1")
-    held = HeldBatch(batch=replace(BATCH, state=BatchState.SENT, provider_id=None, **changes), by=by)
-    assert holder_words(held) == f"batch {BATCH.id} {words}"
+    batch = replace(BATCH, state=BatchState.SENT, provider_id=None, **changes)
+    assert holder_words(BatchLook(batch=batch, until=0.0, holder=by)) == f"batch {BATCH.id} {words}"
+
+
+def test_a_list_that_cannot_be_read_is_told_with_how_long_it_is_asked_for(shell: Shell) -> None:
+    unreadable = {"script": [{"fault": "500", "op": "batch_list", "times": "always"}]}
+    with ForkedRehearsal(faults=unreadable) as server:
+        shell.use(server)
+        shell.crash("batch.claimed", "ask", ANTHROPIC, "hello", *ASK)
+        with shell.start("batch", "reconcile", "--resubmit", *OFTEN) as process:
+            told = line_with(process.stderr, "the provider's list cannot be read: ")
+    assert "answered 500" in told
+    assert "the provider is asked until " in told
+    (batch,) = shell.muster("batch", "list", "--json").data()
+    assert "the provider's list cannot be read: " in batch["why"]
 
 
 def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehearsal: ForkedRehearsal) -> None:
@@ -86,7 +99,10 @@ def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehe
     run = shell.run("last")
     assert result.code == 0
     assert "may be paid twice" in result.err
-    assert ": given up: " in result.out
+    assert (
+        f"batch {run['batches'][0]['id']}: given up by hand; if it was created after all, it was paid for ("
+        in result.out
+    )
     assert f"continue with: muster runs resume {run['id']}" in result.out
     assert run["uncertain_usd"] > 0
     resumed = shell.muster("runs", "resume", run["id"], *OFTEN, "--json").data()

@@ -173,3 +173,17 @@ def test_a_run_of_many_calls_shares_one_batch_and_counts_while_it_waits(
     assert "live would have been" in result.out
     assert [batch["requests"] for batch in shell.run(run)["batches"]] == [3]
     assert len(slow_batches.audit().batches) == 1
+
+
+def test_a_worker_goes_on_with_a_crashed_run_once_it_is_submitted(shell: Shell, rehearsal: ForkedRehearsal) -> None:
+    shell.use(rehearsal)
+    worker = ("worker", "--until-idle", "--poll-interval", "0.05")
+    shell.crash("batch.created", "ask", ANTHROPIC, "hello", "--dispatch", "batch", "--poll-interval", "0.05")
+    assert shell.muster(*worker).code == 0
+    assert shell.run("last")["state"] == "interrupted"
+    told = " ".join(shell.muster("worker", "--help").out.split())
+    assert "A run that a command started for itself is not: resume it, or submit it with" in told
+    assert shell.muster("runs", "resume", "last", "--detach").code == 0
+    assert shell.muster(*worker).code == 0
+    assert shell.run("last")["state"] == "completed"
+    assert rehearsal.audit().calls == 1

@@ -49,9 +49,28 @@ def test_an_upload_that_always_fails_is_told_while_it_is_tried_and_ends(shell: S
         result = shell.muster("ask", "openai/gpt-5-mini", "hello", "--dispatch", "batch", *OFTEN)
     assert result.code == 4
     assert "could not be uploaded 10 times" in result.err
-    assert "not submitted yet; it was not accepted and is tried again: " in result.err
+    assert "not submitted yet; it was not accepted (upload " in result.err
+    assert "(upload 10 of 10)" not in result.err
+    assert result.err.count("trying again in another batch") == 2
     run = shell.run("last")
     assert (run["state"], run["spent_usd"], run["uncertain_usd"]) == ("failed", 0, 0)
+
+
+def test_a_batch_that_nobody_sends_names_the_command_that_sends_it(shell: Shell, rehearsal: ForkedRehearsal) -> None:
+    shell.use(rehearsal)
+    shell.crash("batch.planned", "ask", ANTHROPIC, "hello", "--dispatch", "batch", *OFTEN)
+    (batch,) = shell.muster("batch", "list", "--json").data()
+    fetch = f"muster batch fetch {batch['id']}"
+    why = "no process executes its runs, so it is not sent"
+    assert (batch["state"], batch["stalled"], batch["why"]) == ("planned", False, why)
+    assert batch["next"] == [f"send it and wait for it: {fetch}"]
+    assert f"batch {batch['id']}, not submitted yet: {why}\n  {batch['next'][0]}\n" in shell.muster("batch", "list").out
+    for report in (("batch", "show", "last"), ("runs", "show", "last")):
+        assert why in " ".join(shell.muster(*report).out.replace("│", " ").split())
+    fetched = shell.muster(*fetch.split()[1:], *OFTEN)
+    assert "is collected: 1 succeeded" in fetched.out
+    assert why not in fetched.err
+    assert rehearsal.audit().calls == 1
 
 
 def test_a_batch_that_its_process_is_reading_is_not_given_up(shell: Shell) -> None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from muster.app.backend import Backend
 from muster.app.runs.options import require_limit, require_moment, require_reference, state_of
+from muster.app.runs.planned_batches import PlannedBatches
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import TERMINAL, Driver, Run
 from muster.statistics.batches import BatchStats, Durations, batch_stats
 
-__all__ = ["BatchStats", "Batches", "Durations", "HeldBatch", "OnHeld", "Reconciled"]
+__all__ = ["BatchLook", "BatchStats", "Batches", "Durations", "OnLook", "Reconciled"]
 
 LOOK_SECONDS = 0.25  # between two looks at a batch that is watched
 MOST = 1000  # batches that are looked through
@@ -27,14 +28,15 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldBatch:
-    """A batch that a process creates, or of which it finds out whether it was created."""
+class BatchLook:
+    """A batch of which somebody begins to find out what became of it."""
 
     batch: Batch
-    by: Driver
+    until: float  # seconds since 1970: a provider that does not answer is asked no longer
+    holder: Driver | None = None  # another process that creates it, or looks for it
 
 
-OnHeld = Callable[[HeldBatch], None]
+OnLook = Callable[[BatchLook], None]
 
 
 class Batches:
@@ -42,21 +44,22 @@ class Batches:
 
     def __init__(self, backend: Backend) -> None:
         self._store, self._engine = backend.store, backend.engine
+        self._planned = PlannedBatches(backend.store, backend.engine, backend.clock)
 
     async def find(self, reference: str) -> Batch:
         """Return the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
         require_reference(reference)
         if reference == "last":
-            newest = await self._store.batches.select(limit=1)
+            newest = await self.list(limit=1)
             if not newest:
                 raise NotFound(
                     "this store has no batches yet", suggestions=("muster ask AGENT PROMPT --dispatch batch",)
                 )
             return newest[0]
-        found = await self._store.batches.match(reference)
+        found = await self._planned.corrected(await self._store.batches.match(reference))
         exact = [batch for batch in found if reference in (batch.id, batch.provider_id)]
         if exact or len(found) == 1:
-            return (exact or list(found))[0]
+            return (exact or found)[0]
         if found:
             ids = ", ".join(batch.id for batch in found[:5])
             raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
@@ -69,19 +72,24 @@ class Batches:
         require_limit(limit)
         last = None if after is None else await self.get(BatchId(after))
         before = None if last is None else (last.created_at, last.id)
-        return await self._store.batches.select([state_of(BatchState, state) for state in states], limit, before)
+        wanted = [state_of(BatchState, state) for state in states]
+        return await self._planned.corrected(await self._store.batches.select(wanted, limit, before))
 
     async def get(self, batch: BatchId) -> Batch:
         """Read a batch anew."""
         found = await self._store.batches.get(batch)
         if found is None:
             raise NotFound(f"batch {batch} not found")
-        return found
+        [corrected] = await self._planned.corrected([found])
+        return corrected
 
     async def fetch(self, batch: Batch) -> Batch:
-        """Wait for a batch and bring its results into the store; one that is over stays as it is."""
+        """Wait for a batch and bring its results into the store; one that is over stays as it is.
+
+        It is polled at once, whichever process waited for it before.
+        """
         if batch.state not in OVER:
-            await self._engine.batcher.fetch(batch.id)
+            await self._engine.batcher.fetch(batch.id, by_hand=True)
         return await self.get(batch.id)
 
     async def cancel(self, batch: Batch) -> Batch:
@@ -90,24 +98,23 @@ class Batches:
             raise Conflict(f"batch {batch.id} is already {batch.state}; there is nothing to cancel")
         return await self.get(batch.id)
 
-    async def reconcile(self, *, resubmit: bool = False, on_held: OnHeld = lambda held: None) -> Sequence[Reconciled]:
+    async def reconcile(self, *, resubmit: bool = False, on_look: OnLook = lambda look: None) -> Sequence[Reconciled]:
         """Find out what became of batches whose create is unresolved, and of those that cannot be read any more.
 
-        If told to, what cannot be found or read is given up. `on_held` hears of batches that another process is at.
+        If told to, what cannot be found or read is given up. `on_look` hears of each batch when that begins.
         """
         unresolved = await self._store.batches.select((BatchState.SENT,), limit=MOST)
-        found = [await self._reconcile(batch, resubmit, on_held) for batch in reversed(unresolved)]
+        found = [await self._reconcile(batch, resubmit, on_look) for batch in reversed(unresolved)]
         submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=MOST)
         known = {each.batch.id for each in found}
         others = [batch for batch in reversed(submitted) if batch.id not in known]
         # Side by side: each may fetch its results again for a while.
-        seen = await asyncio.gather(*(self._reconcile(batch, resubmit, on_held) for batch in others))
+        seen = await asyncio.gather(*(self._reconcile(batch, resubmit, on_look) for batch in others))
         return [*found, *(each for each in seen if each.error is not None or each.batch.state in OVER)]
 
-    async def _reconcile(self, batch: Batch, resubmit: bool, on_held: OnHeld) -> Reconciled:
-        holder = self._engine.batcher.holder(batch)
-        if holder is not None:
-            on_held(HeldBatch(batch=batch, by=holder))
+    async def _reconcile(self, batch: Batch, resubmit: bool, on_look: OnLook) -> Reconciled:
+        batcher = self._engine.batcher
+        on_look(BatchLook(batch=batch, until=batcher.look_until, holder=batcher.holder(batch)))
         try:
             await self._find_out(batch, resubmit)
         except MusterError as error:
@@ -131,11 +138,13 @@ class Batches:
 
     async def under_way(self) -> Sequence[Batch]:
         """Return the batches that are not over."""
-        return await self._store.batches.select(UNDER_WAY, limit=MOST)
+        return await self._planned.corrected(await self._store.batches.select(UNDER_WAY, limit=MOST))
 
     async def stalled(self) -> Sequence[Batch]:
         """Return the batches that do not get on, the oldest first; the note of each says why."""
-        return await self._store.batches.stalled(MOST)
+        return [
+            batch for batch in await self._planned.corrected(await self._store.batches.stalled(MOST)) if batch.stalled
+        ]
 
     async def unclear(self) -> int:
         """Return how many batches there are for `reconcile` to find out about."""

@@ -1,10 +1,11 @@
 """Metrics of an opened Muster: what the store holds, how this process stands, and what it has done."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from muster.app.backend import Backend
-from muster.domain.batch import UNDER_WAY, BatchState
+from muster.app.batches import Batches
+from muster.domain.batch import UNDER_WAY, Batch, BatchState
 from muster.domain.money import to_usd
 from muster.domain.run import RunState
 from muster.engine.engine import Engine
@@ -16,8 +17,9 @@ TASK = "task"
 
 async def metrics_text(backend: Backend, sse_watchers: int) -> str:
     """Return all metrics in the text format of Prometheus."""
-    totals = await backend.store.totals.read()
-    gauges = [*_stored(totals), *_standing(backend.engine), _one("muster_sse_watchers", WATCHERS, sse_watchers)]
+    totals, stalled = await backend.store.totals.read(), await Batches(backend).stalled()
+    gauges = [*_stored(totals, stalled), *_standing(backend.engine)]
+    gauges.append(_one("muster_sse_watchers", WATCHERS, sse_watchers))
     telemetry = backend.telemetry
     return exposition(gauges, None if telemetry is None else telemetry.totals)
 
@@ -25,7 +27,7 @@ async def metrics_text(backend: Backend, sse_watchers: int) -> str:
 WATCHERS = "Clients that follow runs over HTTP at this process."
 
 
-def _stored(totals: StoreTotals) -> Iterator[Gauge]:
+def _stored(totals: StoreTotals, stalled: Sequence[Batch]) -> Iterator[Gauge]:
     """Yield what the store holds: the same in every process, and after a restart."""
     runs: dict[Labels, float] = {
         (group.workload, str(group.state)): float(total.runs) for group, total in totals.runs.items()
@@ -47,13 +49,16 @@ def _stored(totals: StoreTotals) -> Iterator[Gauge]:
     )
     batches: dict[Labels, float] = {(str(state),): float(number) for state, number in totals.batches.items()}
     yield Gauge(name="muster_batches", help="Stored batches.", labels=("state",), values=batches)
-    stalled: dict[Labels, float] = {
-        (str(state),): float(totals.stalled_batches.get(state, 0)) for state in BatchState if state in UNDER_WAY
-    }
-    about = "Batches that do not get on; `muster batch list` says why."
-    yield Gauge(name="muster_batches_stalled", help=about, labels=("state",), values=stalled)
+    yield _stalled(stalled)
     slots: dict[Labels, float] = {(name,): float(number) for name, number in _slots(totals.slots).items()}
     yield Gauge(name="muster_slots", help="Slots of the pool.", labels=("state",), values=slots)
+
+
+def _stalled(batches: Sequence[Batch]) -> Gauge:
+    found = Counter(batch.state for batch in batches)
+    values: dict[Labels, float] = {(str(state),): float(found[state]) for state in BatchState if state in UNDER_WAY}
+    about = "Batches that do not get on; `muster batch list` says why."
+    return Gauge(name="muster_batches_stalled", help=about, labels=("state",), values=values)
 
 
 def _calls(runs: Mapping[RunGroup, RunTotal]) -> dict[Labels, float]:

@@ -1,7 +1,7 @@
 """A batch: many calls sent through a provider's batch API, from the intent to the last result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -194,11 +194,17 @@ class Batch:
     epoch: int = 0  # counts the claims; a write under an older one is refused
     lease_until: float = 0.0  # when the claim ends, unless it is renewed
     claimed_at: float | None = None
-    by_hand: bool = False  # the claim is an operator's, before whom workers give way
+    by_hand: bool = False  # the claim or turn is an operator's, before whom workers give way
     grace_until: float | None = None  # of a sent one without an answer: how long its creation is looked for at least
     stalled: bool = False  # it does not get on, and its note says why
     waits_for: BatchId | None = None  # of a planned one: the batch whose creation must be clear first
     uploads: int = 0  # that failed
+    unattended: bool = False  # of a planned one: no process is about to send it; found out when it is shown, not stored
+
+    @property
+    def gets_on(self) -> bool:
+        """Whether nothing keeps it from getting on; otherwise its note says why."""
+        return not (self.stalled or self.unattended)
 
     @property
     def seconds(self) -> float:
@@ -225,17 +231,35 @@ LOOK_AGAIN = "look again: muster batch reconcile"
 RESUBMIT = "send its calls again, at the risk of paying twice: muster batch reconcile --resubmit"
 
 
+def unattended(batch: Batch) -> Batch:
+    """Return a planned batch that no process is about to send: whatever it waited for, it waits for a process now."""
+    note = "no process executes its runs, so it is not sent"
+    return replace(batch, note=note, stalled=False, waits_for=None, unattended=True)
+
+
+def without_past_wait(batch: Batch, other: Batch | None, now: float) -> Batch:
+    """Return a planned batch without the other that it waited for, unless that still stands in its way."""
+    if other is not None and confusable(batch, other, now):
+        return batch
+    return replace(
+        batch, note=f"it waited for batch {batch.waits_for}, and is sent next", stalled=False, waits_for=None
+    )
+
+
 def ways_out(batch: Batch) -> tuple[str, ...]:
     """Return what a person can do about a batch that does not get on; nothing while it does."""
-    if not batch.stalled:
+    if batch.gets_on:
         return ()
+    if batch.unattended:
+        return (f"send it and wait for it: muster batch fetch {batch.id}",)
     if batch.state is BatchState.SENT:
         return (LOOK_AGAIN, RESUBMIT)
     if batch.waits_for is not None:
         return (f"look at the other batch: muster batch show {batch.waits_for}", LOOK_AGAIN)
     if batch.state is BatchState.PLANNED:
         return (f"cancel it; nothing was sent: muster batch cancel {batch.id}",)
-    return (f"fetch it again now: muster batch fetch {batch.id}", RESUBMIT)
+    fetch = f"fetch it again now: muster batch fetch {batch.id}"
+    return (fetch,) if batch.state is BatchState.RUNNING else (fetch, RESUBMIT)  # what still runs is not given up
 
 
 class Names:
@@ -347,8 +371,9 @@ class Patience:
     grace: float = 120.0  # how long a created batch may take to show in the provider's list, or a 404 to pass
     downloads: int = 3  # of results that lack answers, or with lines that cannot be read
     uploads: int = 10  # of requests that fail at the provider, before their batch is given up
+    least_look: float = 20.0  # how long a provider is asked before an operator gives up, however short the grace
 
     @property
     def look_seconds(self) -> float:
-        """How long an operator's question about a batch may take: a 404 may pass, and a list may be out of reach."""
-        return 2 * self.grace + self.poll_longest
+        """How long an operator waits for a provider that does not say what became of a batch, with a last question."""
+        return max(self.grace, self.least_look) + self.poll_first

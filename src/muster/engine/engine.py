@@ -21,7 +21,7 @@ from muster.domain.errors import (
     StopRun,
     WireError,
 )
-from muster.domain.ids import RunId, new_run_id
+from muster.domain.ids import BatchId, RunId, new_run_id
 from muster.domain.observation import RunBegan, RunEnded
 from muster.domain.rules import rules_of
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
@@ -163,6 +163,10 @@ class Engine:
     def uses_batches(self) -> bool:
         """Return whether any call of this process was parked, or any batch taken up."""
         return self._with.batcher.made is not None
+
+    def follows(self, batch: BatchId) -> bool:
+        """Return whether this process takes a batch to its end."""
+        return self.uses_batches and self.batcher.follows(batch)
 
     @property
     def canceling_batches(self) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from muster.app.batches import HeldBatch
+from muster.app.batches import BatchLook
 from muster.domain.batch import BatchState
 from muster.domain.run import RunState
 from tests.engine.batches.house import QUICK, House, ask_all, batch, batches_of, questions, survey, told
@@ -19,9 +19,9 @@ async def test_a_process_that_gave_up_looking_leaves_the_batch_to_others(house: 
         assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_open")
         [made] = await batches_of(worker, run)
         assert (made.driver, made.lease_until) == (None, 0.0)
-        held: list[HeldBatch] = []
-        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 120.0)
-        assert (given_up.batch.state, held) == (BatchState.ABANDONED, [])
+        looks: list[BatchLook] = []
+        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_look=looks.append), 120.0)
+        assert (given_up.batch.state, [look.holder for look in looks]) == (BatchState.ABANDONED, [None])
 
 
 async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house: House, agent: str) -> None:
@@ -38,8 +38,8 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
         while made.driver is None or made.claimed_at is None or made.epoch < 2:  # until the worker looks for it
             await worker._backend.store.changes.wait(1.0)
             [made] = await batches_of(worker, await handle.run())
-        held: list[HeldBatch] = []
-        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 120.0)
-        assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)
-        assert held[0].batch.claimed_at == made.claimed_at
+        looks: list[BatchLook] = []
+        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_look=looks.append), 120.0)
+        assert (looks[0].batch.id, looks[0].holder) == (made.id, worker._backend.engine.driver)
+        assert looks[0].batch.claimed_at == made.claimed_at
         assert given_up.batch.state is BatchState.ABANDONED

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from muster.app import Muster
-from muster.domain.batch import Batch, BatchState
-from muster.domain.ids import RunId
+from muster.domain.batch import Batch, BatchState, ways_out, without_past_wait
+from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Run, RunState
 from tests.engine.batches.house import (
     ANTHROPIC,
@@ -25,6 +25,7 @@ from tests.engine.batches.house import (
     until,
     wait_for,
 )
+from tests.engine.batches.test_resolve import BATCH
 
 ASKED = questions(12)
 OTHERS = questions(12, "other")
@@ -106,6 +107,40 @@ async def test_a_batch_that_waits_for_a_lost_create_says_for_which(house: House,
         await operator.batches.reconcile(resubmit=True)
     check_answered(await handle.wait(), OTHERS)
     assert await worker.batches.stalled() == []
+
+
+async def test_what_a_batch_waited_for_is_not_told_any_more_when_nobody_would_send_it(house: House) -> None:
+    async with house.open(patience=FOR_EVER) as worker:
+        _, lost = await lose_a_create(house, worker)
+        handle = await worker.start("survey", survey(ANTHROPIC, OTHERS), dispatch=batch())
+
+        async def waits() -> bool:
+            made = await batches_of(worker, await handle.run())
+            return bool(made) and made[0].waits_for == lost.id
+
+        await until(waits)
+        run = (await handle.run()).id
+    async with house.open() as later:
+        [kept] = (await later.runs.batches_of(run)).batches
+        assert (kept.state, kept.stalled, kept.waits_for) == (BatchState.PLANNED, False, None)
+        assert kept.note == "no process executes its runs, so it is not sent"
+        assert ways_out(kept) == (f"send it and wait for it: muster batch fetch {kept.id}",)
+        assert [each.id for each in await later.batches.stalled()] == [lost.id]
+        await later.batches.reconcile(resubmit=True)
+        assert await later.batches.stalled() == []
+        assert 'muster_batches_stalled{state="planned"} 0' in await later.metrics()
+        assert (await later.batches.fetch(kept)).state is BatchState.COLLECTED
+        check_answered(await (await later.resume(run)).wait(), OTHERS)
+
+
+async def test_a_batch_is_not_said_to_wait_for_one_that_is_clear() -> None:
+    waiting = replace(BATCH, state=BatchState.PLANNED, stalled=True, waits_for=BatchId("b2"), note="it waits")
+    other = replace(BATCH, id=BatchId("b2"), grace_until=10.0)
+    assert without_past_wait(waiting, other, 9.0) is waiting
+    for gone in (None, replace(other, state=BatchState.RUNNING), replace(other, grace_until=9.0)):
+        sent_next = without_past_wait(waiting, gone, 9.0)
+        assert (sent_next.stalled, sent_next.waits_for) == (False, None)
+        assert sent_next.note == "it waited for batch b2, and is sent next"
 
 
 async def test_the_grace_is_counted_once_for_all_processes(house: House, muster: Muster) -> None:
@@ -198,7 +233,7 @@ async def test_uploads_that_failed_are_counted_over_restarts(house: House) -> No
 @pytest.mark.parametrize(
     ("agent", "fault", "words"),
     [
-        (OPENAI, {"fault": "500", "op": "file_upload"}, "it was not accepted and is tried again"),
+        (OPENAI, {"fault": "500", "op": "file_upload"}, " of 10000) and is tried again"),
         (OPENAI, {"fault": "429", "op": "batch_create"}, "it was not accepted and is tried again"),
         (ANTHROPIC, {"fault": "500", "op": "batch_retrieve"}, "the provider does not say how far it is"),
         (ANTHROPIC, {"fault": "500", "op": "batch_results"}, "its results cannot be read"),

@@ -1,13 +1,16 @@
-"""Who polls a batch: of several processes that wait for it one, and another when that one has died."""
+"""Who polls a batch: of several processes that wait for it one, another when that one has died, an operator first."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from muster.domain.batch import BatchState
 from muster.domain.run import Driver
-from muster.engine.batches.turns import TURN_SECONDS
-from tests.engine.batches.life import Process, World
+from muster.engine.batches.turns import TURN_SECONDS, may_sleep
+from tests.engine.batches.life import NAME, Process, World
+from tests.engine.batches.test_resolve import BATCH
 
 pytestmark = pytest.mark.sqlite_file
 
@@ -57,3 +60,45 @@ async def test_one_process_polls_and_another_takes_over_when_it_dies(
         assert (await made.batch()).state is BatchState.COLLECTED
     finally:
         await made.close()
+
+
+async def test_who_fetches_by_hand_takes_the_turn_of_a_process_that_sleeps_between_polls(tmp_path: Path) -> None:
+    made = World(tmp_path, "anthropic")
+    await made.begin()
+    try:
+        worker = await made.start()
+        await until(worker, "poll")
+        await until(worker, "sleep")
+        begun = made.clock.time
+        operator = await made.start(lambda batcher: batcher.fetch(NAME, by_hand=True))
+        await until(operator, "poll")
+        assert made.clock.time == begun
+        other = await made.start(lambda batcher: batcher.fetch(NAME, by_hand=True))
+        await until(worker, "keep_turn")
+        steps: dict[Process, list[str | None]] = {operator: [], worker: [], other: []}
+        for _ in range(ROUNDS):
+            for process, taken in steps.items():
+                taken.append(await process.go())
+        assert steps[operator].count("poll") > 2
+        assert "poll" not in steps[worker] + steps[other]
+
+        await operator.kill()
+        await other.kill()
+        await until(worker, "poll")
+        await made.to_end(worker)
+        assert ((await made.batch()).state, (await made.batch()).by_hand) == (BatchState.COLLECTED, False)
+    finally:
+        await made.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "gives_way"),
+    [
+        ({"state": BatchState.RUNNING}, True),
+        ({"state": BatchState.RUNNING, "by_hand": True}, False),
+        ({"state": BatchState.ENDED}, False),  # its results are being read
+        ({"state": BatchState.ENDED, "stalled": True}, True),
+    ],
+)
+def test_a_turn_is_taken_only_from_who_may_sleep(changes: dict[str, Any], gives_way: bool) -> None:
+    assert may_sleep(replace(BATCH, **changes)) is gives_way

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.runs.questions import OpenQuestion, questions_of
 from muster.domain.batch import UNDER_WAY, Batch, Saving
 from muster.domain.entry import AttemptState, Entry, EntryKind, Event
-from muster.domain.ids import RunId
+from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Run
 from muster.store.base import Attempt, Store
 
@@ -56,23 +57,27 @@ class CallDetails:
     attempts: tuple[Attempt, ...]
 
 
-async def batches_of(store: Store, run: RunId) -> RunBatches:
+async def batches_of(store: Store, planned: PlannedBatches, run: RunId) -> RunBatches:
     """Return the batches that hold calls of a run."""
-    found = await store.batches.of_run(run)
+    found = await planned.corrected(await store.batches.of_run(run))
     return RunBatches(batches=tuple(found), saving=await store.batches.saving(run)) if found else RunBatches()
 
 
-async def batches_under_way(store: Store, run: RunId) -> Sequence[Batch]:
+async def batches_under_way(store: Store, planned: PlannedBatches, run: RunId) -> Sequence[Batch]:
     """Return the batches that are not over and hold calls of a run or of its children."""
+    return await planned.corrected((await _under_way(store, run)).values())
+
+
+async def _under_way(store: Store, run: RunId) -> dict[BatchId, Batch]:
     found = {batch.id: batch for batch in await store.batches.of_run(run) if batch.state in UNDER_WAY}
     for child in await store.archive.children(run):
-        found |= {batch.id: batch for batch in await batches_under_way(store, child.id)}
-    return list(found.values())
+        found |= await _under_way(store, child.id)
+    return found
 
 
-async def details_of(store: Store, run: Run, *, calls: int, events: int) -> RunDetails:
+async def details_of(store: Store, planned: PlannedBatches, run: Run, *, calls: int, events: int) -> RunDetails:
     """Return a run with at most so many of its first calls and last events; 0 leaves them out."""
-    batches = await batches_of(store, run.id)
+    batches = await batches_of(store, planned, run.id)
     last = await _last_events(store, run, events) if events else None
     questions = await questions_of(store, run)
     if not calls:

@@ -25,7 +25,7 @@ FORMAT = 1
 PAGE = 500
 ENDPOINT = "desk"  # how the endpoint of a batch is called in the files
 OF_THE_STORE = frozenset(
-    {"by_hand", "grace_until", "stalled", "waits_for", "uploads"}
+    {"by_hand", "grace_until", "stalled", "waits_for", "uploads", "unattended"}
 )  # what another one finds out anew
 
 

@@ -18,6 +18,7 @@ from muster.app.runs.options import (
     require_reference,
     state_of,
 )
+from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.runs.questions import OpenQuestion, questions_of
 from muster.app.schemas import JsonSchemas
 from muster.domain.batch import Batch
@@ -54,6 +55,7 @@ class RunReader:
 
     def __init__(self, backend: Backend) -> None:
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
+        self._planned_batches = PlannedBatches(backend.store, backend.engine, backend.clock)
         self._user, self._clock = backend.user, backend.clock
         self._directory, self._workloads, self._queue = backend.directory, backend.workloads, backend.queue
 
@@ -137,15 +139,17 @@ class RunReader:
         """Return a run with its batches, and at most so many of its first calls and last events."""
         for number in (calls, events):
             require_count(number)
-        return await details_of(self._store, await self.find(reference), calls=calls, events=events)
+        return await details_of(
+            self._store, self._planned_batches, await self.find(reference), calls=calls, events=events
+        )
 
     async def batches_of(self, run: RunId) -> RunBatches:
         """Return the batches that hold calls of a run."""
-        return await batches_of(self._store, run)
+        return await batches_of(self._store, self._planned_batches, run)
 
     async def batches_under_way(self, run: RunId) -> Sequence[Batch]:
         """Return the batches that are not over and hold calls of a run or of its children."""
-        return await batches_under_way(self._store, run)
+        return await batches_under_way(self._store, self._planned_batches, run)
 
     async def call(self, reference: str, key: str) -> CallDetails:
         """Return one call of a run in full."""

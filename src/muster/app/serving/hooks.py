@@ -15,6 +15,7 @@ from muster.agents.processes.conversation import communicate
 from muster.agents.processes.process import ProcessCommand, environment_of
 from muster.app.backend import Backend
 from muster.app.runs.details import details_of
+from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.views.runs import details_view
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AwaitsSignal, BadExit, InvalidRequest, MusterError
@@ -35,6 +36,7 @@ class RunHooks:
     def __init__(self, backend: Backend) -> None:
         self._store, self._settings, self._processes = backend.store, backend.settings, backend.processes
         self._clock = backend.clock
+        self._planned_batches = PlannedBatches(backend.store, backend.engine, backend.clock)
 
     @property
     def is_declared(self) -> bool:
@@ -81,7 +83,7 @@ class RunHooks:
         target = self._target(run)
         if not target:
             return
-        details = await details_of(self._store, run, calls=0, events=0)
+        details = await details_of(self._store, self._planned_batches, run, calls=0, events=0)
         body = json.dumps(details_view(details), ensure_ascii=False).encode("utf-8", "replace")
         if is_webhook(target):
             await self._post(str(target), body)

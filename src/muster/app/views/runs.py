@@ -341,7 +341,7 @@ def batch_reference(batch: Batch) -> dict[str, Any]:
         "requests": batch.requests,
         "stalled": batch.stalled,
         "waits_for": batch.waits_for,
-        "why": batch.note if batch.stalled else None,
+        "why": None if batch.gets_on else batch.note,
         "next": list(ways_out(batch)),
     }
 

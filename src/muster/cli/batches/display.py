@@ -102,7 +102,7 @@ def _runs(runs: Mapping[RunId, int]) -> str:
 def _why(batch: Batch) -> list[tuple[str, str | Text]]:
     found: list[tuple[str, str | Text]] = [("why", batch.note)] if batch.note else []
     match batch.state:
-        case _ if batch.stalled:
+        case _ if not batch.gets_on:
             ways = list(ways_out(batch))
         case BatchState.SENT:
             ways = ["muster batch reconcile"]

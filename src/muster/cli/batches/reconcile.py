@@ -1,25 +1,28 @@
 """`muster batch reconcile`: batches of which nobody knows whether they were created, looked for at their providers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster, Patience
-from muster.app.batches import HeldBatch, Reconciled
+from muster.app.batches import BatchLook, Reconciled
 from muster.app.views.errors import reconciliation_error
 from muster.app.views.runs import reconciliation_view
-from muster.cli.batches.words import batch_name, some_batches
+from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import interruptible
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
+from muster.cli.terminal.progress import ProgressState, display, shown
 from muster.cli.terminal.times import local, span
-from muster.domain.batch import BatchState
-from muster.domain.ids import RunId
+from muster.domain.batch import OVER, BatchState
+from muster.domain.ids import BatchId, RunId
 
 if TYPE_CHECKING:
     Found = tuple[Reconciled, list[RunId]]
 
+MOST_SHOWN = 20  # batches among which the one is chosen that is shown
 TWICE = "calls of abandoned batches are sent again and may be paid twice"
 
 
@@ -36,7 +39,8 @@ def reconcile(
             metavar="S",
             min=0,
             shown="120",
-            help="Seconds after which a batch that is not in the provider's list counts as not created.",
+            help="Seconds for which a batch is looked for in the provider's list; a list that cannot be read is tried "
+            "for 20 at least.",
         ),
     ] = None,
 ) -> int:
@@ -56,26 +60,46 @@ def reconcile(
 async def _reconcile(muster: Muster, common: CommonOptions, patience: Patience, resubmit: bool) -> "list[Found]":
     unclear = await muster.batches.unclear()
     if unclear:
-        most = f"that can take {span(patience.grace)} for each (--grace)"
+        most = f"that can take {span(patience.look_seconds)} for each (--grace)"
         note(common, f"looking for {some_batches(unclear)} at the provider; {most}")
     if unclear and resubmit:
         warn(f"--resubmit: {TWICE}")
 
-    def tell_holder(held: HeldBatch) -> None:
-        note(common, holder_words(held))
+    looks: dict[BatchId, BatchLook] = {}
 
-    decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
+    def begin(look: BatchLook) -> None:
+        looks[look.batch.id] = look
+        if look.holder is not None:
+            note(common, holder_words(look))
+
+    async def progress() -> ProgressState:
+        batches = [await muster.batches.get(name) for name in list(looks)[-MOST_SHOWN:]]
+        return looks_progress([replace(looks[batch.id], batch=batch) for batch in batches])
+
+    with display(common, stays=False) as screen:
+        decided = await shown(muster.batches.reconcile(resubmit=resubmit, on_look=begin), progress, screen)
     return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
 
 
-def holder_words(held: HeldBatch) -> str:
+def looks_progress(looks: Sequence[BatchLook]) -> ProgressState:
+    """Return which batch keeps whoever reconciles waiting, why, and until when at most."""
+    open_ = [look for look in looks if look.batch.state not in OVER]
+    if not open_:
+        return ProgressState(title="batch reconcile", words="looking")
+    look = next((look for look in reversed(open_) if look.batch.stalled), open_[-1])
+    why = f"{look.batch.note}; " if look.batch.stalled else ""
+    waits = f"{why}the provider is asked until {local(look.until)} at most"
+    return ProgressState(title=batch_name(look.batch), words=standing(look.batch), waits=clean(waits))
+
+
+def holder_words(look: BatchLook) -> str:
     """Return who is at a batch, and what that means for whoever reconciles."""
-    since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
-    if held.batch.grace_until is None:
-        return f"{batch_name(held.batch)} is being created by {held.by}{since}; waiting for the provider's answer"
-    if held.batch.by_hand:
-        return f"{batch_name(held.batch)} is being reconciled by {held.by}{since}; waiting until that is done"
-    return f"{batch_name(held.batch)} is looked for by {held.by}{since}; it is taken over from there"
+    since = "" if look.batch.claimed_at is None else f" since {local(look.batch.claimed_at)}"
+    if look.batch.grace_until is None:
+        return f"{batch_name(look.batch)} is being created by {look.holder}{since}; waiting for the provider's answer"
+    if look.batch.by_hand:
+        return f"{batch_name(look.batch)} is being reconciled by {look.holder}{since}; waiting until that is done"
+    return f"{batch_name(look.batch)} is looked for by {look.holder}{since}; it is taken over from there"
 
 
 def _tell(common: CommonOptions, found: "list[Found]") -> int:
@@ -91,7 +115,8 @@ def _tell(common: CommonOptions, found: "list[Found]") -> int:
 
 def _line(one: Reconciled) -> str:
     if one.error is None:
-        return clean(f"{batch_name(one.batch)}: {_decision(one.batch.state)}: {one.batch.note}")
+        decision = _decision(one.batch.state)
+        return clean(f"{batch_name(one.batch)}: {decision}{': ' if decision else ''}{one.batch.note}")
     named = "" if one.batch.id in one.error.message else f"{batch_name(one.batch)}: "
     return clean(f"still open: {named}{one.error.message}")
 
@@ -99,7 +124,7 @@ def _line(one: Reconciled) -> str:
 def _decision(state: BatchState) -> str:
     words = {
         BatchState.PLANNED: "was not created; it is sent when its run continues",
-        BatchState.ABANDONED: "given up",
+        BatchState.ABANDONED: "",  # its note begins with it
         BatchState.RUNNING: "found",
     }
     return words.get(state, str(state))

@@ -37,7 +37,7 @@ def standing(batch: Batch) -> str:
 
 def trouble_words(batch: Batch) -> str:
     """Return why a batch does not get on and what to do, behind where it stands; nothing while it does."""
-    return f"; {batch.note}; {ways_out(batch)[0]}" if batch.stalled else ""
+    return "" if batch.gets_on else f"; {batch.note}; {ways_out(batch)[0]}"
 
 
 def trouble_lines(batches: Sequence[Batch]) -> list[str]:
@@ -45,7 +45,7 @@ def trouble_lines(batches: Sequence[Batch]) -> list[str]:
     return [
         line
         for batch in batches
-        if batch.stalled
+        if not batch.gets_on
         for line in (f"{batch_name(batch)}, {standing(batch)}: {batch.note}", *(f"  {way}" for way in ways_out(batch)))
     ]
 

@@ -22,6 +22,7 @@ from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, 
 from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
+from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, LeftWaiting
 from muster.domain.money import Lane, show_usd
 from muster.domain.run import Run
@@ -190,12 +191,19 @@ async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOut
 
 
 async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, order: AskOrder) -> None:
+    failed = False
     async for event in handle.events():
-        if event.kind != "call.retry":
-            continue
-        if writer is not None:
+        if event.kind == "call.retry" and writer is not None:
             writer.start_over()
-        if order.tells:
-            message = clean(str(event.data["error"]["message"]))
-            when = "in another batch" if order.sending.batch else f"in {seconds_of(event.data['again_in'])}"
-            warn(f"attempt {event.data['attempt']}: {message}; trying again {when}")
+        if order.tells and (event.kind == "call.retry" or (failed and event.kind == "batch.planned")):
+            warn(retry_words(event))
+        failed = failed or event.kind == "call.retry"
+
+
+def retry_words(event: Event) -> str:
+    """Return why an attempt failed and when the next one is; that another batch follows is known when it is planned."""
+    if event.kind == "batch.planned":
+        return f"trying again in another batch, {event.data['batch']}"
+    message = f"attempt {event.data['attempt']}: {clean(str(event.data['error']['message']))}"
+    again_in = event.data["again_in"]
+    return f"{message}; trying again in {seconds_of(again_in)}" if again_in else message

@@ -95,9 +95,9 @@ def _batches(pooled: RunBatches) -> Text:
     if not pooled.batches:
         return Text("none yet")
     # What is in the way comes first: a run can have hundreds.
-    listed = sorted(pooled.batches, key=lambda batch: not batch.stalled)[:BATCHES]
+    listed = sorted(pooled.batches, key=lambda batch: batch.gets_on)[:BATCHES]
     lines = [
-        clean(f"{batch.id}  {standing(batch)}, {calls(batch.requests)}{f': {batch.note}' if batch.stalled else ''}")
+        clean(f"{batch.id}  {standing(batch)}, {calls(batch.requests)}{'' if batch.gets_on else f': {batch.note}'}")
         for batch in listed
     ]
     lines += [f"… and {len(pooled.batches) - BATCHES} more: --json"] if len(pooled.batches) > BATCHES else []

@@ -38,7 +38,10 @@ def worker(
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when there is nothing left to do.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Execute runs submitted with --detach, and runs whose process died; exit 1 if one exceeded a budget.
+    """Execute submitted runs, such as those of --detach, until stopped; exit 1 if one exceeded a budget.
+
+    A submitted run whose process died is continued. A run that a command started for itself is not: resume it, or
+    submit it with `muster runs resume RUN --detach`.
 
     With REDIS_URL, workers on several machines share them through BullMQ.
     """

@@ -127,6 +127,7 @@ async def shown(work: Awaitable[T], look: Callable[[], Awaitable[ProgressState]]
     """Do some work and show how it stands until it is done."""
     working = asyncio.ensure_future(work)
     try:
+        await asyncio.sleep(0)  # it begins before it is looked at
         while not working.done():
             display.show(await look())
             await asyncio.wait({working}, timeout=LOOK_SECONDS)

@@ -45,7 +45,7 @@ export function BatchesView() {
 function BatchRows({ going, ...list }) {
   const now = useNow(going);
   const cells = (batch) => [
-    html`<span class="title">${batch.id}</span><span class="under soft">${batch.provider} · ${Object.values(batch.agents).join(", ")}${batch.stalled && html` · <span class="bad" title=${[batch.why, ...batch.next].join("\n")}>${batch.why}</span>`}</span>`,
+    html`<span class="title">${batch.id}</span><span class="under soft">${batch.provider} · ${Object.values(batch.agents).join(", ")}${batch.why && html` · <span class="bad" title=${[batch.why, ...batch.next].join("\n")}>${batch.why}</span>`}</span>`,
     html`<${State} batch=${batch} />`,
     html`<${Progress} batch=${batch} />`,
     isOpen(batch) ? html`<span class="soft">at most</span> ${usd(batch.reserved_usd)}` : usd(batch.cost_usd),

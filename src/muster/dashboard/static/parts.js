@@ -54,7 +54,7 @@ export function Empty({ title, children }) {
 }
 
 /** Batches that do not get on: why, and what to do about each. */
-export const Stalled = ({ batches }) => batches.filter((batch) => batch.stalled).map((batch) => html`<div class="notice warn" role="status" key=${batch.id}>
+export const Stalled = ({ batches }) => batches.filter((batch) => batch.why).map((batch) => html`<div class="notice warn" role="status" key=${batch.id}>
   <p><strong>${`Batch ${batch.id} does not get on: ${batch.why}`}</strong></p><ul>${batch.next.map((one) => html`<li key=${one}>${sentence(one)}</li>`)}</ul></div>`);
 export const Command = ({ text }) => html`<pre class="command"><code>${text}</code></pre>`;
 

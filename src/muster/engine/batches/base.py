@@ -80,9 +80,10 @@ class Asker:
             except (UnknownModel, NotThere) as error:
                 now = self._clock.monotonic()
                 missing_since = now if missing_since is None else missing_since
-                if now - missing_since > self._patience.grace:
+                grace = missing_since + self._patience.grace - now
+                if grace <= 0 and now > missing_since:
                     raise _gone(what, error) from error
-                delay = delays.delay()
+                delay = min(delays.delay(), max(grace, self._patience.poll_first))
             left = until - self._clock.monotonic()
             await self._clock.sleep(max(0.0, min(delay, left)))
             if delay >= left:

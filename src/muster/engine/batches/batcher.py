@@ -32,7 +32,6 @@ from muster.engine.batches.turns import TakesTurns
 
 LOOK_SECONDS = 2.0
 TAKE_OVER_TRIES = 5
-READ_SECONDS = 20.0  # for which results that nobody has failed to read are read, before they may be given up
 CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
 
 
@@ -48,12 +47,11 @@ class Batcher:
         waiters: Waiters,
         dismisser: Dismisser,
         poller: Poller,
-        by_hand: BatchResolver,
     ) -> None:
         self._store, self._clock, self._random = services.store, services.clock, services.random
         self._kill, self._patience, self._observe = services.kill, services.patience, services.observe
         self._follower, self._waiters = follower, waiters
-        self._claims, self._dismisser, self._poller, self._by_hand = claims, dismisser, poller, by_hand
+        self._claims, self._dismisser, self._poller = claims, dismisser, poller
         self._queues: dict[BatchEndpoint, deque[Parked]] = {}
         self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
@@ -153,21 +151,28 @@ class Batcher:
             if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
                 await self._follower.to_end(batch.id)
 
-    async def fetch(self, batch: BatchId) -> None:
-        """Take a batch to its end, whoever's calls are in it; raises what stopped it."""
-        await self._follower.to_end(batch)
+    def follows(self, batch: BatchId) -> bool:
+        """Return whether a batch is being taken to its end here."""
+        return self._follower.follows(batch)
+
+    async def fetch(self, batch: BatchId, *, by_hand: bool = False) -> None:
+        """Take a batch to its end, whoever's calls are in it; raises what stopped it.
+
+        By hand, it is not waited for a process that sleeps between two polls, or looks for the batch.
+        """
+        await self._follower.to_end(batch, by_hand=by_hand)
 
     async def cancel(self, batch: BatchId) -> bool:
         """Ask the provider to stop a batch and wait until what it produced is here; False when it is over."""
         if not await self._store.batch_writer.ask_cancel(batch):
             return False
-        await self._follower.to_end(batch)
+        await self._follower.to_end(batch, by_hand=True)
         return True
 
     async def resolve(self, batch: BatchId) -> None:
         """Find out for an operator whether a batch was created; raises BatchOpen when that is unknown."""
         try:
-            await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds, self._by_hand)
+            await self._follower.out_of(batch, {BatchState.SENT}, self._patience.look_seconds)
         except BatchOverdue as error:  # the provider's list could not be read
             found = await self._store.batches.get(batch)
             raise error if found is None else still_open(found) from error
@@ -181,11 +186,12 @@ class Batcher:
         if found is None or found.state not in submitted:
             return
         progress = await self._poller.look(found)
-        if progress is None or progress.phase is Phase.RUNNING:
+        if progress.phase is Phase.RUNNING:
             return
         try:
-            grace = self._patience.grace  # what nobody has failed to read yet is read first, however short it is
-            await self._follower.out_of(batch, submitted, grace if found.stalled else max(grace, READ_SECONDS))
+            # What nobody has failed to read yet is read first, however short the grace is.
+            least = 0.0 if found.stalled else self._patience.least_look
+            await self._follower.out_of(batch, submitted, max(self._patience.grace, least))
         except BatchLost as error:
             holder = self._claims.holder(found)
             if found.stalled or holder is None:
@@ -194,6 +200,11 @@ class Batcher:
                 f"batch {batch} is being read by {holder}, and nothing keeps it from getting on",
                 suggestions=(f"muster batch show {batch}",),
             ) from error
+
+    @property
+    def look_until(self) -> float:
+        """Return until when at most an operator who begins now waits for a provider that does not answer."""
+        return self._clock.now() + self._patience.look_seconds
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return the process that creates a batch, or finds out whether it was created."""
@@ -204,8 +215,9 @@ class Batcher:
         found: Batch | None = batch
         if batch.state is BatchState.SENT:
             found = await self._take_over(batch.id)
-        created = batch.state is not BatchState.SENT
-        note = f"given up by hand; {'it' if created else 'if it was created after all, it'} was paid for"
+        note = "given up by hand; it was paid for"
+        if batch.state is BatchState.SENT:
+            note = f"given up by hand; if it was created after all, it was paid for ({batch.note})"
         if found is None or not await self._dismisser.abandon(found, note):
             raise lost(batch)
 
@@ -386,7 +398,6 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
     dismisser = Dismisser(store=services.store, clock=services.clock, waiters=waiters)
     claims = Claims(services)
     resolver = BatchResolver(services, claims=claims, asker=asker)
-    by_hand = BatchResolver(services, claims=claims, asker=asker, by_hand=True)
     poller = Poller(services, asker=asker, dismisser=dismisser)
     collector = Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder)
     steps: dict[BatchState, Step] = {
@@ -395,11 +406,18 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
         BatchState.RUNNING: TakesTurns(poller, services, claims),
         BatchState.ENDED: TakesTurns(collector, services, claims),
     }
+    by_hand: dict[BatchState, Step] = {
+        BatchState.PLANNED: steps[BatchState.PLANNED],
+        BatchState.SENT: BatchResolver(services, claims=claims, asker=asker, by_hand=True),
+        BatchState.RUNNING: TakesTurns(poller, services, claims, by_hand=True),
+        BatchState.ENDED: TakesTurns(collector, services, claims, by_hand=True),
+    }
     follower = Follower(
         store=services.store,
         clock=services.clock,
         waiters=waiters,
         steps=steps,
+        by_hand=by_hand,
         deadline=services.patience.deadline,
         observe=services.observe,
     )
@@ -410,5 +428,4 @@ def make_batcher(services: BatchServices, spool: Path) -> Batcher:
         waiters=waiters,
         dismisser=dismisser,
         poller=poller,
-        by_hand=by_hand,
     )

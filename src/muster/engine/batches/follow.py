@@ -4,7 +4,7 @@ Every step starts from what is stored, so a process that died is replaced by doi
 """
 
 import asyncio
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -48,12 +48,13 @@ class Follower:
         store: Store,
         clock: Clock,
         waiters: Waiters,
-        steps: dict[BatchState, Step],
+        steps: Mapping[BatchState, Step],
+        by_hand: Mapping[BatchState, Step],
         deadline: float,
         observe: Observer | None = None,
     ) -> None:
         self._store, self._clock, self._waiters, self._observe = store, clock, waiters, observe
-        self._steps, self._deadline = steps, deadline
+        self._steps, self._by_hand, self._deadline = steps, by_hand, deadline
         self._tasks: dict[BatchId, asyncio.Task[None]] = {}
         self._unsent: dict[BatchId, set[RunId]] = {}  # of followed batches that the provider may not have yet
         self.on_change: Callable[[], None] = lambda: None
@@ -62,15 +63,16 @@ class Follower:
         """Return whether calls of a run are in a batch that the provider may not have yet."""
         return any(run in runs for runs in self._unsent.values())
 
-    def follow(self, batch: BatchId, runs: Sequence[RunId] = ()) -> "asyncio.Task[None]":
-        """Follow a batch to its end, once."""
+    def follow(self, batch: BatchId, runs: Sequence[RunId] = (), *, by_hand: bool = False) -> "asyncio.Task[None]":
+        """Follow a batch to its end, once; by hand, before other processes that wait for it."""
         if batch in self._unsent:
             self._unsent[batch].update(runs)
         if batch not in self._tasks:
             self._unsent[batch] = set(runs)
             if self._observe is not None:
                 self._observe(BatchBegan(batch))
-            task = asyncio.get_running_loop().create_task(self._follow(batch))
+            steps = self._by_hand if by_hand else self._steps
+            task = asyncio.get_running_loop().create_task(self._follow(batch, steps))
             self._tasks[batch] = task
             task.add_done_callback(lambda _: self._forget(batch))
         return self._tasks[batch]
@@ -79,20 +81,18 @@ class Follower:
         """Return whether a batch is being followed."""
         return batch in self._tasks
 
-    async def to_end(self, batch: BatchId) -> None:
+    async def to_end(self, batch: BatchId, *, by_hand: bool = False) -> None:
         """Follow a batch to its end and wait for that; raises what stopped it."""
-        await asyncio.shield(self.follow(batch))
+        await asyncio.shield(self.follow(batch, by_hand=by_hand))
 
-    async def out_of(
-        self, name: BatchId, states: Container[BatchState], seconds: float, step: Step | None = None
-    ) -> None:
-        """Take a batch out of some states, and no further, by the usual steps or this one; raises BatchOverdue."""
+    async def out_of(self, name: BatchId, states: Container[BatchState], seconds: float) -> None:
+        """Take a batch out of some states by hand, and no further; raises BatchOverdue."""
         seconds = min(seconds, self._deadline)
         until = self._clock.monotonic() + seconds
         while (batch := await self._stored(name)).state in states:
             if self._clock.monotonic() >= until:
                 raise overdue(batch, seconds)
-            await (step or self._steps[batch.state])(batch, until)
+            await self._by_hand[batch.state](batch, until)
 
     async def close(self) -> None:
         """Let go of all batches; what is stored is enough to go on."""
@@ -101,11 +101,11 @@ class Follower:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _follow(self, batch: BatchId) -> None:
+    async def _follow(self, batch: BatchId, steps: Mapping[BatchState, Step]) -> None:
         found: Batch | None = None
         broke: Exception | None = None
         try:
-            found = await self._to_end(batch)
+            found = await self._to_end(batch, steps)
         except asyncio.CancelledError:
             raise
         except MusterError as error:
@@ -123,7 +123,7 @@ class Follower:
                 self._observe(BatchEnded(batch, found, broke))
         self._waiters.end(batch, None)
 
-    async def _to_end(self, name: BatchId) -> Batch:
+    async def _to_end(self, name: BatchId, steps: Mapping[BatchState, Step]) -> Batch:
         until = self._clock.monotonic() + self._deadline
         while True:
             batch = await self._stored(name)
@@ -134,7 +134,7 @@ class Follower:
                 return batch
             if self._clock.monotonic() >= until:
                 raise overdue(batch, self._deadline)
-            await self._steps[batch.state](batch, until)
+            await steps[batch.state](batch, until)
 
     async def _stored(self, name: BatchId) -> Batch:
         batch = await self._store.batches.get(name)
@@ -221,12 +221,24 @@ class Poller:
                 return
             await self._sleep(batch, delay, told)
 
-    async def look(self, batch: Batch) -> BatchProgress | None:
-        """Ask how a batch stands; raises BatchLost when the provider has it no more."""
-        agent = self._directory.reopen(batch.endpoint)
+    async def look(self, batch: Batch) -> BatchProgress:
+        """Ask for an operator how a batch stands, and store it while it runs.
+
+        Raises BatchLost when the provider has it no more, BatchOverdue when it does not say.
+        """
+        agent, seconds = self._directory.reopen(batch.endpoint), self._patience.look_seconds
         question = partial(agent.poll, batch.provider_id or "", self._timeouts)
-        until = self._clock.monotonic() + self._patience.look_seconds
-        return await self._asker.ask(question, f"batch {batch.provider_id}", until)
+        until, trouble = self._clock.monotonic() + seconds, partial(self._note_trouble, batch.id)
+        progress = await self._asker.ask(question, f"batch {batch.provider_id}", until, trouble)
+        if progress is None:
+            raise BatchOverdue(
+                f"the provider did not say within {seconds:g} s what became of batch {batch.id}; it has the batch, "
+                "so that is not given up",
+                suggestions=(f"look again later: muster batch fetch {batch.id}",),
+            )
+        if progress.phase is Phase.RUNNING:
+            await self._learn(batch, progress)
+        return progress
 
     async def _sleep(self, batch: Batch, delay: float, told: bool) -> None:
         """Wait for the next poll; a cancellation of the batch ends the wait at once."""

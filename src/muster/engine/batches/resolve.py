@@ -25,6 +25,7 @@ from muster.domain.errors import (
     LeftWaiting,
     WireError,
 )
+from muster.domain.ids import BatchId
 from muster.domain.run import Driver
 from muster.engine.batches.base import Asker, BatchServices, Patience, PollDelays
 from muster.engine.clock import Clock
@@ -43,6 +44,7 @@ class Claims:
     def __init__(self, services: BatchServices) -> None:
         self._batches, self._book, self._clock = services.store.batches, services.store.batch_writer, services.clock
         self._driver, self._is_gone = services.driver, services.is_gone
+        self.turns: set[BatchId] = set()  # at batches that this process polls or reads: what is spooled is shared
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return who holds the claim on a batch, unless its lease is over or its process is certainly dead."""
@@ -227,6 +229,8 @@ class BatchResolver:
     async def _is_found(self, agent: BatchAgent, batch: Batch, give_up_at: float, until: float) -> bool:
         """Look for the batch once, and adopt it if it is found; raises BatchOpen after its grace."""
         judgment = await self._look(agent, batch, until)
+        if judgment is not None and UNREAD in batch.note:
+            batch = await self._tell(batch, "batch.listed", remarked(batch.note))
         if isinstance(judgment, Several):
             judgment = await self._wait_for_ends(agent, batch, judgment, until)
         if isinstance(judgment, Assumed):
@@ -245,8 +249,14 @@ class BatchResolver:
 
     async def _note_open(self, batch: Batch) -> Batch:
         """Store once that a batch was looked for long enough."""
-        note = batch.note if NOT_LISTED in batch.note else f"{batch.note}; {NOT_LISTED}"
-        return await self._tell(batch, "batch.open", note)
+        return await self._tell(batch, "batch.open", remarked(batch.note, NOT_LISTED))
+
+    async def _note_unread(self, name: BatchId, epoch: int, error: WireError) -> None:
+        """Store once that the provider's list cannot be read; the next one that can be clears it."""
+        batch = await self._store.batches.get(name)
+        if batch is not None and UNREAD not in batch.note:
+            note = remarked(batch.note, f"{UNREAD}: {error.message}")
+            await self._tell(replace(batch, epoch=epoch), "batch.unlisted", note)
 
     async def _tell(self, batch: Batch, kind: str, note: str) -> Batch:
         if batch.note == note and batch.stalled:
@@ -264,7 +274,8 @@ class BatchResolver:
                     break  # what is not seen is not adopted, and nothing is sent again because of that
             return listed
 
-        listed = await self._asker.ask(read_list, f"the list of batches at {batch.endpoint.base_url}", until)
+        what, trouble = f"the list of batches at {batch.endpoint.base_url}", self._note_unread
+        listed = await self._asker.ask(read_list, what, until, partial(trouble, batch.id, batch.epoch))
         if listed is None:
             return None
         known = await self._store.batches.known(batch.endpoint)
@@ -310,8 +321,16 @@ class BatchResolver:
         return None
 
 
-NOT_LISTED = "the provider's list does not show it"
+LIST = "the provider's list"  # begins what is remarked about it in a note
+NOT_LISTED = f"{LIST} does not show it"
+UNREAD = f"{LIST} cannot be read"
 DIED = "its process ended before the provider's answer arrived"
+
+
+def remarked(note: str, remark: str = "") -> str:
+    """Return a note with another remark about the provider's list, or with none."""
+    before = note.partition(f"; {LIST}")[0]
+    return f"{before}; {remark}" if remark else before
 
 
 def unclear(why: str, clock: Clock, patience: Patience) -> dict[str, Any]:
@@ -353,7 +372,7 @@ async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str 
 def still_open(batch: Batch) -> BatchOpen:
     """Return the error for a batch of which it is unknown whether it was created."""
     return BatchOpen(
-        f"batch {batch.id} ({batch.requests} requests) was sent, but the provider's list does not show it; it is not "
-        f"sent again automatically, because it may have arrived ({batch.note})",
+        f"batch {batch.id} ({batch.requests} requests) was sent, and is not sent again automatically because it may "
+        f"have arrived: {batch.note}",
         suggestions=(LOOK_AGAIN, RESUBMIT),
     )

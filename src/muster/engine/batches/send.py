@@ -92,7 +92,9 @@ class Sender:
         fresh = await self._store.batches.get(batch.id)
         if usual or fresh is None or fresh.state is not BatchState.PLANNED or fresh.waits_for == other.id:
             return
-        note = f"it waits until it is known whether batch {other.id} was created, which has as many requests"
+        most = "" if other.grace_until is None else f", for {max(1.0, other.grace_until - now):.0f} s at most"
+        alike = "both have as many requests, and the provider's list would not tell them apart"
+        note = f"it waits until it is known whether batch {other.id} was created{most}: {alike}"
         waiting = replace(fresh, note=note, stalled=True, waits_for=other.id)
         await self._store.batch_writer.advance(
             Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=now)
@@ -157,7 +159,8 @@ class Sender:
         if isinstance(error, TryLater) and uploads >= self._patience.uploads:
             error = ProviderFault(f"its requests could not be uploaded {uploads} times: {error.message}")
         elif isinstance(error, TryLater):
-            note = f"it was not accepted and is tried again: {error.message}"
+            tried = f" (upload {uploads} of {self._patience.uploads})" if uploads else ""
+            note = f"it was not accepted{tried} and is tried again: {error.message}"
             put_back = {"state": BatchState.PLANNED, "sent_at": None, "uploads": uploads, "stalled": True}
             await self._claims.change(claimed, "batch.put_back", note=note, **put_back)
             return delays.delay(error.retry_after)

@@ -183,7 +183,7 @@ class BatchTurns(Protocol):
     """
 
     def take_turn(self, claim: BatchClaim) -> Awaitable[bool]:
-        """Take a turn that nobody had when the batch was read; False when somebody else was faster."""
+        """Take a turn, also another's; False when its lease was changed since the batch was read."""
 
     def keep_turn(self, batch: BatchId, driver: Driver, until: float) -> Awaitable[bool]:
         """Extend a turn; False when it is another's, or the batch is over."""

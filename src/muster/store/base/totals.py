@@ -38,7 +38,6 @@ class StoreTotals(NamedTuple):
 
     runs: Mapping[RunGroup, RunTotal]
     batches: Mapping[BatchState, int]
-    stalled_batches: Mapping[BatchState, int]
     slots: Mapping[SlotGroup, int]
     spent: Spent  # by all calls ever made, also those of deleted runs
 

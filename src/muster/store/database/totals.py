@@ -1,6 +1,6 @@
 """Totals of the database: for metrics, and of the money that was spent."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -53,7 +53,6 @@ def read_totals(database: DatabaseConnection) -> StoreTotals:
     return StoreTotals(
         runs={_group_of(row): _total_of(row) for row in database.rows("total_runs", {})},
         batches={BatchState(row["state"]): row["number"] for row in database.rows("total_batches", {})},
-        stalled_batches=Counter(BatchState(row["state"]) for row in database.rows("states_of_stalled_batches", {})),
         slots={SlotGroup(SlotStanding(row["state"]), bool(row["busy"])): row["number"] for row in slots},
         spent=_spent_of(database.rows("total_money", {})[0]),
     )

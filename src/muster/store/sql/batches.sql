@@ -112,7 +112,7 @@ WHERE id = :id AND epoch = :epoch AND state = 'sent'
 -- name: take_batch_turn
 UPDATE batches
 SET claimed_at = :at, lease_until = :until, driver_host = :host, driver_pid = :pid, driver_started = :started,
-    by_hand = 0
+    by_hand = :by_hand
 WHERE id = :id AND state = :state AND state IN ('running', 'ended') AND lease_until = :seen
 
 -- name: keep_batch_turn
@@ -122,7 +122,7 @@ WHERE id = :id AND state IN ('running', 'ended')
 
 -- name: end_batch_turn
 UPDATE batches
-SET lease_until = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
+SET lease_until = 0, by_hand = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
 WHERE id = :id AND state <> 'sent' AND driver_host = :host AND driver_pid = :pid AND driver_started = :started
 
 -- name: update_batch

@@ -6,9 +6,6 @@ FROM runs GROUP BY workload, state ORDER BY workload, state
 -- name: total_batches
 SELECT state, COUNT(*) AS number FROM batches GROUP BY state ORDER BY state
 
--- name: states_of_stalled_batches
-SELECT state FROM batches WHERE stalled = 1 ORDER BY created_at
-
 -- name: total_slots
 SELECT state, CASE WHEN run_id IS NULL THEN 0 ELSE 1 END AS busy, COUNT(*) AS number
 FROM slots GROUP BY state, CASE WHEN run_id IS NULL THEN 0 ELSE 1 END ORDER BY state, busy

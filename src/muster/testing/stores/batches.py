@@ -230,7 +230,10 @@ async def remembers_why_a_batch_does_not_get_on(store: Store) -> None:
 
 
 async def gives_one_process_the_turn_at_a_running_batch(store: Store) -> None:
-    """A turn is taken by one, kept through progress and the end of the batch, and free again when it is ended."""
+    """A turn is taken by one, kept through progress and the end of the batch, free again when it is ended.
+
+    An operator's takes it from another process.
+    """
     batch = await running(store)
     turn = claiming(batch)
     assert await store.batch_writer.take_turn(turn)
@@ -246,6 +249,12 @@ async def gives_one_process_the_turn_at_a_running_batch(store: Store) -> None:
     assert await store.batch_writer.keep_turn(batch.id, DRIVER, NOW + 99)
     assert await store.batch_writer.end_turn(batch.id, DRIVER)
     assert ((await stored(store)).driver, (await stored(store)).lease_until) == (None, 0.0)
+    assert await store.batch_writer.take_turn(claiming(await stored(store)))
+    assert await store.batch_writer.take_turn(replace(claiming(await stored(store), OTHER), by_hand=True))
+    assert ((await stored(store)).driver, (await stored(store)).by_hand) == (OTHER, True)
+    assert not await store.batch_writer.keep_turn(batch.id, DRIVER, NOW + 99)
+    assert await store.batch_writer.end_turn(batch.id, OTHER)
+    assert not (await stored(store)).by_hand
     assert await store.batch_writer.take_turn(claiming(await stored(store), OTHER))
     over = await stored(store)
     collected = Advance(

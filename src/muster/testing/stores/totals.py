@@ -13,7 +13,7 @@ from muster.testing.stores.values import DAY, NOW, Check, driven, new_run, openi
 
 async def says_nothing_of_an_empty_store(store: Store) -> None:
     """An empty store holds nothing."""
-    assert await store.totals.read() == StoreTotals(runs={}, batches={}, stalled_batches={}, slots={}, spent=Spent())
+    assert await store.totals.read() == StoreTotals(runs={}, batches={}, slots={}, spent=Spent())
 
 
 async def counts_runs_and_their_calls(store: Store) -> None:

@@ -185,9 +185,9 @@ class DatabaseBatchWriter:
         return self._writer.run(lambda db: db.execute("release_batch", parameters) == 1)
 
     def take_turn(self, claim_: BatchClaim) -> Awaitable[bool]:
-        """Take a turn that nobody had when the batch was read."""
+        """Take a turn at a batch whose lease nobody has changed since it was read."""
         batch = claim_.batch
-        seen = {"id": batch.id, "state": str(batch.state), "seen": batch.lease_until}
+        seen = {"id": batch.id, "state": str(batch.state), "seen": batch.lease_until, "by_hand": int(claim_.by_hand)}
         parameters = {**seen, "at": claim_.at, "until": claim_.until, **_driver_parameters(claim_.driver)}
         return self._writer.run(lambda db: db.execute("take_batch_turn", parameters) == 1)
 
