@@ -84,3 +84,28 @@ async def test_a_look_that_finds_a_batch_running_clears_what_was_told_of_it(worl
     await refuse(await world.start_to_give_up(), ())
     batch = await world.batch()
     assert (batch.state, batch.stalled, batch.note) == (BatchState.RUNNING, False, "the provider says running")
+
+
+async def test_a_batch_that_another_process_reads_for_long_is_not_given_up(world: World) -> None:
+    await create(world, Answer.OK)
+    world.end_batches()
+    reader = await world.start()
+    while not any(turn.what == "results" for turn in reader.gate.waiting):
+        await reader.go()
+    begun = world.clock.time
+    operator = await world.start_to_give_up()
+    while operator.alive:
+        await operator.go()
+        await keep_turn(reader, world.clock.time)
+    assert world.clock.time - begun >= PATIENCE.grace
+    assert isinstance(operator.error, BatchOverdue)
+    assert "is being read by process 2 on host" in operator.error.message
+    await world.to_end(reader)
+    assert (await world.batch()).state is BatchState.COLLECTED
+
+
+async def keep_turn(process: Process, now: float) -> None:
+    """Let a process extend its turn when that is due, and nothing else."""
+    due = [turn for turn in process.gate.waiting if turn.what == "keep_turn" or 0 < turn.until <= now]
+    for turn in due:
+        await process.step(process.gate.waiting.index(turn))

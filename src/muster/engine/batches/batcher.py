@@ -193,8 +193,9 @@ class Batcher:
             least = 0.0 if found.stalled else self._patience.least_look
             await self._follower.out_of(batch, submitted, max(self._patience.grace, least))
         except BatchLost as error:
-            holder = self._claims.holder(found)
-            if found.stalled or holder is None:
+            fresh = await self._store.batches.get(batch) or found
+            holder = self._claims.holder(fresh)
+            if fresh.stalled or holder is None:
                 raise
             raise BatchOverdue(
                 f"batch {batch} is being read by {holder}, and nothing keeps it from getting on",
