@@ -72,8 +72,8 @@ WHERE (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
   AND (:search = '' OR runs.id LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.name, '')) LIKE :search ESCAPE '!'
        OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!'
        OR :searched_workloads LIKE '%,' || runs.workload || ',%')
-  AND (CAST(:agent AS TEXT) IS NULL OR runs.id = (
-       SELECT run_id FROM run_agents WHERE agent = :agent AND created_at = runs.created_at AND run_id = runs.id))
+  AND (CAST(:agent AS TEXT) IS NULL OR (
+       SELECT 1 FROM run_agents WHERE agent = :agent AND created_at = runs.created_at AND run_id = runs.id) IS NOT NULL)
   AND runs.created_at >= CAST(:since AS DOUBLE PRECISION)
   AND (runs.created_at, runs.id)
       < (COALESCE(CAST(:before_at AS DOUBLE PRECISION), 1e300), COALESCE(CAST(:before_id AS TEXT), ''))
