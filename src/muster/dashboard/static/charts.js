@@ -32,7 +32,7 @@ export function Charts({ report }) {
     ${chart("Scores", (one) => html`${head(one, one.mean_score === null ? "" : `mean ${one.mean_score.toFixed(2)}`)}<${Bars} name=${`${one.subject}: scores`}
       bins=${one.score_bins} ends=${["0", "1"]} axis="score of a case" />`)}
     ${chart("Time an answer took", (one) => html`${head(one, one.seconds ? `p50 ${duration(one.seconds.p50)}, p95 ${duration(one.seconds.p95)}` : "")}<${Bars} name=${`${one.subject}: time of answers`}
-      bins=${one.second_bins.slice(from, to)} ends=${[duration(edge(from)), duration(edge(to))]} axis="time, each step longer by the same factor" />`)}
+      bins=${one.second_bins.slice(from, to)} ends=${[duration(edge(from)), duration(edge(to))]} axis="time of an answer (logarithmic)" />`)}
     ${chart("Cost", (one) => html`${head(one, `${shortMoney(one.cost_usd + one.judge_cost_usd)}${one.cases_run > 0 && one.cost_usd + one.judge_cost_usd > 0 ? `, ${shortMoney((one.cost_usd + one.judge_cost_usd) / one.cases_run)} a case` : ""}`)}
       <${CostLine} answers=${one.cost_usd / costliest} judge=${one.judge_cost_usd / costliest} name=${one.subject} />`,
       html`<ul class="legend"><li><span class="swatch answers"></span>answers</li><li><span class="swatch judge"></span>judge</li></ul><p class="soft small">A full line is ${shortMoney(costliest)}, the dearest subject. The cost of a case includes its judge.</p>`)}

@@ -53,6 +53,8 @@ export function filesOf(diff) {
   });
 }
 
+const TOLD = /^(?:diff |index |--- |\+\+\+ )/; // by the name of the file and its counts
+
 /** The files of a diff, each of which opens; small ones are open from the start. */
 export function DiffFiles({ diff }) {
   const files = useMemo(() => filesOf(diff), [diff]);
@@ -61,7 +63,7 @@ export function DiffFiles({ diff }) {
   return html`<p class="small files"><strong>${count(files.length, "file")} changed</strong> <${Counts} added=${total("added")} removed=${total("removed")} /></p>
     ${files.map((file) => html`<details key=${file.name} class="diff-file" open=${open || files.length === 1}>
       <summary><span class="mono">${file.name}</span> ${file.note && html`<span class="tag">${file.note}</span>`} <${Counts} ...${file} /></summary>
-      <pre tabindex="0"><code>${file.lines.map(([kind, line], place) => html`<span key=${place} class=${`line d-${kind}`}>${line}</span>`)}</code></pre>
+      <pre tabindex="0"><code>${file.lines.filter(([kind, line]) => !((kind === "file" || kind === "meta") && TOLD.test(line))).map(([kind, line], place) => html`<span key=${place} class=${`line d-${kind}`}>${line}</span>`)}</code></pre>
     </details>`)}`;
 }
 

@@ -32,7 +32,7 @@ export function SuiteTab({ run }) {
 
 /** What is before, behind and beside the case that is open, in the list from which it was opened; more of that is asked for near its end. */
 function around({ one, list, beside }, open) {
-  const { items, more } = list();
+  const { items, more } = list(one);
   const place = items.findIndex((other) => nameOf(other) === nameOf(one));
   const go = (by) => {
     const next = items[place + by];
@@ -103,7 +103,7 @@ function Matrix({ run, subjects, onOpen }) {
   const now = useRef(null);
   now.current = { rows, pages };
   // From a cell one goes on to the same subject in the next row, and from case to case to the other subjects.
-  const openOne = (one) => onOpen({ one, list: () => ({ items: now.current.rows.flatMap(([, row]) => row[one.subject] ?? []), more: now.current.pages.more }),
+  const openOne = (one) => onOpen({ one, list: (shown) => ({ items: now.current.rows.flatMap(([, row]) => row[shown.subject] ?? []), more: now.current.pages.more }),
     beside: (name) => { const row = now.current.rows.find(([id]) => id === name)?.[1] ?? {}; return names.flatMap((subject) => row[subject] ?? []); } });
   const worst = (row) => names.map((subject) => row[subject]).filter(Boolean).sort((a, b) => STATUS_ORDER.indexOf(a.status) - STATUS_ORDER.indexOf(b.status))[0];
   return html`<div class="between"><h2>Matrix</h2><${Choice} label="Cases of the matrix" value=${kind} onChange=${choose} options=${[["differing", "Where subjects differ"], ["all", "All cases"]]} /></div>

@@ -1,5 +1,5 @@
 // The waterfall, in lanes by agent: when each call waited, was on the wire, lay in a batch, failed and was tried again.
-import { html, useAddressed, useEffect, useMemo, useNow, useState } from "./html.js";
+import { html, useAddressed, useEffect, useMemo, useNow, useRef, useState } from "./html.js";
 import { at, count, duration, elapsed, LIVE, number, percent } from "./format.js";
 import { CallKey, CallPanel, isOpen } from "./calls.js";
 import { useKeys } from "./keys.js";
@@ -26,13 +26,16 @@ export function TimelineTab({ run, live }) {
   const agents = useMemo(() => [...new Set(rows.map((row) => row.call.agent))].sort(), [rows]);
   const laned = order === "agents" && agents.length > 1;
   const items = useMemo(() => (laned ? agents.flatMap((agent) => lane(agent, rows, closed)) : rows), [rows, laned, closed]);
-  useKeys({ "+": () => zoom(zoomed(view, 0.5)), "-": () => zoom(zoomed(view, 2)), 0: () => zoom([0, 1]) });
+  const span = useRef([0, 1]); // of the whole run, in milliseconds
+  const closer = () => zoom(zoomed(busiest(rows, span.current, view), 0.5));
+  useKeys({ "+": closer, "-": () => zoom(zoomed(view, 2)), 0: () => zoom([0, 1]) });
   if (pages.error) return html`<${Failure} error=${pages.error} />`;
   if (!pages.loaded) return html`<${Loading} what="the timeline" />`;
   const timed = rows.flatMap((row) => row.parts);
   if (timed.length === 0) return html`<div class="card"><${Empty} title="Nothing was sent yet"><p class="soft">A line will stand here for each call, from its first wait to its answer.</p><//></div>`;
   const first = timed.reduce((least, part) => Math.min(least, part.from), at(run.started_at) ?? Infinity); // of the whole run, also where not all calls are loaded
   const last = timed.reduce((most, part) => Math.max(most, part.to ?? now), going ? now : at(run.ended_at) ?? first + 1);
+  span.current = [first, last];
   const [begin, end] = view.map((share) => first + share * (last - first));
   const took = (parts) => duration(parts.length ? ((parts.at(-1).to ?? now) - parts[0].from) / 1000 : null);
   const cells = ({ call, agent, calls, parts }) => [
@@ -45,7 +48,7 @@ export function TimelineTab({ run, live }) {
   return html`<section class="card" aria-label="Timeline">
     <div class="filters">
       ${agents.length > 1 && html`<${Choice} label="Order" value=${order} onChange=${sort} options=${[["agents", "Lanes by agent"], ["calls", "In order of calls"]]} />`}
-      <${Zoom} view=${view} zoom=${zoom} seconds=${(last - first) / 1000} />
+      <${Zoom} view=${view} zoom=${zoom} closer=${closer} seconds=${(last - first) / 1000} />
     </div>
     <ul class="legend">${KINDS.map(([name, text]) => html`<li key=${name}><span class=${`swatch t-${name}`}></span>${text}</li>`)}</ul>
     <${Axis} seconds=${[(begin - first) / 1000, (end - first) / 1000]} onChoose=${(from, to) => zoom(within(view[0] + from * (view[1] - view[0]), view[0] + to * (view[1] - view[0])))} />
@@ -81,12 +84,19 @@ function zoomed([from, to], factor, by = 0) {
   return [begin, begin + 2 * half];
 }
 
-function Zoom({ view, zoom, seconds }) {
+/** The view moved to the middle of the calls within it, so that one does not look closer at nothing. */
+function busiest(rows, [first, last], [from, to]) {
+  const middles = rows.flatMap((row) => row.parts).map((part) => ((part.from + (part.to ?? last)) / 2 - first) / (last - first)).filter((share) => share >= from && share <= to);
+  const by = middles.length ? middles.reduce((sum, one) => sum + one, 0) / middles.length - (from + to) / 2 : 0;
+  return [from + by, to + by];
+}
+
+function Zoom({ view, zoom, closer, seconds }) {
   const whole = view[1] - view[0] > 0.9999;
-  const button = (sign, label, next, off) => html`<button type="button" class="plain small" aria-label=${label} title=${label} disabled=${off} onClick=${() => zoom(next)}>${sign}</button>`;
+  const button = (sign, label, next, off) => html`<button type="button" class="plain small" aria-label=${label} title=${label} disabled=${off} onClick=${typeof next === "function" ? next : () => zoom(next)}>${sign}</button>`;
   return html`<div class="zoom" role="group" aria-label="Zoom">
     ${button("←", "Earlier", zoomed(view, 1, -0.5), view[0] <= 0)}${button("→", "Later", zoomed(view, 1, 0.5), view[1] >= 1)}
-    ${button("+", "Zoom in", zoomed(view, 0.5), view[1] - view[0] <= LEAST_VIEW)}${button("−", "Zoom out", zoomed(view, 2), whole)}${button("All", "The whole time", [0, 1], whole)}
+    ${button("+", "Zoom in", closer, view[1] - view[0] <= LEAST_VIEW)}${button("−", "Zoom out", zoomed(view, 2), whole)}${button("All", "All of the time", [0, 1], whole)}
     <span class="soft small">${whole ? "drag over the axis to look closer" : `${duration((view[1] - view[0]) * seconds)} of ${duration(seconds)}`}</span></div>`;
 }
 
