@@ -198,6 +198,10 @@ def test_a_trend_is_over_ones_own_runs_of_a_name(project: Project) -> None:
         assert {run["id"] for run in admin.get(f"/api/suites/trend?run={runs[0]}").json["runs"]} == set(runs)
         assert ci.get(f"/api/suites/trend?run={runs[2]}").status == 404
         assert ci.get(f"/api/suites/trend?run={ci.ask('hello')}").status == 400
+        before = {run: admin.get(f"/api/suites/{run}/previous").json["run"] for run in runs}
+        assert [one and one["id"] for one in before.values()] == [None, *runs[:2]]
+        other = admin.post("/api/suites/start", body | {"name": "weekly"}).json["id"]
+        assert admin.get(f"/api/suites/{other}/previous").json == {"run": None}
 
 
 def test_tasks_are_done_in_slots_and_reviewed(project: Project) -> None:

@@ -29,6 +29,13 @@ def test_a_user_sees_and_touches_only_runs_of_their_own(crowd: Server) -> None:
     bob.until(other, "completed")
     assert [one["id"] for one in bob.get("/api/runs").json["runs"]] == [other]
     assert {run, other} <= {one["id"] for one in root.get("/api/runs").json["runs"]}
+    for user, asked, found in (
+        (root, "started_by=ci&agent=sim/echo", [run]),
+        (root, "started_by=bob&until=1", []),
+        (bob, "started_by=bob&since=1", [other]),
+        (bob, "started_by=ci", []),
+    ):
+        assert [one["id"] for one in user.get(f"/api/runs?{asked}").json["runs"]] == found
     assert ci.get("/api/runs/shared-name").json["id"] == run
     assert bob.get("/api/runs/shared-name").json["id"] == other
     assert bob.get("/api/runs/last").json["id"] == other

@@ -21,6 +21,7 @@ def a_run(workload: str, spec: Any) -> Run:
         ("ask", {"agent": "careful", "prompt": "Say hello\n\nand more"}, "careful: Say hello"),
         ("ask", {"agent": "a", "prompt": "Two\nlines"}, "a: Two lines"),
         ("task", {"prompt": "Write a README"}, "Write a README"),
+        ("task", {"prompt": "---\n\n# Fix <b>the</b> **login**\n\nIt fails."}, "Fix the login"),
         ("battle", {"agent": "clerk", "counterpart": "guest", "goal": "A table is booked"}, "clerk: A table is booked"),
         ("battle", {"agent": "clerk", "counterpart": "guest", "user_message": "Hi"}, "clerk: Hi"),
         ("scale", {"battle": {"agent": "host"}, "goals": [{"goal": "A dog may come"}]}, "host: A dog may come"),

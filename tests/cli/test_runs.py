@@ -21,6 +21,14 @@ def test_list_gives_the_newest_first_and_can_be_limited(shell: Shell) -> None:
     assert len(shell.muster("runs", "list", "--limit", "2", "--json").data()) == 2
     failed = shell.muster("runs", "list", "--state", "failed", "--json").data()
     assert [run["name"] for run in failed] == ["broken"]
+    for asked, found in (
+        (("--agent", "sim/fail"), ["broken"]),
+        (("--agent", "sim/echo", "--since", "1h", "--limit", "1"), ["third"]),
+        (("--until", "1h"), []),
+        (("--started-by", "nobody"), []),
+    ):
+        assert [run["name"] for run in shell.muster("runs", "list", *asked, "--json").data()] == found
+    assert "no runs match" in shell.muster("runs", "list", "--agent", "sim/slow").err
     shown = shell.muster("runs", "list").out
     assert "third" in shown
     assert "completed" in shown

@@ -106,7 +106,7 @@ VIEWS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "tasks": ("tasks", None, ("<script>",)),
     "task": ("tasks/{task}", None, (SCRIPT, HANDLER, LINK)),
     "answer": ("runs/{ask}", None, (SCRIPT, HANDLER, LINK)),
-    "runs": ("runs", None, ('hostile: <script>document.title = "broken"</script>',)),
+    "runs": ("runs", None, ('hostile: document.title = "broken"',)),
 }
 
 

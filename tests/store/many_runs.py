@@ -115,6 +115,11 @@ _COST_COLUMNS = {
     "attempts": "1",
     "cost": "1",
 }
+_AGENT_COLUMNS = {
+    "agent": "CASE WHEN i % 5000 = 7 THEN 'seldom' ELSE 'often' END",
+    "created_at": "i",
+    "run_id": _RUN,
+}
 _PART_COLUMNS = {"batch_id": f"'b' || {_RUN}", "part": "0", "data": "'x'"}
 
 
@@ -137,6 +142,7 @@ def statements(database: str) -> list[str]:
         "INSERT INTO outcomes (position, outcome) SELECT position, '{}' FROM journal",
         _insert("attempts", _ATTEMPT_COLUMNS, database),
         _insert("agent_costs", _COST_COLUMNS, database),
+        _insert("run_agents", _AGENT_COLUMNS, database),
         _insert("events", {"run_id": _RUN, "seq": "1", "kind": "'k'", "at": "i", "data": "'{}'"}, database),
         _insert("signals", _SIGNAL_COLUMNS, database, batched),
         _insert("batches", _BATCH_COLUMNS, database, batched),

@@ -42,13 +42,16 @@ _VALUES = {
     "roots": "0",
     "account": "a",
 }
-_PAGE = {"before_at": str(RUNS // 2), "before_id": _RUN, "name": None, "owner": None}
+_PAGE = {
+    "before_at": str(RUNS // 2), "before_id": _RUN, "name": None, "owner": None, "agent": None, "since": "0"
+}  # fmt: skip
 _OWN_VALUES: Mapping[str, Mapping[str, str | None]] = {
     "match_runs": {"after": f"{_RUN}{{"},
     "match_batches": {"reference": "br050001", "after": "br050001{"},
     "page_runs": _PAGE,
     "page_named_runs": {**_PAGE, "name": "n5"},
-    "page_runs_of_owner": {**_PAGE, "owner": "u5"},
+    "page_runs_of_owner": {**_PAGE, "owner": "u5", "agent": "often"},
+    "page_runs_of_agent": {**_PAGE, "agent": "seldom"},
     "page_runs_in_state": {**_PAGE, "before_at": str(RUNS)},
     "page_runs_of_workload": {**_PAGE, "workload": "suite", "state": "completed"},
     "select_batches": {"before_at": "100", "before_id": "b"},

@@ -46,12 +46,25 @@ async def list_runs(
     state: Annotated[list[RunState] | None, Query(max_length=20)] = None,
     workload: Annotated[list[str] | None, Query(max_length=20)] = None,
     search: Annotated[str, Query(max_length=200, description="Looked for in ids, names, kinds of work and tags.")] = "",
+    started_by: Annotated[str | None, Query(max_length=200, description="The user that started it.")] = None,
+    agent: Annotated[str | None, Query(max_length=200, description="That it, or a run under it, has called.")] = None,
+    since: Annotated[float, Query(ge=0, le=1e11, description="Created from then on, in seconds since 1970.")] = 0.0,
+    until: Annotated[float | None, Query(ge=0, le=1e11, description="Created before then.")] = None,
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 50,
 ) -> dict[str, Any]:
     """Return a page of runs, the newest first, without children of other runs."""
     found = await muster.runs.page(
-        state or (), workloads=workload or (), roots=True, search=search, after=after, limit=limit
+        state or (),
+        workloads=workload or (),
+        roots=True,
+        search=search,
+        started_by=started_by,
+        agent=agent,
+        since=since,
+        until=until,
+        after=after,
+        limit=limit,
     )
     views = [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found]
     return {"runs": views, "next": found[-1].id if len(found) == limit else None}

@@ -73,6 +73,13 @@ async def suite_trend(muster: Opened, run: RunReference, limit: PageLimit = 30) 
     return trend_view(await muster.suites.trend(run, limit))
 
 
+@router.get("/api/suites/{run_id}/previous", dependencies=READ)
+async def previous_run(muster: Opened, run_id: str) -> dict[str, Any]:
+    """Return the completed run of the same suites and name before a suite run; null when there is none."""
+    found = await muster.suites.before(run_id)
+    return {"run": None if found is None else run_view(found)}
+
+
 @router.get("/api/suites/{run_id}/summary", dependencies=READ)
 async def suite_summary(muster: Opened, run_id: str) -> dict[str, Any]:
     """Return the figures of a suite run: its report without the cases."""

@@ -90,11 +90,11 @@ def require_count(number: int) -> None:
         raise BadArgument(f"a number of rows must be between 0 and {MOST_ROWS:,}, not {number!r}")
 
 
-def require_moment(since: float) -> float:
+def require_moment(moment: float, name: str = "since") -> float:
     """Refuse a moment that is not a number of seconds since 1970."""
-    if not _is(since, int | float) or not math.isfinite(since):
-        raise BadArgument(f"must be a time in seconds, as of time.time(), not {since!r}", argument="since")
-    return since
+    if not _is(moment, int | float) or not math.isfinite(moment):
+        raise BadArgument(f"must be a time in seconds, as of time.time(), not {moment!r}", argument=name)
+    return moment
 
 
 State = TypeVar("State", bound=StrEnum)

@@ -15,6 +15,7 @@ from muster.app.runs.details import (
 from muster.app.runs.options import (
     require_count,
     require_limit,
+    require_moment,
     require_reference,
     state_of,
 )
@@ -101,20 +102,30 @@ class RunReader:
         roots: bool = False,
         name: str | None = None,
         search: str = "",
+        started_by: str | None = None,
+        agent: str | None = None,
+        since: float = 0.0,
+        until: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> Sequence[Run]:
         """Return a page of runs, the newest first; `after` is the id of the last run of the page before.
 
-        `name` is a whole name, `search` is looked for in ids, names, kinds of work and tags.
+        `name` is a whole name, `search` is looked for in ids, names, kinds of work and tags. `started_by` is a user,
+        `agent` one that the run or a run under it has called; it was created from `since` on, and before `until`.
         """
         require_limit(limit)
+        if started_by is not None and self._user.owner not in (None, started_by):
+            return []  # nobody sees the runs of others
         last = None if after is None else await self.get(RunId(after))
         return await self._store.runs.page(
             RunPage(
                 states=tuple(state_of(RunState, state) for state in states),
                 workloads=tuple(workloads),
-                owner=self._user.owner,
+                owner=started_by or self._user.owner,
+                agent=agent,
+                since=require_moment(since),
+                until=None if until is None else require_moment(until, "until"),
                 roots=roots,
                 name=name,
                 search=search,

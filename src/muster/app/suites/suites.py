@@ -307,6 +307,10 @@ class Suites:
         """Return what the newest suite runs of the same name as a run came to, the oldest of them first."""
         return await self._trends.of(_required_suite(await self._find_stored(reference)), limit)
 
+    async def before(self, reference: str) -> Run | None:
+        """Return the completed run of the same suites and name before a suite run; None when there is none."""
+        return await self._trends.before(_required_suite(await self._find_stored(reference)))
+
     async def review(self, reference: str, draft: ReviewDraft) -> AddedReview:
         """Add what a person thinks of one verdict of a suite run."""
         suite = await self.open(await self._find_stored(reference))

@@ -1,16 +1,19 @@
 """Trends of suites: what their runs of one name came to. Figures of runs that have ended are added up once."""
 
 import asyncio
+from collections.abc import Mapping
+from pathlib import PurePath
 
 from muster.app.backend import Backend
 from muster.app.runs.runs import Runs
 from muster.domain.errors import BadArgument, NotFound
-from muster.domain.run import TERMINAL, Run
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.suites.reports.run import open_suite_run
 from muster.suites.statistics import SubjectStats
 from muster.suites.trend import SuiteTrend, TrendPoint, trend_subjects
 
 MOST_FIGURES = 1000  # runs whose figures are kept in memory
+LOOKED_AT = 200  # runs among which the one before is looked for
 
 
 class SuiteTrends:
@@ -36,6 +39,15 @@ class SuiteTrends:
         ]
         return SuiteTrend(name=run.name, points=tuple(points))
 
+    async def before(self, run: Run) -> Run | None:
+        """Return the newest completed run of the same suites and name that is older than a run."""
+        done = (RunState.COMPLETED,)
+        older = await self._runs.page(
+            done, workloads=(run.workload,), roots=True, name=run.name, after=run.id, limit=LOOKED_AT
+        )
+        alike = (one for one in older if one.name == run.name and _files(one) == _files(run))
+        return next(alike, None)
+
     async def _figures_of(self, run: Run) -> tuple[SubjectStats, ...]:
         """Return the figures of a run; none when it ended before its suites were read."""
         if run.id in self._figures:
@@ -50,3 +62,9 @@ class SuiteTrends:
             if len(self._figures) > MOST_FIGURES:
                 self._figures.pop(next(iter(self._figures)))
         return found
+
+
+def _files(run: Run) -> list[str]:
+    """Return the names of the files of a suite run, without the folders in which they were."""
+    paths = run.spec.get("path") if isinstance(run.spec, Mapping) else None
+    return [PurePath(str(path)).name for path in ([paths] if isinstance(paths, str) else paths or [])]

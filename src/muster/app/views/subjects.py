@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from muster.domain.run import Run
+from muster.text.plain import plain_words
 from muster.text.redaction import redact
 from muster.text.words import count, one_line
 
@@ -24,8 +25,11 @@ def subject_of(run: Run) -> str | None:
 
 
 def _text(value: object) -> str:
-    """Return the first paragraph of a text."""
-    return value[:_READ].strip().split("\n\n")[0] if isinstance(value, str) else ""
+    """Return the first paragraph of a text, as plain words."""
+    if not isinstance(value, str):
+        return ""
+    paragraphs = (plain_words(one) for one in value[:_READ].strip().split("\n\n"))
+    return next(filter(None, paragraphs), "")
 
 
 def _part(value: object, *names: str | int) -> Any:

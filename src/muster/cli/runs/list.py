@@ -11,6 +11,7 @@ from muster.cli.line import Option
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.times import since as since_of
 from muster.domain.batch import Batch
 from muster.domain.ids import BatchId
 from muster.domain.run import TERMINAL, Run, RunState
@@ -26,11 +27,30 @@ def list_runs(
         str | None,
         Option("--state", metavar="STATE", values=RunState, help="Only runs in this state."),
     ] = None,
+    started_by: Annotated[
+        str | None, Option("--started-by", metavar="USER", help="Only runs that this user of a server started.")
+    ] = None,
+    agent: Annotated[
+        str | None, Option("--agent", metavar="A", help="Only runs that, or runs under which, have called this agent.")
+    ] = None,
+    since: Annotated[
+        str | None, Option("--since", metavar="TIME", help="Only runs since then: a duration (7d, 24h, 30m) or a date.")
+    ] = None,
+    until: Annotated[
+        str | None,
+        Option("--until", metavar="TIME", help="Only runs before then: a duration (1h: until an hour ago) or a date."),
+    ] = None,
 ) -> None:
     """List the newest runs."""
+    now = time.time()
+    begin = 0.0 if since is None else since_of(since, now)
+    end = None if until is None else since_of(until, now, "--until")
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]], list[str]]:
-        found = list(await muster.runs.list(() if state is None else (state,), limit))
+        states = () if state is None else (state,)
+        found = list(
+            await muster.runs.page(states, started_by=started_by, agent=agent, since=begin, until=end, limit=limit)
+        )
         if not common.json:
             return found, [], await _trouble(muster, found)
         views = [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found]
@@ -39,7 +59,7 @@ def list_runs(
     runs, data, trouble = with_muster(common, work)
     none_yet = "no runs yet in this folder or a parent; try: muster ask sim/echo hello"
     if not runs and not common.json:
-        note(common, "no runs match" if state else none_yet)
+        note(common, "no runs match" if any((state, started_by, agent, since, until)) else none_yet)
     else:
         answer(common, data, lambda console: _print_runs(console, runs, trouble))
 

@@ -1,7 +1,8 @@
 // The shell: where one is, what is shown there, and whether the server can be reached.
 import { Boundary, html, render, useEffect, useRef, useState, useTicks } from "./html.js";
 import { access, enterToken, forgetToken, hasToken, newKey, ping, streams } from "./http.js";
-import { Later } from "./parts.js";
+import { toSearch, useKeys } from "./keys.js";
+import { Later, Strip } from "./parts.js";
 import { RunsView } from "./runs.js";
 
 const [PING, LOST_PING] = [5000, 1500]; // milliseconds after which the server is asked whether it is there
@@ -81,6 +82,7 @@ function Page() {
   const route = useRoute();
   const state = access.use();
   useTicks(state === "lost" ? LOST_PING : PING, () => ping(state === "lost" ? LOST_PING : PING), [state]);
+  useKeys({ "/": toSearch });
   const main = useRef(null);
   const where = `${route.place}/${route.id}`;
   const before = useRef(where);
@@ -91,16 +93,15 @@ function Page() {
     return scrollBack(places.get(entry) ?? 0);
   }, [where]);
   useEffect(() => {
-    document.querySelector("header [aria-current=page]")?.scrollIntoView({ inline: "center", block: "nearest" });
     document.title = [PLACES.find(([name]) => name === route.place)?.[1], "Muster"].filter(Boolean).join(" · ");
   }, [route.place]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/runs"><img src=${ICON} alt="" width="26" height="26" />Muster</a>
-      <nav aria-label="Main">
+      <${Strip} label="Main" value=${route.place}>
         ${PLACES.map(([name, text]) => html`<a key=${name} href=${`#/${name}`} aria-current=${route.place === name ? "page" : undefined}>${text}</a>`)}
-      </nav>
+      <//>
       <${Connection} state=${state} />
     </header>
     <main id="main" ref=${main} tabindex="-1">

@@ -1,18 +1,33 @@
 // One case under one subject: what was said, what was checked, what the judge thought, and what a person thinks of that.
-import { html, into, useState } from "./html.js";
+import { html, into, useEffect, useRef, useState } from "./html.js";
 import { post, useGet } from "./http.js";
 import { duration, percent, score, word } from "./format.js";
 import { Action, Badge, Choice, Facts, Failure, Meter, Panel, Tags, usd, Waiting } from "./parts.js";
 import { Conversation } from "./calls.js";
+import { Keys } from "./keys.js";
 import { ModelText } from "./text.js";
 
-/** `row` is the case as lists have it; its epochs are asked for when it is opened. */
-export function CasePanel({ run, row, reviews, onReview, onClose }) {
+/** `row` is the case as lists have it; its epochs are asked for when it is opened. `go(1)` opens the one behind it, `subjects` are the results of others. */
+export function CasePanel({ run, row, reviews, onReview, onClose, before, behind, go, place, subjects, choose }) {
+  const step = (by, able, text) => html`<button type="button" class="plain small" disabled=${!able} onClick=${() => go(by)}>${text}</button>`;
+  const head = html`<p class="under"><${Badge} state=${row.status} /> <span class="soft">${row.subject}</span> <${Tags} names=${row.tags} /></p>
+    ${place && html`<div class="steps-between">${step(-1, before, "‹ Previous")}<span class="soft small">${place}</span>${step(1, behind, "Next ›")}<${Keys} next="next and previous case" search=${false} /></div>`}
+    ${subjects.length > 0 && html`<${Choice} label="Subject" value=${row.subject} onChange=${(name) => choose(subjects.find((one) => one.subject === name))} options=${subjects.map((one) => [one.subject, `${one.subject}: ${word(one.status)}`])} />`}`;
+  return html`<${Panel} title=${row.case} onClose=${onClose} head=${head} keys=${{ j: () => go(1), k: () => go(-1) }}>
+    <${Case} key=${`${row.case}\n${row.subject}`} run=${run} row=${row} reviews=${reviews} onReview=${onReview} />
+  <//>`;
+}
+
+function Case({ run, row, reviews, onReview }) {
   const { data, error } = useGet(`/api/suites/${run}/case?${new URLSearchParams({ case: row.case, subject: row.subject })}`);
   const [number, choose] = useState(0);
+  const top = useRef(null);
+  useEffect(() => {
+    for (let one = top.current; one; one = one.parentElement) if (one.scrollTop && one.closest("dialog")) one.scrollTop = 0; // as if it were opened
+  }, []);
   const epochs = data?.epochs ?? [];
   const epoch = epochs[Math.min(number, epochs.length - 1)];
-  return html`<${Panel} title=${row.case} onClose=${onClose} head=${html`<p class="under"><${Badge} state=${row.status} /> <span class="soft">${row.subject}</span> <${Tags} names=${row.tags} /></p>`}>
+  return html`<div ref=${top}>
     ${row.description && html`<p>${row.description}</p>`}
     <${Waiting} data=${data} error=${error} what="the case" />
     ${epochs.length > 1 && html`<${Choice} label="Epoch" value=${String(number)} onChange=${(value) => choose(Number(value))}
@@ -22,7 +37,7 @@ export function CasePanel({ run, row, reviews, onReview, onClose }) {
       <${Review} key=${`review-${epoch.epoch}`} run=${run} row=${row} epoch=${epoch} onReview=${onReview}
         review=${reviews.find((one) => one.case === row.case && one.subject === row.subject && one.epoch === epoch.epoch)} />
       <${Talk} run=${run} keys=${epoch.keys} />`}
-  <//>`;
+  </div>`;
 }
 
 function Epoch({ row, epoch }) {

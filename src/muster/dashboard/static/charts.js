@@ -4,14 +4,15 @@ import { count, duration, number, percent, shortMoney, STATUS_ORDER, word } from
 
 const WIDTH = 300;
 
-/** A share and its interval on a line from 0 to 1. */
+/** A share and its interval on a line from 0% to 100%. */
 export function IntervalLine({ share, interval, label }) {
   if (share === null) return html`<span class="soft">–</span>`;
   const [low, high] = interval ?? [share, share];
   const told = `${label} ${percent(share)}${interval ? `, between ${percent(low)} and ${percent(high)}` : ""}`;
-  return html`<span class="whole"><svg class="interval" viewBox="0 0 160 18" width="160" height="18" role="img" aria-label=${told}>
+  return html`<span class="whole"><svg class="interval" viewBox="0 0 160 28" width="160" height="28" role="img" aria-label=${told}>
     <line class="axis" x1="4" x2="156" y1="9" y2="9" /><line class="axis" x1="4" x2="4" y1="5" y2="13" /><line class="axis" x1="156" x2="156" y1="5" y2="13" />
     <line class="whisker" x1=${4 + 152 * low} x2=${4 + 152 * high} y1="9" y2="9" /><circle class="dot" cx=${4 + 152 * share} cy="9" r="4.5" />
+    <text x="0" y="26">0%</text><text x="160" y="26" text-anchor="end">100%</text>
   </svg>${interval && html` <span class="soft small">${percent(low)} to ${percent(high)}</span>`}</span>`;
 }
 
@@ -29,12 +30,12 @@ export function Charts({ report }) {
   return html`<div class="charts">
     ${chart("How cases ended", (one) => html`${head(one, count(one.cases_run, "case"))}<${StatusBar} counts=${one.counts} name=${one.subject} />`, html`<${Legend} counts=${report.counts} />`)}
     ${chart("Scores", (one) => html`${head(one, one.mean_score === null ? "" : `mean ${one.mean_score.toFixed(2)}`)}<${Bars} name=${`${one.subject}: scores`}
-      bins=${one.score_bins} ends=${["0", "1"]} />`)}
+      bins=${one.score_bins} ends=${["0", "1"]} axis="score of a case" />`)}
     ${chart("Time an answer took", (one) => html`${head(one, one.seconds ? `p50 ${duration(one.seconds.p50)}, p95 ${duration(one.seconds.p95)}` : "")}<${Bars} name=${`${one.subject}: time of answers`}
-      bins=${one.second_bins.slice(from, to)} ends=${[duration(edge(from)), duration(edge(to))]} />`)}
+      bins=${one.second_bins.slice(from, to)} ends=${[duration(edge(from)), duration(edge(to))]} axis="time of an answer (logarithmic)" />`)}
     ${chart("Cost", (one) => html`${head(one, `${shortMoney(one.cost_usd + one.judge_cost_usd)}${one.cases_run > 0 && one.cost_usd + one.judge_cost_usd > 0 ? `, ${shortMoney((one.cost_usd + one.judge_cost_usd) / one.cases_run)} a case` : ""}`)}
       <${CostLine} answers=${one.cost_usd / costliest} judge=${one.judge_cost_usd / costliest} name=${one.subject} />`,
-      html`<ul class="legend"><li><span class="swatch answers"></span>answers</li><li><span class="swatch judge"></span>judge</li></ul><p class="soft small">The cost of a case includes its judge.</p>`)}
+      html`<ul class="legend"><li><span class="swatch answers"></span>answers</li><li><span class="swatch judge"></span>judge</li></ul><p class="soft small">A full line is ${shortMoney(costliest)}, the dearest subject. The cost of a case includes its judge.</p>`)}
   </div>`;
 }
 
@@ -62,18 +63,21 @@ function Legend({ counts }) {
   return html`<ul class="legend">${[...STATUS_ORDER].reverse().filter((one) => counts[one]).map((one) => html`<li key=${one}><span class=${`swatch s-${one}`}></span>${word(one)} ${number(counts[one])}</li>`)}</ul>`;
 }
 
-function Bars({ bins, ends, name }) {
+/** How many cases fall into each step; `axis` says what is counted along the line. */
+function Bars({ bins, ends, name, axis }) {
   const total = bins.reduce((sum, many) => sum + many, 0);
   if (total === 0) return html`<p class="soft small">nothing to show</p>`;
   const highest = Math.max(...bins);
-  const width = WIDTH / bins.length;
-  return html`<svg viewBox="0 0 300 72" role="img" aria-label=${`${name} of ${total} cases, from ${ends[0]} to ${ends[1]}`}>
+  const width = (WIDTH - 30) / bins.length;
+  return html`<svg viewBox="0 0 300 84" role="img" aria-label=${`${name} of ${total} cases, from ${ends[0]} to ${ends[1]}: ${axis}; at most ${count(highest, "case")} in one step`}>
+    <text x="26" y="11" text-anchor="end">${number(highest)}</text><text x="26" y="60" text-anchor="end">0</text><text class="axis-name" x="10" y="36" text-anchor="middle" transform="rotate(-90 10 36)">cases</text>
+    <line class="axis" x1="30" x2="300" y1="4.5" y2="4.5" />
     ${bins.map((many, place) => {
       const height = many === 0 ? 0 : Math.max(2, (52 * many) / highest);
-      return html`<rect key=${place} class="bin" x=${place * width + 1} y=${56 - height} width=${width - 2} height=${height} rx="2"><title>${number(many)}</title></rect>`;
+      return html`<rect key=${place} class="bin" x=${30 + place * width + 1} y=${56 - height} width=${width - 2} height=${height} rx="2"><title>${number(many)}</title></rect>`;
     })}
-    <line class="axis" x1="0" x2="300" y1="56.5" y2="56.5" />
-    <text x="0" y="69">${ends[0]}</text><text x="300" y="69" text-anchor="end">${ends[1]}</text>
+    <line class="axis" x1="30" x2="300" y1="56.5" y2="56.5" />
+    <text x="30" y="69">${ends[0]}</text><text x="300" y="69" text-anchor="end">${ends[1]}</text><text class="axis-name" x="165" y="81" text-anchor="middle">${axis}</text>
   </svg>`;
 }
 
@@ -84,19 +88,19 @@ function CostLine({ answers, judge, name }) {
   </svg>`;
 }
 
-/** A column for each item: `value(item)`, a line at `limit(item)` where there is one, and what is `told` of it. */
-export function Columns({ label, items, value, limit = () => null, told, ends }) {
+/** A column for each item: `value(item)` in dollars, a line at `limit(item)` where there is one, and what is `told` of it; `axis` says what the columns are. */
+export function Columns({ label, items, value, limit = () => null, told, ends, axis = "days" }) {
   const most = Math.max(...items.map(value));
   if (most === 0) return html`<p class="soft small">nothing to show</p>`;
   const highest = Math.max(most, ...items.map(limit).filter((one) => one !== null && one < 4 * most)); // a far limit would flatten all
   const width = WIDTH / Math.max(items.length, 8); // a few are no wall
-  const top = (amount) => 100 - (94 * amount) / highest;
-  return html`<svg class="columns" viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label=${label}>
+  const top = (amount) => 100 - (98 * amount) / highest;
+  return html`<div class="plot"><div class="y-axis soft small"><span>${shortMoney(highest)}</span><span class="axis-name">dollars</span><span>$0</span></div><svg class="columns" viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label=${label}>
     ${items.map((item, place) => {
       const [amount, cap] = [value(item), limit(item)];
       return html`<g key=${place}><rect class="hit" x=${place * width} y="0" width=${width} height="100" />
         <rect class=${cap !== null && amount > 0.9 * cap ? "bin over" : "bin"} x=${(place + 0.1) * width} y=${top(amount)} width=${0.8 * width} height=${100 - top(amount)} />
         ${cap !== null && cap <= highest && html`<line class="limit" x1=${place * width} x2=${(place + 1) * width} y1=${top(cap)} y2=${top(cap)} />`}<title>${told(item)}</title></g>`;
     })}
-  </svg><div class="bar-name soft"><span>${ends[0]}</span>${ends[1] !== ends[0] && html`<span>${ends[1]}</span>`}</div>`;
+  </svg><div class="x-axis bar-name soft"><span>${ends[0]}</span><span class="axis-name">${axis}</span><span>${ends[1] !== ends[0] && ends[1]}</span></div></div>`;
 }

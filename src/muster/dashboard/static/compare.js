@@ -1,10 +1,11 @@
 // Two runs of a suite, or two agents, pair by pair. The server says what got worse and what got better; this shows it.
 import { html, into, useAddressed, useMemo, useSettled, useState } from "./html.js";
 import { useGet } from "./http.js";
-import { moment, number, percent, score } from "./format.js";
+import { number, percent, score } from "./format.js";
 import { Badge, Choice, Command, Empty, Failure, Loading, Panel, Pieces, sentence, Table, Verdict, Waiting } from "./parts.js";
 import { Asked } from "./calls.js";
 import { differences } from "./difference.js";
+import { AgainstPrevious, RunPicker } from "./picker.js";
 import { List, usePages } from "./window.js";
 
 const TONES = { better: "ok", same: "ok", "not worse": "ok", worse: "", "not enough evidence": "pending" };
@@ -15,7 +16,7 @@ const FIGURES = [["Agent"], ["Verdict"], ...["Pass rate A", "B", "Difference", "
 const NAMES = ["a", "of_a", "b", "of_b"];
 
 export function CompareView({ query }) {
-  const runs = useGet("/api/runs?workload=suite&limit=200");
+  const runs = useGet("/api/runs?workload=suite&limit=1");
   const asked = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ""]));
   const go = (change) => {
     location.hash = `#/compare?${new URLSearchParams(Object.entries({ ...asked, ...change }).filter(([, value]) => value))}`;
@@ -29,9 +30,9 @@ export function CompareView({ query }) {
     ${runs.data && known.length === 0 ? html`<section class="card"><${Empty} title="There are no suite runs to compare yet">
         <p>Run a suite twice, before a change and after it, or once with two agents.</p><${Command} text="muster run suite.yaml --agent A --name before" /><//></section>`
       : html`<section class="card padded sides" aria-label="What to compare">
-        <${Side} id="a" label="Before (A)" run=${a} agent=${ofA} runs=${known} onChange=${(run, agent) => go({ a: run, of_a: agent })} />
+        <${Side} id="a" label="Before (A)" run=${a} agent=${ofA} onChange=${(run, agent) => go({ a: run, of_a: agent })} />
         <button type="button" class="plain swap" onClick=${() => go({ a: b, of_a: ofB, b: a, of_b: ofA })} aria-label="Swap the sides">⇄</button>
-        <${Side} id="b" label="After (B)" run=${b} agent=${ofB} runs=${known} onChange=${(run, agent) => go({ b: run, of_b: agent })} />
+        <${Side} id="b" label="After (B)" run=${b} agent=${ofB} onChange=${(run, agent) => go({ b: run, of_b: agent })} />
       </section>`}
     ${known.length > 0 && open && html`<p class="soft">${open}</p>`}
     ${open === null && html`<${Comparison} key=${JSON.stringify(asked)} a=${named(a, ofA)} b=${named(b, ofB)} />`}`;
@@ -40,20 +41,15 @@ export function CompareView({ query }) {
 const named = (run, agent) => (agent ? `${run}:${agent}` : run);
 
 /** One side: a run, and one of its agents where it has several. */
-function Side({ id, label, run, agent, runs, onChange }) {
+function Side({ id, label, run, agent, onChange }) {
   const { data } = useGet(run ? `/api/suites/${run}/subjects` : null);
-  const listed = runs.some((one) => one.id === run) || run === "";
   const agents = data?.subjects.map((one) => one.subject) ?? [];
   const shown = agent && !agents.includes(agent) ? [agent, ...agents] : agents;
-  return html`<div><label for=${id}>${label}</label>
-    <select id=${id} value=${run} onChange=${(event) => onChange(event.target.value, "")}>
-      <option value="">choose a run</option>${!listed && html`<option value=${run}>${run}</option>`}
-      ${runs.map((one) => html`<option key=${one.id} value=${one.id}>${one.name ?? one.id} · ${one.state} · ${moment(one.created_at)}</option>`)}
-    </select>
+  return html`<div><${RunPicker} id=${id} label=${label} run=${run} onChange=${(chosen) => onChange(chosen, "")} />
     ${shown.length > 1 && html`<label class="hidden" for=${`${id}-agent`}>Agent of ${id.toUpperCase()}</label>
       <select id=${`${id}-agent`} value=${agent} onChange=${(event) => onChange(run, event.target.value)}>
         <option value="">each agent with the same one</option>${shown.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`}
-    ${run && html`<a class="small" href=${`#/runs/${run}`}>Open it</a>`}</div>`;
+    ${run && html`<span class="small picks"><a href=${`#/runs/${run}`}>Open it</a>${id === "b" && html`<${AgainstPrevious} run=${run} kind="" text="Compare it with the run before it" />`}</span>`}</div>`;
 }
 
 function Comparison({ a, b }) {

@@ -107,13 +107,14 @@ function SupportChart({ council, toneOf }) {
   const series = members.map(({ name }) => [name, rounds.map((round) => round.standings.find((one) => one.agent === name)?.support ?? null)]);
   const known = series.flatMap(([, values]) => values.filter((value) => value !== null));
   const [low, high] = [Math.min(0, ...known), Math.max(0.1, ...known)];
-  const x = (place) => (rounds.length === 1 ? 300 : 30 + (540 * place) / (rounds.length - 1));
+  const x = (place) => (rounds.length === 1 ? 317 : 50 + (530 * place) / (rounds.length - 1));
   const y = (value) => 12 + (116 * (high - value)) / (high - low);
   const path = (values) => values.map((value, place) => (value === null ? "" : `${(values[place - 1] ?? null) === null ? "M" : "L"}${x(place)} ${y(value)}`)).join("");
   const figure = (value) => (value === null ? "no proposal" : signed(value));
   const told = series.map(([name, values]) => `${name} ${values.map(figure).join(", then ")}`).join("; ");
   return html`<div class="card padded"><svg class="support" viewBox="0 0 600 136" role="img" aria-label=${told}>
-      <line class="axis" x1="0" x2="600" y1=${y(0)} y2=${y(0)} />
+      ${[...new Set([high, 0, low])].map((value) => html`<line class="axis" x1="34" x2="600" y1=${y(value)} y2=${y(value)} /><text x="28" y=${y(value) + 4} text-anchor="end">${value === 0 ? "0" : signed(value)}</text>`)}
+      <text class="axis-name" transform=${`rotate(-90 8 68)`} x="8" y="68" text-anchor="middle">support</text>
       ${series.map(([name, values]) => html`<g class=${toneOf(name)}><path d=${path(values)} />
         ${values.map((value, place) => value !== null && html`<circle cx=${x(place)} cy=${y(value)} r="5"><title>${name}: ${signed(value)}</title></circle>`)}</g>`)}
     </svg>

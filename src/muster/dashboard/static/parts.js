@@ -1,5 +1,6 @@
 // Parts that several views are made of.
 import { html, useEffect, useRef, useState } from "./html.js";
+import { useKeys } from "./keys.js";
 import { ago, capital, clock, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
 
 export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
@@ -99,20 +100,44 @@ export function Choice({ label, options, value, onChange }) {
   </div>`;
 }
 
+/** Links in a line that scrolls sideways; arrows at its ends say that there are more, and go there. */
+export function Strip({ label, kind = "", value, children }) {
+  const place = useRef(null);
+  const [more, tell] = useState([false, false]);
+  const look = () => {
+    if (!place.current) return; // it is gone
+    const { scrollLeft, scrollWidth, clientWidth } = place.current;
+    tell([scrollLeft > 4, scrollLeft + clientWidth < scrollWidth - 4]);
+  };
+  useEffect(() => {
+    const watch = new ResizeObserver(look);
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => {
+    const chosen = place.current.querySelector("[aria-current=page]");
+    if (chosen) place.current.scrollLeft = chosen.offsetLeft - (place.current.clientWidth - chosen.offsetWidth) / 2;
+    look();
+  }, [value]);
+  const arrow = (step, sign) => html`<span class=${`arrow ${step < 0 ? "before" : "after"}`} aria-hidden="true" onClick=${() => place.current.scrollBy({ left: 0.7 * step * place.current.clientWidth, behavior: "smooth" })}>${sign}</span>`;
+  return html`<div class=${`strip ${kind}`}>${more[0] && arrow(-1, "‹")}<nav ref=${place} aria-label=${label} onScroll=${look}>${children}</nav>${more[1] && arrow(1, "›")}</div>`;
+}
+
 /** Links that stand for the parts of a page. */
 export function Tabs({ label, base, tabs, value }) {
-  return html`<nav class="tabs" aria-label=${label}>
+  return html`<${Strip} label=${label} kind="tabs" value=${value}>
     ${tabs.map(([name, text]) => html`<a key=${name} href=${`${base}/${name}`} aria-current=${value === name ? "page" : undefined}>${text}</a>`)}
-  </nav>`;
+  <//>`;
 }
 
 let panels = 0;
 
-/** A panel over the page; Escape, the backdrop and Back close it. */
-export function Panel({ title, onClose, children, head }) {
+/** A panel over the page; Escape, the backdrop and Back close it, and `keys` are those that it knows besides. */
+export function Panel({ title, onClose, children, head, keys = {} }) {
   const place = useRef(null);
   const panel = useRef(null); // the name of its entry in the history, also after a reload
   const isShown = () => history.state?.panel === panel.current;
+  useKeys({ ...keys, covers: true });
   // Whoever closes it goes back, and it ends when that has happened: going back takes a while, and would undo a step that was made meanwhile.
   const leave = (event) => {
     event?.preventDefault();

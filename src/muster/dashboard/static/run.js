@@ -8,6 +8,7 @@ import { Json, ModelText } from "./text.js";
 
 const later = (file, name) => () => import(`./${file}.js`).then((module) => module[name]);
 const QUESTION = later("question", "Question");
+const PREVIOUS = later("picker", "AgainstPrevious");
 const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events"]];
 const LATER = {
   answer: later("question", "AnswerTab"),
@@ -106,7 +107,7 @@ function Head({ run, tell, reload }) {
         <div class="actions">
           ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
-          ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
+          ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a><${Later} load=${PREVIOUS} run=${run.id} />`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
           ${resumable(run) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
             <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}

@@ -1,10 +1,11 @@
 // What a suite came to: the verdict, figures of each subject with their intervals, charts, a matrix, and every case.
-import { html, into, useAddressed, useChange, useMemo, useSettled, useState, useTicks } from "./html.js";
+import { html, into, useAddressed, useChange, useMemo, useRef, useSettled, useState, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { count, duration, LIVE, number, percent, score, STATUS_ORDER, word } from "./format.js";
 import { Badge, Choice, Empty, Failure, Loading, Table, Tags, usd, Verdict } from "./parts.js";
 import { Charts, IntervalLine } from "./charts.js";
 import { CasePanel } from "./case.js";
+import { Keys } from "./keys.js";
 import { List, usePages } from "./window.js";
 
 const BAD = ["failed", "error", "timed_out", "flaky", "unjudged"];
@@ -26,7 +27,22 @@ export function SuiteTab({ run }) {
         ${data.subjects.length > 0 && html`<${Subjects} run=${run} subjects=${data.subjects} /><${Variants} subjects=${data.subjects} /><h2>Charts</h2><${Charts} report=${data} />`}
         ${data.subjects.length > 1 && html`<${Matrix} run=${run} subjects=${data.subjects} onOpen=${open} />`}`}
     <${Cases} run=${run} report=${data} going=${going} reviews=${reviews.data} onOpen=${open} />
-    ${chosen && html`<${CasePanel} key=${nameOf(chosen)} run=${run.id} row=${chosen} reviews=${reviews.data?.reviews ?? []} onReview=${reviews.reload} onClose=${() => open(null)} />`}`;
+    ${chosen && html`<${CasePanel} run=${run.id} row=${chosen.one} ...${around(chosen, open)} reviews=${reviews.data?.reviews ?? []} onReview=${reviews.reload} onClose=${() => open(null)} />`}`;
+}
+
+/** What is before, behind and beside the case that is open, in the list from which it was opened; more of that is asked for near its end. */
+function around({ one, list, beside }, open) {
+  const { items, more } = list(one);
+  const place = items.findIndex((other) => nameOf(other) === nameOf(one));
+  const go = (by) => {
+    const next = items[place + by];
+    if (!next) return;
+    if (place + by > items.length - 5) more();
+    open({ one: next, list, beside });
+  };
+  const others = beside?.(one.case) ?? [];
+  return { before: place > 0, behind: place !== -1 && place < items.length - 1, go, place: place === -1 ? "" : `${number(place + 1)} of ${number(items.length)}`,
+    subjects: others.length > 1 ? others : [], choose: (other) => open({ one: other, list, beside }) };
 }
 
 function Outcome({ report, going, agreement }) {
@@ -84,13 +100,19 @@ function Matrix({ run, subjects, onOpen }) {
     for (const one of pages.items) found.set(one.case, { ...(found.get(one.case) ?? {}), [one.subject]: one });
     return [...found];
   }, [pages.items]);
+  const now = useRef(null);
+  now.current = { rows, pages };
+  // From a cell one goes on to the same subject in the next row, and from case to case to the other subjects.
+  const openOne = (one) => onOpen({ one, list: (shown) => ({ items: now.current.rows.flatMap(([, row]) => row[shown.subject] ?? []), more: now.current.pages.more }),
+    beside: (name) => { const row = now.current.rows.find(([id]) => id === name)?.[1] ?? {}; return names.flatMap((subject) => row[subject] ?? []); } });
+  const worst = (row) => names.map((subject) => row[subject]).filter(Boolean).sort((a, b) => STATUS_ORDER.indexOf(a.status) - STATUS_ORDER.indexOf(b.status))[0];
   return html`<div class="between"><h2>Matrix</h2><${Choice} label="Cases of the matrix" value=${kind} onChange=${choose} options=${[["differing", "Where subjects differ"], ["all", "All cases"]]} /></div>
     ${pages.error && html`<${Failure} error=${pages.error} />`}
     ${rows.length === 0 ? html`<div class="card"><p class="padded soft" role="status">${!pages.loaded ? "Loading …" : kind === "all" ? "No case has ended yet." : "On no case do the subjects differ."}</p></div>`
     : html`<div class="card scroll matrix" tabindex="0" role="region" aria-label="Matrix of cases and subjects"><table>
       <thead><tr><th scope="col">Case</th>${names.map((name) => html`<th key=${name} scope="col">${name}</th>`)}</tr></thead>
-      <tbody>${rows.slice(0, most).map(([name, row]) => html`<tr key=${name}><th scope="row" class="name">${name}</th>
-        ${names.map((subject) => html`<td key=${subject}>${row[subject] ? html`<${Cell} one=${row[subject]} onOpen=${onOpen} />` : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
+      <tbody>${rows.slice(0, most).map(([name, row]) => html`<tr key=${name} onClick=${(event) => event.target.closest("button") || openOne(worst(row))}><th scope="row" class="name"><button type="button" class="open" onClick=${() => openOne(worst(row))}><span class="title">${name}</span></button></th>
+        ${names.map((subject) => html`<td key=${subject}>${row[subject] ? html`<${Cell} one=${row[subject]} onOpen=${openOne} />` : html`<span class="soft">–</span>`}</td>`)}</tr>`)}</tbody>
     </table>${(pages.next || rows.length > most) && html`<p class="more"><button type="button" class="plain" onClick=${() => { show(most + MATRIX_CASES); pages.more(); }}>Show more cases</button></p>`}</div>`}`;
 }
 
@@ -110,6 +132,9 @@ function Cases({ run, report, going, reviews, onOpen }) {
   const statuses = kind === "all" ? [] : kind === "bad" ? BAD : [kind];
   const pages = usePages(pathOf(run, { statuses, subject, search }, PAGE), "cases", [run.id, run.state, kind, subject, search, round]);
   useChange([report], () => going && pages.items.length <= PAGE && again((number) => number + 1));
+  const latest = useRef(null);
+  latest.current = pages;
+  const openOne = (one) => onOpen({ one, list: () => latest.current });
   const reviewed = useMemo(() => new Map((reviews?.reviews ?? []).map((one) => [nameOf(one), one.opinion])), [reviews]);
   const subjects = report?.subjects ?? [];
   const counts = (subject ? subjects.find((one) => one.subject === subject)?.counts : report?.counts) ?? {};
@@ -123,7 +148,7 @@ function Cases({ run, report, going, reviews, onOpen }) {
     one.subject, score(one.score), duration(one.seconds), usd(one.cost_usd + one.judge_cost_usd),
   ];
   const total = many(statuses.length ? statuses : STATUS_ORDER);
-  return html`<h2>Cases</h2><section class="card" aria-label="Cases">
+  return html`<div class="between"><h2>Cases</h2><${Keys} /></div><section class="card" aria-label="Cases">
     <div class="filters">
       <input aria-label="Search cases" type="search" placeholder="Search cases, tags, reasons" value=${typed} onInput=${into(type)} />
       ${subjects.length > 1 && html`
@@ -132,6 +157,6 @@ function Cases({ run, report, going, reviews, onOpen }) {
       <${Choice} label="How they ended" value=${kind} onChange=${choose} options=${options} />
     </div>
     <${List} pages=${pages} what="rows" none=${html`<${Empty} title=${kind !== "all" || search || subject ? "No case fits these filters" : "No case has ended yet"} />`} total=${total} label="Cases" kind="case-rows"
-      columns=${[["Case", "name"], ["Status", "state"], ["Subject", "agent"], ["Score", "number score"], ["Took", "number took"], ["Cost", "number cost"]]} cells=${cells} heights=${[60, 104]} keyOf=${nameOf} onOpen=${onOpen} />
+      columns=${[["Case", "name"], ["Status", "state"], ["Subject", "agent"], ["Score", "number score"], ["Took", "number took"], ["Cost", "number cost"]]} cells=${cells} heights=${[60, 104]} keyOf=${nameOf} onOpen=${openOne} />
   </section>`;
 }

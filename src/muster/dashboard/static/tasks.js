@@ -3,6 +3,7 @@ import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { duration, elapsed, number, shortMoney } from "./format.js";
 import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, Tags, usd, Waiting } from "./parts.js";
+import { DiffFiles } from "./diff.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
 const COLUMNS = [
@@ -86,7 +87,7 @@ export function TaskView({ id }) {
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
     <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
       <div>
-        <h2>Changes</h2><${Diff} id=${task.id} found=${diff} files=${task.files} />
+        <h2>Changes</h2><${Diff} id=${task.id} found=${diff} />
         <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">${task.ended_at ? "Nothing." : "Nothing yet."}</p>`}</section>
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
@@ -113,26 +114,6 @@ function Permission({ task, act, tell }) {
     <div class="actions"><${Action} label="Allow" kind="main" act=${act("allow", {})} onError=${tell} /><${Action} label="Deny" kind="danger" act=${act("deny", {})} onError=${tell} /></div></section>`;
 }
 
-const OF_HUNK = { "+": "in", "-": "out" };
-const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
-
-/** What each line of a diff is. A hunk says how many lines it has: within them "---" is a line that was taken out. */
-export function kindsOf(lines) {
-  let [before, after] = [0, 0]; // lines of the hunk that are still to come
-  return lines.map((line) => {
-    if (before > 0 || after > 0) {
-      const sign = line.charAt(0);
-      before -= sign === "-" || sign === " " || sign === "" ? 1 : 0;
-      after -= sign === "+" || sign === " " || sign === "" ? 1 : 0;
-      return OF_HUNK[sign] ?? "";
-    }
-    const found = line.match(HUNK);
-    if (found === null) return line.startsWith("diff ") ? "file" : "meta";
-    [before, after] = [Number(found[1] ?? 1), Number(found[2] ?? 1)];
-    return "hunk";
-  });
-}
-
 const MOST_OTHERS = 5; // tasks that are named
 
 /** The other tasks that changed files, with the files that they share. */
@@ -147,16 +128,13 @@ function byTasks(overlaps, id) {
   return [...found.values()];
 }
 
-function Diff({ id, found, files }) {
+function Diff({ id, found }) {
   if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
   if (!found.data) return html`<${Loading} what="the diff" />`;
   const { diff, overlaps } = found.data;
-  const lines = diff.trimEnd().split("\n");
-  const kinds = kindsOf(lines);
   return html`<section class="card diff" aria-label="Diff">
-    ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}</p>`}
     ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too:</p><ul>${byTasks(overlaps, id).map(([tasks, paths]) => html`<li key=${tasks}>${paths.join(", ")}: ${tasks.slice(0, MOST_OTHERS).map((task, place) => html`${place > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)}${tasks.length > MOST_OTHERS && ` and ${number(tasks.length - MOST_OTHERS)} more`}</li>`)}</ul></div>`}
-    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<pre tabindex="0"><code>${lines.map((line, place) => html`<span key=${place} class=${`line d-${kinds[place]}`}>${line}</span>`)}</code></pre>`}
+    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<${DiffFiles} diff=${diff} />`}
   </section>`;
 }
 

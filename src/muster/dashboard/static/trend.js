@@ -39,10 +39,10 @@ function Trend({ name }) {
   const baseline = runs.findLast((run) => run.baselines.length > 0);
   const rate = (one) => (one ? html`<strong>${percent(one.pass_rate)}</strong> <span class="soft small">of ${number(one.cases_run)} <br />${one.pass_interval.map((end) => percent(end)).join(" to ")}</span>` : "–");
   return html`<div class="charts broad">
-      <div class="card padded"><h2>Pass rate, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
+      <div class="card padded"><h2>Cases that passed, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
         <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch m${place}`}></span>${subject}</li>`)}
           ${all.length > TONES && html`<li>… and ${number(all.length - TONES)} more</li>`}${baseline && html`<li><span class="swatch baseline"></span>baseline</li>`}</ul></div>
-      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} value=${spentOf}
+      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} axis="runs, the oldest first" value=${spentOf}
         told=${(run) => `${moment(run.created_at)}: ${shortMoney(spentOf(run))}`} />
         ${dearest > 0 && runs.length > 1 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
@@ -60,12 +60,13 @@ function Rates({ runs, subjects, ends }) {
   const down = (share) => 150 - 140 * share;
   const points = subjects.map((subject) => runs.flatMap((run, place) => (found(run, subject) ? [{ ...found(run, subject), at: across(place), run }] : [])));
   const told = points.filter((line) => line.length).map((line) => `${line[0].subject} from ${percent(line[0].pass_rate)} to ${percent(line.at(-1).pass_rate)}`);
-  return html`<svg viewBox=${`0 0 ${right + 8} 168`} role="img" aria-label=${`Pass rate over ${count(runs.length, "run")}: ${told.join("; ")}`}>
+  return html`<svg viewBox=${`0 0 ${right + 8} 182`} role="img" aria-label=${`Pass rate over ${count(runs.length, "run")}: ${told.join("; ")}`}>
     ${[0, 0.25, 0.5, 0.75, 1].map((share) => html`<g key=${share}><line class="axis" x1="36" x2=${right} y1=${down(share)} y2=${down(share)} /><text x="30" y=${down(share) + 4} text-anchor="end">${percent(share)}</text></g>`)}
     ${runs.map((run, place) => run.baselines.length > 0 && html`<line key=${run.id} class="baseline" x1=${across(place)} x2=${across(place)} y1="6" y2="150" />`)}
     ${points.map((line, tone) => html`<g key=${tone} class=${`m${tone}`}><polyline points=${line.map((one) => `${one.at},${down(one.pass_rate)}`).join(" ")} />
       ${line.map((one) => html`<g key=${one.run.id}><line class="reach" x1=${one.at} x2=${one.at} y1=${down(one.pass_interval[0])} y2=${down(one.pass_interval[1])} />
         <circle cx=${one.at} cy=${down(one.pass_rate)} r=${runs.length > 30 ? 2.5 : 4}><title>${one.subject}, ${moment(one.run.created_at)}: ${percent(one.pass_rate)}, ${between(one)}</title></circle></g>`)}</g>`)}
     <text x="36" y="165">${ends[0]}</text>${ends[1] !== ends[0] && html`<text x=${right} y="165" text-anchor="end">${ends[1]}</text>`}
+    <text class="axis-name" x=${(36 + right) / 2} y="179" text-anchor="middle">runs, the oldest first</text>
   </svg>`;
 }

@@ -2,12 +2,13 @@
 import { html, useEffect, useLayoutEffect, useNarrow, useRef, useState } from "./html.js";
 import { get, useReturn } from "./http.js";
 import { number } from "./format.js";
+import { toRow, useKeys } from "./keys.js";
 import { Failure, Loading } from "./parts.js";
 
 const SPARE = 8; // rows above and below what is seen
 
-/** A table of rows of one height, and of another on phones. `columns` are names, `cells(item)` the cells; `onEnd` is called near the last row. */
-export function Rows({ label, items, columns, cells, heights, total, onEnd, href, onOpen, keyOf, kind }) {
+/** A table of rows of one height, and of another on phones. `columns` are names, `cells(item)` the cells, `markOf(item)` a class; `onEnd` is called near the last row. */
+export function Rows({ label, items, columns, cells, heights, total, onEnd, href, onOpen, keyOf, kind, markOf }) {
   const height = heights[Number(useNarrow())];
   const place = useRef(null);
   const [range, tell] = useState([0, 40]);
@@ -36,29 +37,30 @@ export function Rows({ label, items, columns, cells, heights, total, onEnd, href
       removeEventListener("resize", soon);
     };
   }, []);
+  useKeys({ j: () => toRow(place.current, 1), k: () => toRow(place.current, -1) });
   const shown = items.slice(range[0], range[1]);
   return html`<div class=${`rows ${kind}`} role="table" aria-label=${label} aria-rowcount=${(total ?? items.length) + 1}>
     <div role="rowgroup"><div class="row head" role="row" aria-rowindex="1">
-      ${columns.map(([name, mark]) => html`<span key=${name} role="columnheader" class=${mark}>${name}</span>`)}
+      ${columns.map(([name, mark], place) => html`<span key=${place} role="columnheader" class=${mark}>${name}</span>`)}
     </div></div>
     <div class="body" role="rowgroup" ref=${place} style=${{ height: `${items.length * height}px` }}>
       ${shown.map((item, number) => html`<${Row} key=${keyOf(item)} ...${{ item, cells, height, onOpen, columns }}
-        index=${range[0] + number} href=${href?.(item)} />`)}
+        index=${range[0] + number} href=${href?.(item)} mark=${markOf?.(item)} />`)}
     </div>
   </div>`;
 }
 
-/** Pages of a list as rows, with how many of `total` are loaded; `what` names them, `none` is shown where there are none. */
-export function List({ pages, what, none, total, ...rows }) {
+/** Pages of a list as rows, with how many of `total` are loaded; `what` names them, `none` is shown where there are none, `items` in place of what was loaded. */
+export function List({ pages, what, none, total, items = pages.items, ...rows }) {
   const many = pages.items.length;
   return html`${pages.error && html`<${Failure} error=${pages.error} />`}
     ${!pages.loaded && html`<${Loading} what=${what} />`}
     ${pages.loaded && !pages.error && many === 0 && none}
-    ${many > 0 && html`<${Rows} items=${pages.items} total=${total} onEnd=${pages.more} ...${rows} />
+    ${many > 0 && html`<${Rows} items=${items} total=${total} onEnd=${pages.more} ...${rows} />
       <p class="foot soft small">${what} loaded: ${number(many)}${total === undefined ? "" : ` of ${number(Math.max(total, many))}`}${pages.next ? "; scroll for more" : ""}</p>`}`;
 }
 
-function Row({ item, cells, height, index, href, onOpen, columns }) {
+function Row({ item, cells, height, index, href, onOpen, columns, mark = "" }) {
   const open = (event) => {
     if (event.target.closest("a, button")) return;
     event.currentTarget.querySelector("a, button")?.click();
@@ -67,7 +69,7 @@ function Row({ item, cells, height, index, href, onOpen, columns }) {
   const name = href
     ? html`<a class="open" href=${href}>${first}</a>`
     : onOpen ? html`<button type="button" class="open" onClick=${() => onOpen(item)}>${first}</button>` : first;
-  return html`<div class="row" role="row" aria-rowindex=${index + 2} style=${{ top: `${index * height}px`, height: `${height}px` }} onClick=${open}>
+  return html`<div class=${`row ${mark}`} role="row" aria-rowindex=${index + 2} style=${{ top: `${index * height}px`, height: `${height}px` }} onClick=${open}>
     <span role="cell" class=${columns[0][1]}>${name}</span>
     ${others.map((cell, place) => html`<span key=${place} role="cell" class=${columns[place + 1][1]}>${cell}</span>`)}
   </div>`;

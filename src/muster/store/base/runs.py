@@ -45,11 +45,14 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
-    """A page of runs, the newest first: of some states and workloads, of one user, older than a run."""
+    """A page of runs, the newest first: of some states and workloads, of one user, of one agent, older than a run."""
 
     states: tuple[str, ...] = ()  # none: all
     workloads: tuple[str, ...] = ()
     owner: str | None = None  # None: of everybody
+    agent: str | None = None  # that they, or runs under them, have called; None: any
+    since: float = 0.0  # created then or later
+    until: float | None = None  # created before; None: until now
     roots: bool = False  # without children
     name: str | None = None  # None: any
     search: str = ""  # in id, name, workload or tags

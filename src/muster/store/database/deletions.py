@@ -38,7 +38,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
     database.execute("set_trait", {"name": DELETING + run, "value": str(at)})
-    for table in ("partials", "reviews", "slot_tasks", "awaits", "run_levels", "figures", "agent_costs"):
+    for table in ("partials", "reviews", "slot_tasks", "awaits", "run_levels", "figures", "agent_costs", "run_agents"):
         database.execute(f"delete_{table}", {"run_id": run})
     has_children = database.execute("detach_children", {"id": run}) > 0
     database.execute("delete_run", {"id": run})

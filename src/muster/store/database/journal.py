@@ -57,6 +57,13 @@ def write_calls(database: DatabaseConnection, calls: Sequence[Parameters]) -> No
     database.send_many("insert_call", new)
     database.send_many("insert_request", new)
     database.send_many("reopen_call", [call for call in calls if not call["first"]])
+    _note_agents(database, calls)
+
+
+def _note_agents(database: DatabaseConnection, calls: Sequence[Parameters]) -> None:
+    """Write down once which agents runs have called; a run above them has called them too."""
+    called = dict.fromkeys((call["agent"], call["run_id"]) for call in calls if call["agent"])
+    database.send_many("note_agent", [{"agent": agent, "run_id": run} for agent, run in sorted(called)])
 
 
 def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
@@ -144,6 +151,7 @@ def _write_new(database: DatabaseConnection, entries: Sequence[Parameters]) -> N
         raise KeysTaken
     database.send_many("insert_request", entries)
     database.send_many("insert_outcome", entries)
+    _note_agents(database, entries)
 
 
 def find(database: DatabaseConnection, run: RunId, key: str) -> Entry | None:

@@ -110,13 +110,16 @@ def requested(database: DatabaseConnection, owner: str | None, request: StartReq
 
 def page(database: DatabaseConnection, wanted: RunPage) -> list[Run]:
     """Read a page of runs, the newest first."""
-    before_at, before_id = wanted.before or (None, None)
+    ends = [end for end in (wanted.before, (wanted.until, "") if wanted.until is not None else None) if end]
+    before_at, before_id = min(ends, default=(None, None))
     parameters = {
         "owner": wanted.owner,
         "states": _listed(wanted.states),
         "workloads": _listed(wanted.workloads),
         "roots": int(wanted.roots),
         "name": wanted.name,
+        "agent": wanted.agent,
+        "since": wanted.since,
         "search": _pattern(wanted.search),
         "searched_workloads": _listed(wanted.searched_workloads),
         "before_at": before_at,
@@ -139,6 +142,8 @@ def _page_queries(wanted: RunPage) -> Sequence[tuple[str, Mapping[str, str]]]:
         return [("page_runs_of_owner", {})]
     if wanted.states and RunState.COMPLETED not in wanted.states:
         return [("page_runs_in_state", {"state": str(state)}) for state in dict.fromkeys(wanted.states)]
+    if wanted.agent is not None:
+        return [("page_runs_of_agent", {})]
     if wanted.workloads:
         groups = itertools.product(dict.fromkeys(wanted.workloads), dict.fromkeys(wanted.states or RunState))
         return [("page_runs_of_workload", {"workload": name, "state": str(state)}) for name, state in groups]

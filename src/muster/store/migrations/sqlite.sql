@@ -306,3 +306,10 @@ CREATE TABLE agent_costs (
   PRIMARY KEY (day, agent, lane, run_id)
 ) WITHOUT ROWID;
 CREATE INDEX agent_costs_by_run ON agent_costs (run_id);
+CREATE TABLE run_agents (
+  agent TEXT NOT NULL,
+  created_at REAL NOT NULL,
+  run_id TEXT NOT NULL,
+  PRIMARY KEY (agent, created_at, run_id)
+) WITHOUT ROWID;
+CREATE INDEX run_agents_by_run ON run_agents (run_id);

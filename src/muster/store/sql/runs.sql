@@ -72,9 +72,44 @@ WHERE (CAST(:owner AS TEXT) IS NULL OR runs.owner = :owner)
   AND (:search = '' OR runs.id LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.name, '')) LIKE :search ESCAPE '!'
        OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!'
        OR :searched_workloads LIKE '%,' || runs.workload || ',%')
+  AND (CAST(:agent AS TEXT) IS NULL OR (
+       SELECT 1 FROM run_agents WHERE agent = :agent AND created_at = runs.created_at AND run_id = runs.id) IS NOT NULL)
+  AND runs.created_at >= CAST(:since AS DOUBLE PRECISION)
   AND (runs.created_at, runs.id)
       < (COALESCE(CAST(:before_at AS DOUBLE PRECISION), 1e300), COALESCE(CAST(:before_id AS TEXT), ''))
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: page_runs_of_agent
+-- What an agent was called in is walked through in the order of its own table; conditions are those of page_runs.
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM run_agents AS called JOIN runs ON runs.id = called.run_id
+LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
+WHERE called.agent = :agent AND called.created_at >= CAST(:since AS DOUBLE PRECISION)
+  AND (called.created_at, called.run_id)
+      < (COALESCE(CAST(:before_at AS DOUBLE PRECISION), 1e300), COALESCE(CAST(:before_id AS TEXT), ''))
+  AND (:states = '' OR :states LIKE '%,' || runs.state || ',%')
+  AND (:workloads = '' OR :workloads LIKE '%,' || runs.workload || ',%')
+  AND (:roots = 0 OR runs.parent_id IS NULL)
+  AND (:search = '' OR runs.id LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.name, '')) LIKE :search ESCAPE '!'
+       OR LOWER(runs.workload) LIKE :search ESCAPE '!' OR LOWER(COALESCE(runs.tags, '')) LIKE :search ESCAPE '!'
+       OR :searched_workloads LIKE '%,' || runs.workload || ',%')
+ORDER BY called.created_at DESC, called.run_id DESC LIMIT :limit
+
+-- name: note_agent
+WITH RECURSIVE called (agent, run_id) AS (VALUES (:agent, :run_id)),
+within (agent, id, created_at, parent_id) AS (
+  SELECT called.agent, runs.id, runs.created_at, runs.parent_id FROM called JOIN runs ON runs.id = called.run_id
+  UNION
+  SELECT within.agent, runs.id, runs.created_at, runs.parent_id FROM within JOIN runs ON runs.id = within.parent_id
+)
+INSERT INTO run_agents (agent, created_at, run_id)
+SELECT agent, created_at, id FROM within WHERE TRUE
+ON CONFLICT DO NOTHING
+
+-- name: delete_run_agents
+DELETE FROM run_agents WHERE run_id = :run_id
 
 -- name: page_named_runs
 -- as page_runs, where runs.name = :name

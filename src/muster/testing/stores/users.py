@@ -9,8 +9,8 @@ from muster.domain.budget import Budgets, UserBudget
 from muster.domain.errors import Conflict, LimitReached
 from muster.domain.ids import RunId
 from muster.domain.run import NewRun, Run, RunState, StartLimit, StartRequest
-from muster.store.base import AuditRecord, QueueTurn, RunPage, Store
-from muster.testing.stores.values import NOW, SECRET, Check, new_run, raises, stored
+from muster.store.base import AuditRecord, QueueTurn, RunPage, RunRelease, Store
+from muster.testing.stores.values import DRIVER, NOW, SECRET, Check, driven, new_run, opening, raises, stored
 
 
 def owned(name: str, user: str | None, *, key: str | None = None, digest: str = "d", at: float = NOW) -> NewRun:
@@ -78,6 +78,44 @@ async def pages_through_runs(store: Store) -> None:
     assert await store.runs.page(RunPage(search="%")) == []
     assert len(await store.runs.page(RunPage(search="%", searched_workloads=("other", workload)))) == 5
     assert await store.runs.page(RunPage(search="%", searched_workloads=("other",))) == []
+
+
+async def finds_the_runs_that_called_an_agent(store: Store) -> None:
+    """A run is found by every agent that it or a run under it has called, in an open call too, until it is deleted."""
+    root, claim = await driven(store, "run0")
+    await store.journal.open(opening(root, claim.epoch, "k"))
+    child = await store.runs.create(replace(new_run("run1"), created_at=NOW + 1, parent=root, parent_key="c"))
+    claim = await store.leases.claim(child.id, DRIVER, child.lease.epoch, NOW, NOW + 15)
+    for key in ("k1", "k2"):
+        await store.journal.open(opening(child.id, claim.epoch, key)._replace(agent="sim/other"))
+    await store.runs.create(replace(new_run("run2"), created_at=NOW + 2))
+
+    async def found(**wanted: object) -> list[str]:
+        return [run.id for run in await store.runs.page(RunPage(**wanted))]  # type: ignore[arg-type]
+
+    assert await found(agent="sim/echo") == ["run0"]
+    assert await found(agent="sim/other") == ["run1", "run0"]
+    assert await found(agent="sim/other", limit=1, before=(NOW + 1, "run1")) == ["run0"]
+    assert await found(agent="sim/other", roots=True, states=(RunState.RUNNING,)) == ["run0"]
+    assert await found(agent="sim/other", workloads=(child.workload,), search="run1") == ["run1"]
+    assert await found(agent="sim/other", since=NOW + 1) == ["run1"]
+    assert await found(agent="other") == []
+    for run in (child.id, root):
+        await store.leases.release(run, 1, RunRelease(state=RunState.FAILED, reason="error", at=NOW + 3))
+    await store.commands.delete(child.id, NOW + 4)
+    assert await found(agent="sim/other") == ["run0"]
+    await store.commands.delete(root, NOW + 4)
+    assert await found(agent="sim/other") == []
+
+
+async def finds_the_runs_of_some_days(store: Store) -> None:
+    """The beginning of a time belongs to it and its end does not; pages within it follow each other."""
+    for number in range(5):
+        await store.runs.create(owned(f"run{number}", "ci", at=NOW + number))
+    days = RunPage(since=NOW + 1, until=NOW + 4, limit=2)
+    assert [run.id for run in await store.runs.page(days)] == ["run3", "run2"]
+    assert [run.id for run in await store.runs.page(replace(days, before=(NOW + 2, "run2")))] == ["run1"]
+    assert [run.id for run in await store.runs.page(replace(days, owner="ci"))] == ["run3", "run2"]
 
 
 async def knows_which_runs_ended_before(store: Store) -> None:
@@ -179,6 +217,8 @@ CHECKS: tuple[Check, ...] = (
     starts_a_request_once,
     finds_only_the_runs_of_a_user,
     pages_through_runs,
+    finds_the_runs_that_called_an_agent,
+    finds_the_runs_of_some_days,
     knows_which_runs_ended_before,
     remembers_what_users_did,
     gives_clients_their_turns,
