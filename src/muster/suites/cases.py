@@ -15,7 +15,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.engine.context import Context
 from muster.suites.case import Case
-from muster.suites.format.reading import find_suites
+from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, open_suite
 from muster.suites.journal import (
     PAGE,
