@@ -18,12 +18,14 @@ class ScoringRules:
     """What holds of answers and checks."""
 
     recorded_like_live: bool = True  # else a recorded answer stands for all turns and epochs, and is always good
+    strict_json: bool = True  # else JSON is the last value in any prose, with NaN, and formats are not checked
+    strict_commands: bool = True  # else misspelt keys in the answer of a command are ignored
 
 
 FIRST = 1  # of runs that store none
 CURRENT = 2  # of runs that are started now
 _RULES: Mapping[int, ScoringRules] = {
-    1: ScoringRules(recorded_like_live=False),
+    1: ScoringRules(recorded_like_live=False, strict_json=False, strict_commands=False),
     2: ScoringRules(),
 }
 CURRENT_RULES = _RULES[CURRENT]

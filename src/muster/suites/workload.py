@@ -161,7 +161,7 @@ async def examine(
     else:
         observation = observe_recorded(unit.case, unit.epoch, answers.get(unit.case.id, {}), rules)
     evaluators = evaluators_of(unit.case, spec.evaluator)
-    heard = {} if evaluators == RULES else await _judge(ctx, unit, spec, observation, evaluators)
+    heard = {} if evaluators == RULES else await _judge(ctx, unit, spec, observation, evaluators, rules)
     scoring = partial(
         score,
         unit.case,
@@ -171,19 +171,25 @@ async def examine(
         evaluators=evaluators,
         default_threshold=spec.threshold,
         judgements=heard,
+        rules=rules,
     )
     return scoring() if all_quick(unit.case, observation) else await in_schema_thread(scoring)
 
 
 async def _judge(
-    ctx: Context, unit: Unit, spec: SuiteSpec, observation: Observation, evaluators: tuple[Evaluator, ...]
+    ctx: Context,
+    unit: Unit,
+    spec: SuiteSpec,
+    observation: Observation,
+    evaluators: tuple[Evaluator, ...],
+    rules: ScoringRules,
 ) -> dict[Evaluator, Judgement]:
     """Let judges and commands speak about an answer, when there is one."""
     if observation.error is not None:
         return {}
     said = {}
     if Evaluator.PROCESS in evaluators:
-        asked = ask_command(ctx, unit.case, observation, key=unit.key)
+        asked = ask_command(ctx, unit.case, observation, key=unit.key, rules=rules)
         said[Evaluator.PROCESS] = await _heard(asked, "the command")
     if Evaluator.JUDGE in evaluators:
         said[Evaluator.JUDGE] = await _heard(_ask_judge(ctx, unit, spec, observation), spec.judge or "")

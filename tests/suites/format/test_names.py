@@ -30,7 +30,10 @@ ASKED = {"messages": [{"role": "user", "content": "x"}]}
         (a_case(evaluator_config={"golden_treshold": 1}), "evaluator_config.golden_treshold golden_threshold"),
         (checked_by({**CHECK, "feild": "a"}), "expected.output[0].feild field"),
         (judged_by({**ITEM, "auto_check": {**CHECK, "valeu": "x"}}), "expected.rubric[0].auto_check.valeu value"),
-        (checked_by({"kind": "json_schema", "schema": {"any": 1}, "shema": {}}), "expected.output[0].shema schema"),
+        (
+            checked_by({"kind": "json_schema", "schema": {"type": "object"}, "shema": {}}),
+            "expected.output[0].shema schema",
+        ),
         (a_case(input={"messages": [{"role": "user", "content": "x", "rol": "y"}]}), "input.messages[0].rol role"),
         (a_case(rubric=[ITEM]), "rubric expected.rubric of a case"),
         (a_case(follow_up=["y"]), "follow_up input.follow_ups of a case"),

@@ -182,6 +182,7 @@ def retold(
     evaluators: Sequence[Evaluator],
     calls: Calls,
     council: CouncilRetelling,
+    rules: ScoringRules,
 ) -> dict[Evaluator, Judgement]:
     """Return what judges and commands said about an answer, from their replies; nothing without an answer."""
     if case.skip or case.flaw or seen.error is not None:
@@ -189,7 +190,7 @@ def retold(
     key = case_key(result.case, result.subject, result.epoch)
     said = {}
     if Evaluator.PROCESS in evaluators:
-        said[Evaluator.PROCESS] = retell_command(case, calls, key=key)
+        said[Evaluator.PROCESS] = retell_command(case, calls, key=key, rules=rules)
     if Evaluator.JUDGE in evaluators and spec.judge_file is not None:
         said[Evaluator.JUDGE] = council.judgement(case, seen, spec, key)
     elif Evaluator.JUDGE in evaluators:

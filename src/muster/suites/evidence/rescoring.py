@@ -248,7 +248,8 @@ def _scored(
         epoch=result.epoch,
         evaluators=evaluators,
         default_threshold=spec.threshold,
-        judgements=retold(case, seen, result, spec, evaluators, testimony.heard(), council),
+        judgements=retold(case, seen, result, spec, evaluators, testimony.heard(), council, rules),
+        rules=rules,
     )
 
 

@@ -69,9 +69,9 @@ def unknown_names(form: type[Form], tree: Any, place: Place = ()) -> Iterator[Un
 
 
 def _unknown(form: type[Form], name: str, place: Place) -> UnknownName:
-    if near := _nearest(name, _table(form).known):
+    if near := nearest_name(name, _table(form).known):
         return UnknownName(place=place, message=f"unknown field; did you mean {near}?", wrong=True)
-    if near := _nearest(name, _DISTINCTIVE):
+    if near := nearest_name(name, _DISTINCTIVE):
         home = _homes(CaseForm)[near]
         return UnknownName(place=place, message=f"unknown field here; did you mean {home} of a case?", wrong=True)
     if form in _AROUND_ANSWERS and (advice := advice_on(name)):
@@ -79,7 +79,7 @@ def _unknown(form: type[Form], name: str, place: Place) -> UnknownName:
     return UnknownName(place=place, message="unknown field", wrong=form in _DECIDING)
 
 
-def _nearest(name: str, known: frozenset[str]) -> str:
+def nearest_name(name: str, known: frozenset[str]) -> str:
     """Return the known name that was meant, or nothing when there is none."""
     ratio, best = max((_likeness(name, one), one) for one in sorted(known))
     return best if ratio >= CLOSE else ""
