@@ -12,8 +12,8 @@ import pytest
 
 from muster.domain.errors import BadFile
 from muster.suites.case import Case, CheckKind, Evaluator, ToolOrder
+from muster.suites.format.discovery import find_suites
 from muster.suites.format.lint import lint
-from muster.suites.format.reading import find_suites
 from muster.suites.format.suite import open_suite
 from tests.cli.shell import Shell
 

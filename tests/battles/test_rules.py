@@ -125,6 +125,9 @@ def test_a_program_answers_with_a_word_or_an_object(text: str, said: GoalVerdict
         (Reply(text=YES, stop=Stop.REFUSED), "refusal"),
         (Reply(text=verdict("no", 0.9)), "contradicts"),
         (Reply(text=verdict("maybe", 0.5)), "does not fit"),
+        (Reply(text=YES.replace('["booked"]', "[]")), "names the conditions that were checked"),
+        (Reply(text=YES.replace('["booked"]', '[" "]')), "names the conditions that were checked"),
+        (Reply(text=verdict("no", 0.1).replace('["booked"]', "[]")), ""),
         (Reply(text='{"verdict": "yes"}'), "does not fit"),
     ],
 )

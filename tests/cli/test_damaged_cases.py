@@ -221,9 +221,16 @@ def test_a_damaged_case_that_names_no_agent_does_not_stop_those_that_do(shell: S
 def test_a_plan_tells_what_is_damaged_and_counts_no_call_for_it(shell: Shell) -> None:
     file = suite_file(shell, a_case("good"), a_case("bad", thresold=1))
     told = shell.muster("plan", file, "--agent", "sim/echo", "--json")
-    assert (told.data()["total"]["calls"], "greeter/bad: thresold: unknown field" in told.err) == (1, True)
+    data = told.envelope()["data"]
+    assert (told.code, data["total"]["calls"], data["damaged"]) == (2, 1, 1)
+    assert "greeter/bad: thresold: unknown field" in told.err
+    told = shell.muster("plan", file, "--agent", "sim/echo")
+    assert (told.code, "1 of 2 cases would end as error" in told.err, "together" in told.out) == (2, True, True)
 
 
-def test_a_damaged_case_that_is_not_selected_is_not_told(shell: Shell) -> None:
-    ran = run_suite(shell, a_case("good"), a_case("bad", thresold=1), options=("--filter", "greeter/good"))
-    assert (ran.code, "warning" in ran.err) == (0, False)
+def test_a_filter_and_tags_never_leave_a_damaged_case_out(shell: Shell) -> None:
+    tagged = a_case("good", tags=["smoke"])
+    for bad in (a_case("bad", tagz=["smoke"]), a_case("bad", thresold=1), {"id": 5}, "no case"):
+        for options in (("--filter", "greeter/good"), ("--tags", "smoke")):
+            ran = run_suite(shell, tagged, bad, options=options)
+            assert (ran.code, "1 passed, 1 error" in ran.err, "warning: cases.yaml:1:" in ran.err) == (1, True, True)

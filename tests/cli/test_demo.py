@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import muster.cli
+from muster.suites.format.discovery import find_suites
 from muster.suites.format.lint import lint
-from muster.suites.format.reading import find_suites
 
 from .shell import Shell, line_with
 

@@ -9,10 +9,16 @@ import pytest
 from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run, RunState
+from muster.suites.case import Evaluator
+from muster.suites.checks.scoring import score
+from muster.suites.format.suite import open_suite
+from muster.suites.recorded import observe_recorded
+from muster.suites.rules import CURRENT_RULES
 from muster.suites.verdict import Status
 from tests.suites.stage import (
     JUDGE,
     MODEL,
+    Cases,
     Stage,
     a_case,
     a_judged_case,
@@ -200,6 +206,50 @@ async def test_recorded_answers_are_scored_and_a_case_without_one_is_an_error(tm
         }  # fmt: skip
         assert ({result.subject for result in found}, paid(s)) == ({"recorded"}, (0, 1))
         assert "no recorded answer" in found[2].why
+
+
+NO_SECRET = {"output": [{"kind": "not_contains", "value": "secret"}]}
+TWO_TURNS = {"follow_ups": ["and now?"]}
+OF_TURN = {"output": [{"kind": "not_contains", "value": "secret", "turn": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("case", "said", "status", "why"),
+    [
+        (a_case("c", expected=NO_SECRET), {"1/1": ""}, Status.FAILED, "the answer is empty"),
+        (a_case("c", expected=NO_SECRET), {"1/1": " \n\u200b\t"}, Status.FAILED, "the answer is empty"),
+        (a_case("c", expected=NO_SECRET, accepts=["empty"]), {"1/1": ""}, Status.PASSED, ""),
+        (a_case("c", expected=NO_SECRET, input=TWO_TURNS), {"1/1": "a"}, Status.ERROR, "to turn 2 in epoch 1"),
+        (a_case("c", expected=OF_TURN, input=TWO_TURNS), {"1/1": "a"}, Status.ERROR, "to turn 2 in epoch 1"),
+        (a_case("c", expected=NO_SECRET, input=TWO_TURNS), {"1/2": "a"}, Status.ERROR, "to turn 1 in epoch 1"),
+        (a_case("c", expected=NO_SECRET, input=TWO_TURNS), {"1/1": "a", "1/2": ""}, Status.FAILED, "is empty"),
+        (a_case("c", expected=NO_SECRET, input=TWO_TURNS), {"1/1": "", "1/2": "a"}, Status.FAILED, "is empty"),
+        (a_case("c", expected=NO_SECRET, input=TWO_TURNS), {"1/1": "a", "1/2": "b"}, Status.PASSED, ""),
+        (a_case("c", expected=NO_SECRET), {"1/1": "a", "1/2": "b"}, Status.ERROR, "to 2 turns, and the case has 1"),
+        (a_case("c", expected=NO_SECRET), {"2/1": "a"}, Status.ERROR, "no recorded answer in epoch 1"),
+    ],
+)
+def test_recorded_answers_pass_by_the_rules_of_live_ones(
+    tmp_path: Path, case: Cases, said: dict[str, str], status: Status, why: str
+) -> None:
+    (resolved,) = open_suite(a_suite(tmp_path, case)).cases()
+    seen = observe_recorded(resolved, 1, said, CURRENT_RULES)
+    found = score(
+        resolved, seen, subject="", epoch=1, evaluators=(Evaluator.RULES,), default_threshold=0.7, judgements={}
+    )
+    assert found.status is status
+    assert why in found.why
+
+
+async def test_an_epoch_without_a_recorded_answer_is_an_error(tmp_path: Path) -> None:
+    answers = recorded(tmp_path, one="hello there")
+    async with stage(tmp_path) as s:
+        a_suite(tmp_path, a_case("one"))
+        run = await chosen(s, replay=str(answers), epochs=3)
+        found = await s.results(run)
+        assert [result.status for result in found] == [Status.PASSED, Status.ERROR, Status.ERROR]
+        assert "in epoch 3: name turn and epoch beside its case_id" in found[2].why
+        assert run.result["ok"] is False
 
 
 async def test_a_run_of_recorded_answers_is_replayed_and_reused_like_any_other(tmp_path: Path) -> None:

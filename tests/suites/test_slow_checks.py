@@ -10,6 +10,7 @@ from muster.engine.context import Context
 from muster.suites.case import Case, CheckKind, OutputCheck
 from muster.suites.cases import Unit
 from muster.suites.journal import Subject
+from muster.suites.rules import CURRENT_RULES
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import Status
 from muster.suites.workload import examine
@@ -34,7 +35,9 @@ def unit(check: OutputCheck) -> Unit:
 @pytest.mark.parametrize("name", SLOW)
 async def test_others_go_on_while_an_answer_is_checked(name: str) -> None:
     check, answer = SLOW[name]
-    examined = asyncio.ensure_future(examine(NO_CONTEXT, unit(check), SPEC, {"suite/one": answer}))
+    examined = asyncio.ensure_future(
+        examine(NO_CONTEXT, unit(check), SPEC, {"suite/one": {"1/1": answer}}, CURRENT_RULES)
+    )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not examined.done()
@@ -43,7 +46,9 @@ async def test_others_go_on_while_an_answer_is_checked(name: str) -> None:
 
 async def test_a_quick_check_is_done_at_once() -> None:
     check = OutputCheck(kind=CheckKind.REGEX, value="re?turn")
-    examined = asyncio.ensure_future(examine(NO_CONTEXT, unit(check), SPEC, {"suite/one": "I return it"}))
+    examined = asyncio.ensure_future(
+        examine(NO_CONTEXT, unit(check), SPEC, {"suite/one": {"1/1": "I return it"}}, CURRENT_RULES)
+    )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert examined.done()

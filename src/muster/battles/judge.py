@@ -81,6 +81,8 @@ def _read(found: Mapping[str, Json]) -> Mapping[str, Json] | str:
     contradicts = (verdict == GoalVerdict.YES and confidence < 0.5) or (verdict == GoalVerdict.NO and confidence > 0.5)
     if contradicts:
         return f'the verdict "{verdict}" contradicts the confidence {confidence:g} that the goal is reached'
+    if verdict == GoalVerdict.YES and not any(one.strip() for one in found["criteria"]):
+        return 'a "yes" names the conditions that were checked, and "criteria" names none'
     if len(found["criteria"]) > _MOST_CRITERIA:
         return f"it has {len(found['criteria'])} criteria; at most {_MOST_CRITERIA} are read"
     return found

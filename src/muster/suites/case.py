@@ -25,7 +25,12 @@ class CheckKind(StrEnum):
     REGEX = "regex"
     JSON_PATH = "json_path"
     JSON_SCHEMA = "json_schema"
+    IS_JSON = "is_json"
+    CONTAINS_JSON = "contains_json"
     GOLDEN_DIFF = "golden_diff"
+
+
+OF_JSON = (CheckKind.JSON_SCHEMA, CheckKind.IS_JSON, CheckKind.CONTAINS_JSON)
 
 
 class Evaluator(StrEnum):
@@ -62,7 +67,7 @@ class OutputCheck:
     kind: CheckKind
     value: str = ""  # the text, the pattern; of json_path without a field: the path that must find something
     field: str | None = None  # JSONPath, JSON pointer or top-level key
-    schema: Mapping[str, Json] | None = None  # of json_schema
+    schema: Mapping[str, Json] | None = None  # of json_schema, and maybe of is_json and contains_json
     golden: Golden | None = None  # of golden_diff
     turn: int | None = None  # which answer, from 1; else the last
 

@@ -2,8 +2,7 @@
 
 import asyncio
 import hashlib
-import json
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -16,7 +15,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.engine.context import Context
 from muster.suites.case import Case
-from muster.suites.format.reading import find_suites
+from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, open_suite
 from muster.suites.journal import (
     PAGE,
@@ -37,9 +36,7 @@ from muster.suites.journal import (
 from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.verdict import CaseResult
 from muster.text import typed
-from muster.text.documents.tree import Flaw, Unreadable
-from muster.text.files import shown, whole_text
-from muster.text.json_documents import json_words
+from muster.text.documents.tree import Flaw
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20
@@ -362,55 +359,3 @@ class Aside:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-
-TOOL = "agent_response"
-MOST_BYTES = 256_000_000
-
-
-def read_answers(path: Path) -> Mapping[str, str]:
-    """Return the recorded answers by case id; entries for other tools are left out."""
-    file = shown(path)
-    entries = _entries(path, file)
-    found: dict[str, str] = {}
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, dict):
-            raise BadFile(file, f"[{index}]: it must be an object")
-        if entry.get("tool") != TOOL:
-            continue
-        case, answer = _answer(entry, index, file)
-        if found.setdefault(case, answer) != answer:
-            raise BadFile(file, f"[{index}]: {case} has another answer further up")
-    if not found:
-        raise BadFile(file, f'contains no recorded answer: no entry with "tool": "{TOOL}"')
-    return found
-
-
-def _entries(path: Path, file: str) -> list[Any]:
-    if not path.exists():
-        raise NotFound(f"no such file: {path}")
-    try:
-        entries = json.loads(whole_text(path, MOST_BYTES))
-    except Unreadable as error:
-        raise BadFile(file, error.message, line=error.line) from None
-    except json.JSONDecodeError as error:
-        raise BadFile(file, f"not valid JSON: {json_words(error)}", line=error.lineno, column=error.colno) from None
-    except (ValueError, RecursionError) as error:
-        raise BadFile(file, f"this JSON cannot be read: {error}") from None
-    if not isinstance(entries, list):
-        raise BadFile(file, "recorded answers are a list at the top")
-    return entries
-
-
-def _answer(entry: Mapping[str, Any], index: int, file: str) -> tuple[str, str]:
-    case = _inside(entry, "args_match", "case_id")
-    answer = entry.get("response") if isinstance(entry.get("response"), str) else _inside(entry, "response", "content")
-    for place, value in (("args_match.case_id", case), ("response.content", answer)):
-        if not isinstance(value, str):
-            raise BadFile(file, f"[{index}].{place}: it must be text")
-    return str(case), str(answer)
-
-
-def _inside(entry: Mapping[str, Any], outer: str, inner: str) -> Any:
-    found = entry.get(outer)
-    return found.get(inner) if isinstance(found, dict) else None

@@ -128,7 +128,10 @@ def with_changes(before: Mapping[str, Json], given: Mapping[str, Json]) -> dict[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSelection:
-    """What a case must be like to be taken; everything that is said must hold."""
+    """What a case must be like to be taken; everything that is said must hold.
+
+    A damaged case is always taken: what it lacks may be the very thing by which it would have been selected.
+    """
 
     filter: str | None = None  # a glob on the id, or on what comes after its first slash
     tags: tuple[str, ...] = ()  # any of them
@@ -136,6 +139,8 @@ class CaseSelection:
 
     def takes(self, case: Case) -> bool:
         """Return whether a case is meant."""
+        if case.flaw:
+            return True
         if self.only is not None and case.id not in self.only:
             return False
         if self.tags and not set(self.tags) & set(case.tags):

@@ -2,7 +2,7 @@
 
 import platform
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,13 +13,15 @@ from muster.domain.errors import ReplayMiss
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.suites.case import Evaluator
-from muster.suites.cases import Aside, Unit, Units, keep_page, read_answers, read_in
+from muster.suites.cases import Aside, Unit, Units, keep_page, read_in
 from muster.suites.checks.scoring import all_quick, evaluators_of, not_asked, score, skipped
 from muster.suites.conversation import talk
 from muster.suites.journal import ANSWERS, REPEATABLE, environment_key, results_key
 from muster.suites.judge.command import ask_command
 from muster.suites.judge.council import council_of, judge_by_council
 from muster.suites.judge.rubric import judge
+from muster.suites.recorded import RecordedAnswers, answers_in, observe_recorded, read_answers
+from muster.suites.rules import CURRENT, NAME, ScoringRules, rules_in
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import settle
 from muster.suites.verdict import CaseResult, Judgement, Observation, Status
@@ -33,13 +35,13 @@ async def suite(ctx: Context, spec: Any) -> Json:
     """Run suites, and say how the cases ended."""
     wanted = read_spec(spec)
     snapshot = await read_in(ctx, wanted)
-    await ctx.step(environment_key(wanted.tag), environment)
+    rules = rules_in(await ctx.step(environment_key(wanted.tag), environment))
     answers = await _answers(ctx, wanted)
     units = Units(wanted, snapshot)
     await ctx.emit("suite/told", "suite.started", {"cases": snapshot.cases, "units": units.total})
 
     async def one(_: int, unit: Unit) -> CaseResult:
-        return await examine(ctx, unit, wanted, answers)
+        return await examine(ctx, unit, wanted, answers, rules)
 
     book = ResultPages(ctx, wanted, units)
     try:
@@ -58,6 +60,7 @@ def environment() -> Json:
         "system": platform.system(),
         "machine": platform.machine(),
         "packages": {name: _version(name) for name in PACKAGES},
+        NAME: CURRENT,
     }
 
 
@@ -69,13 +72,12 @@ def _version(package: str) -> str | None:
         return None
 
 
-async def _answers(ctx: Context, spec: SuiteSpec) -> Mapping[str, str] | None:
+async def _answers(ctx: Context, spec: SuiteSpec) -> RecordedAnswers | None:
     """Read recorded answers, once: the file is not looked at again."""
     if spec.answers is None:
         return None
     path = Path(spec.answers)
-    found: Mapping[str, str] = await ctx.step(ANSWERS, lambda: dict(read_answers(path)))
-    return found
+    return answers_in(await ctx.step(ANSWERS, lambda: read_answers(path)))
 
 
 class ResultPages:
@@ -144,7 +146,9 @@ class ResultPages:
 RULES = (Evaluator.RULES,)  # nobody needs to be asked
 
 
-async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[str, str] | None) -> CaseResult:
+async def examine(
+    ctx: Context, unit: Unit, spec: SuiteSpec, answers: RecordedAnswers | None, rules: ScoringRules
+) -> CaseResult:
     """Find out how a unit ends; what is known for good is not done again."""
     if unit.known is not None and unit.known.status not in REPEATABLE:
         return unit.known
@@ -155,9 +159,9 @@ async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[st
     if answers is None:
         observation = await talk(ctx, unit, spec)
     else:
-        observation = recorded(unit, answers)
+        observation = observe_recorded(unit.case, unit.epoch, answers.get(unit.case.id, {}), rules)
     evaluators = evaluators_of(unit.case, spec.evaluator)
-    heard = {} if evaluators == RULES else await _judge(ctx, unit, spec, observation, evaluators)
+    heard = {} if evaluators == RULES else await _judge(ctx, unit, spec, observation, evaluators, rules)
     scoring = partial(
         score,
         unit.case,
@@ -167,27 +171,25 @@ async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[st
         evaluators=evaluators,
         default_threshold=spec.threshold,
         judgements=heard,
+        rules=rules,
     )
     return scoring() if all_quick(unit.case, observation) else await in_schema_thread(scoring)
 
 
-def recorded(unit: Unit, answers: Mapping[str, str]) -> Observation:
-    """Return what was recorded for a case as if it had been said now."""
-    text = answers.get(unit.case.id)
-    if text is None:
-        return Observation(error={"code": "not_recorded", "message": "there is no recorded answer to this case"})
-    return Observation(answers=(text,))
-
-
 async def _judge(
-    ctx: Context, unit: Unit, spec: SuiteSpec, observation: Observation, evaluators: tuple[Evaluator, ...]
+    ctx: Context,
+    unit: Unit,
+    spec: SuiteSpec,
+    observation: Observation,
+    evaluators: tuple[Evaluator, ...],
+    rules: ScoringRules,
 ) -> dict[Evaluator, Judgement]:
     """Let judges and commands speak about an answer, when there is one."""
     if observation.error is not None:
         return {}
     said = {}
     if Evaluator.PROCESS in evaluators:
-        asked = ask_command(ctx, unit.case, observation, key=unit.key)
+        asked = ask_command(ctx, unit.case, observation, key=unit.key, rules=rules)
         said[Evaluator.PROCESS] = await _heard(asked, "the command")
     if Evaluator.JUDGE in evaluators:
         said[Evaluator.JUDGE] = await _heard(_ask_judge(ctx, unit, spec, observation), spec.judge or "")

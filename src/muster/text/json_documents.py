@@ -103,6 +103,50 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     return found
 
 
+def whole_document(text: str, *, fenced: bool) -> Json:
+    """Return the JSON that a whole text is, maybe in one fence; raises BadOutput for any other text."""
+    try:
+        return _finite(decode(_unfenced(text.strip()) if fenced else text.strip()))
+    except (ValueError, RecursionError) as error:
+        raise BadOutput(f"the answer is not one JSON document and nothing else: {json_fault(error)}") from None
+
+
+def only_document(text: str, schema: Mapping[str, Json]) -> Json:
+    """Return the one JSON document that a text is, or holds in a fence or in prose, of the kind that a schema asks for.
+
+    Raises BadOutput when there is none, or more than one: nobody could say which of them counts.
+    """
+    try:
+        return _finite(decode(_unfenced(text.strip())))
+    except Ambiguous as error:
+        raise BadOutput(str(error)) from None
+    except (ValueError, RecursionError):
+        found = [value for value in _Search(text).values(_opening(schema)) if value]
+    objects = [value for value in found if isinstance(value, dict)]
+    found = objects or found  # what stands in brackets in prose is mostly a reference
+    if len(found) > 1:
+        raise BadOutput(f"the answer holds {len(found)} JSON documents, and one is expected")
+    if not found:
+        raise BadOutput(f"the answer holds no JSON: {text.strip()[:_SHOWN]!r}")
+    _require_single(found[0])
+    try:
+        return _finite(found[0])
+    except Ambiguous as error:
+        raise BadOutput(str(error)) from None
+
+
+def _finite(value: Json) -> Json:
+    """Return a value in which every number is one; raises Ambiguous for NaN and infinities."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, float) and not isfinite(item):
+            raise Ambiguous(f"it holds {item}, which is no number of JSON")
+        if isinstance(item, dict | list):
+            left.extend(item.values() if isinstance(item, dict) else item)
+    return value
+
+
 def _require_single(value: Json) -> None:
     """Raise BadOutput for a value in which an object holds a key twice."""
     left = [value]

@@ -153,12 +153,13 @@ SCHEMA = {"type": "object", "required": ["n"], "properties": {"n": {"type": "int
 
 
 def test_a_schema_is_checked_on_the_json_of_the_answer() -> None:
-    assert check("json_schema", "", FENCED, schema=SCHEMA).passed
+    assert check("contains_json", "", FENCED, schema=SCHEMA).passed
     wrong = check("json_schema", "", '{"n": "two"}', schema=SCHEMA)
     assert not wrong.passed
     assert "$.n" in wrong.why
     assert not check("json_schema", "", "two", schema=SCHEMA).passed
-    assert check("json_schema", "", FENCED, schema={"type": "array", "minItems": 2}, field="list").passed
+    assert check("contains_json", "", FENCED, schema={"type": "array", "minItems": 2}, field="list").passed
+    assert not check("json_schema", "", FENCED, schema={"type": "array", "minItems": 2}, field="list").passed
 
 
 @pytest.mark.parametrize("schema", [None, {"type": 5}, {"pattern": "("}, {"required": "n"}])

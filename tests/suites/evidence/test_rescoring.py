@@ -12,7 +12,7 @@ import pytest
 from muster.domain.call import Request
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
-from muster.suites.case import Evaluator
+from muster.suites.case import CheckKind, Evaluator, OutputCheck
 from muster.suites.evidence.archive import scan
 from muster.suites.evidence.layout import STATEMENT
 from muster.suites.evidence.rescoring import Rescoring, rescore
@@ -160,6 +160,25 @@ def test_recorded_answers_are_scored_again(tmp_path: Path) -> None:
     )
     found = rescore(export(tmp_path, told).path)
     assert (found.ok, found.same) == (True, 3)
+
+
+def test_recorded_answers_are_scored_again_under_the_rules_that_the_run_recorded(tmp_path: Path) -> None:
+    case = a_case("s/empty", output=(OutputCheck(kind=CheckKind.NOT_CONTAINS, value="secret"),))
+    passed = [a_result(case.id, subject="recorded", epoch=epoch) for epoch in (1, 2)]
+    old = Story(
+        cases=[case],
+        results=passed,
+        spec={"path": ["s.yaml"], "answers": "answers.jsonl", "epochs": 2},
+        steps={"suite/answers": {case.id: ""}},
+    )
+    assert rescore(export(tmp_path, old).path).ok
+    new = replace(old, environment={"packages": {}, "scoring_rules": 2})
+    found = rescore(export(tmp_path, new, "new.tar").path)
+    assert [one.now for one in found.differences] == [Status.FAILED, Status.ERROR]
+    later = replace(old, environment={"packages": {}, "scoring_rules": 1000})
+    found = rescore(export(tmp_path, later, "later.tar").path)
+    assert (found.verification.valid, found.verification.where) == (False, "environment.json")
+    assert "scoring rules of version 1000" in (found.verification.what or "")
 
 
 def test_judges_of_recorded_answers_are_heard_too(tmp_path: Path) -> None:

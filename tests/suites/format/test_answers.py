@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from muster.domain.errors import BadFile, NotFound
-from muster.suites.cases import read_answers
+from muster.suites.recorded import read_answers
 from tests.suites.format.suites import write
 
 
-def answer(case: Any, content: Any, tool: str = "agent_response") -> dict[str, Any]:
-    return {"tool": tool, "args_match": {"case_id": case}, "response": {"content": content}}
+def answer(case: Any, content: Any, tool: str = "agent_response", **place: Any) -> dict[str, Any]:
+    return {"tool": tool, "args_match": {"case_id": case, **place}, "response": {"content": content}}
 
 
 def recorded(folder: Path, value: object) -> Path:
@@ -22,11 +22,17 @@ def recorded(folder: Path, value: object) -> Path:
 def test_answers_are_read_by_case(tmp_path: Path) -> None:
     other = {"tool": "search", "args_match": {}, "response": 5}
     entries = [answer("a/b", "Hello"), other, answer("a/c", ""), {**answer("a/d", ""), "response": "short"}]
-    assert read_answers(recorded(tmp_path, entries)) == {"a/b": "Hello", "a/c": "", "a/d": "short"}
+    found = read_answers(recorded(tmp_path, entries))
+    assert found == {"a/b": {"1/1": "Hello"}, "a/c": {"1/1": ""}, "a/d": {"1/1": "short"}}
+
+
+def test_an_answer_names_its_epoch_and_turn(tmp_path: Path) -> None:
+    entries = [answer("a/b", "x"), answer("a/b", "y", turn=2), answer("a/b", "z", epoch=3, turn=1)]
+    assert read_answers(recorded(tmp_path, entries)) == {"a/b": {"1/1": "x", "1/2": "y", "3/1": "z"}}
 
 
 def test_the_same_answer_twice_is_one(tmp_path: Path) -> None:
-    assert read_answers(recorded(tmp_path, [answer("a/b", "x"), answer("a/b", "x")])) == {"a/b": "x"}
+    assert read_answers(recorded(tmp_path, [answer("a/b", "x"), answer("a/b", "x")])) == {"a/b": {"1/1": "x"}}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,9 @@ def test_the_same_answer_twice_is_one(tmp_path: Path) -> None:
         ([{"tool": "agent_response", "response": {"content": "x"}}], "[0].args_match.case_id: it must be text"),
         ([{"tool": "agent_response", "args_match": {"case_id": "a"}}], "[0].response.content: it must be text"),
         ([answer("a/b", "x"), answer("a/b", "y")], "[1]: a/b has another answer further up"),
+        ([answer("a/b", "x", epoch=0)], "[0].args_match.epoch: it must be a whole number from 1"),
+        ([answer("a/b", "x", turn="2")], "[0].args_match.turn: it must be a whole number from 1"),
+        ([answer("a/b", "x", turn=True)], "[0].args_match.turn: it must be a whole number from 1"),
     ],
 )
 def test_what_is_no_answer_is_told_with_its_place(tmp_path: Path, value: object, words: str) -> None:

@@ -1,5 +1,6 @@
 """Field names that nobody knows: misspelt, misplaced, or meant for other tools."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,16 @@ ASKED = {"messages": [{"role": "user", "content": "x"}]}
         (a_case(evaluator_cfg={"evaluator": "judge"}), "evaluator_cfg evaluator_config"),
         (a_case(timeout_sec=5), "timeout_sec timeout_secs"),
         (a_case(Tags=["smoke"]), "Tags tags"),
+        (a_case(tagz=["smoke"]), "tagz tags"),
+        (a_case(tasg=["smoke"]), "tasg tags"),
+        (a_case(skpi="later"), "skpi skip"),
         (a_case(evaluator_config={"golden_treshold": 1}), "evaluator_config.golden_treshold golden_threshold"),
         (checked_by({**CHECK, "feild": "a"}), "expected.output[0].feild field"),
         (judged_by({**ITEM, "auto_check": {**CHECK, "valeu": "x"}}), "expected.rubric[0].auto_check.valeu value"),
-        (checked_by({"kind": "json_schema", "schema": {"any": 1}, "shema": {}}), "expected.output[0].shema schema"),
+        (
+            checked_by({"kind": "json_schema", "schema": {"type": "object"}, "shema": {}}),
+            "expected.output[0].shema schema",
+        ),
         (a_case(input={"messages": [{"role": "user", "content": "x", "rol": "y"}]}), "input.messages[0].rol role"),
         (a_case(rubric=[ITEM]), "rubric expected.rubric of a case"),
         (a_case(follow_up=["y"]), "follow_up input.follow_ups of a case"),
@@ -51,6 +58,44 @@ def test_misspelt_names_at_the_top_are_wrong_too(tmp_path: Path) -> None:
     ]
 
 
+FOREIGN = (
+    *("assert", "asserts", "assertions", "checks", "criteria", "expects", "expected_output", "ground_truth", "ideal"),
+    *("metrics", "must_contain", "not_contains", "output", "outputs", "rubrics", "scorers", "validators", "graders"),
+    *("min_score", "minScore", "pass-threshold", "passing_score", "score_threshold", "thresholds", "max_latency"),
+    *("only", "focus", "disabled", "enabled", "if", "skip_if", "filter", "include", "labels", "matrix", "tests"),
+)
+PLACES: dict[str, Callable[[dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {
+    "case": lambda more: (a_case(**more), {}),
+    "input": lambda more: (a_case(input={**ASKED, **more}), {}),
+    "top": lambda more: (a_case(), more),
+    "defaults": lambda more: (a_case(), {"defaults": more}),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_expectations_thresholds_and_selections_of_other_tools_are_wrong_around_a_case(
+    tmp_path: Path, place: str
+) -> None:
+    above = place in ("top", "defaults")
+    names = {*FOREIGN, *(("expected", "threshold", "evaluator_config", "skip", "dataset") if above else ())}
+    allowed = []
+    for name in names:
+        case, head = PLACES[place]({name: ["x"]})
+        if not examine(write_suite(tmp_path, case, **head)).flaws:
+            allowed.append(name)
+    assert allowed == []
+
+
+def test_a_name_of_another_tool_is_told_with_what_to_write_instead(tmp_path: Path) -> None:
+    assert the_flaw(write_suite(tmp_path, a_case(output=[CHECK]))) == (
+        "output: unknown field here, it would be ignored; "
+        "what is expected belongs into expected of a case: output, tool_sequence or rubric"
+    )
+    assert the_flaw(write_suite(tmp_path, a_case(), defaults={"expected": {"output": [CHECK]}})) == (
+        "defaults.expected: unknown field here; did you mean expected of a case?"
+    )
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -68,10 +113,10 @@ def test_any_unknown_name_is_wrong_where_it_is_decided_what_passes(tmp_path: Pat
 def test_other_unknown_names_are_doubtful_and_stop_nothing(tmp_path: Path) -> None:
     said = {"messages": [{"role": "user", "content": "x", "timestamp": "now"}], "attachments": []}
     case = a_case(title="n", uid=1, owner="o", timeout=3, input=said)
-    found = examine(write_suite(tmp_path, case, bundle={}, version=1, description="d", defaults={"threshold": 1}))
+    found = examine(write_suite(tmp_path, case, bundle={}, version=1, description="d", defaults={"owner": 1}))
     assert (found.cases, found.flaws) == (1, ())
     assert [doubt.message.partition(":")[0] for doubt in found.doubts] == [
-        *("bundle", "version", "description", "defaults.threshold"),
+        *("bundle", "version", "description", "defaults.owner"),
         *("input.messages[0].timestamp", "input.attachments", "title", "uid", "owner", "timeout"),
     ]
 

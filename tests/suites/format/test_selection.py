@@ -1,5 +1,7 @@
 """Which cases are meant."""
 
+from dataclasses import replace
+
 import pytest
 
 from muster.domain.call import Message, Role
@@ -38,3 +40,4 @@ CASE = Case(
 )
 def test_everything_that_is_said_must_hold(selection: CaseSelection, taken: bool) -> None:
     assert selection.takes(CASE) is taken
+    assert selection.takes(replace(CASE, flaw="tagz: unknown field"))

@@ -19,6 +19,7 @@ from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
 from muster.suites.case import Anchor, CheckKind, Evaluator, Golden, OutputCheck, RubricItem, ToolExpectation
 from muster.suites.judge.command import ask_command, case_json, read_answer, result_json
+from muster.suites.rules import rules_in
 from muster.suites.verdict import Judgement, Observation
 from tests.suites.judge.stage import SEEN, case, reply
 
@@ -271,3 +272,25 @@ def test_a_result_tells_answers_tools_and_what_it_took() -> None:
         "cost_usd": 1.5,
         "seconds": 2.5,
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"scores": SCORES, "pased": False}, "unknown key 'pased'; did you mean passed?"),
+        ({"scores": SCORES, "Passed": False}, "unknown key 'Passed'; did you mean passed?"),
+        ({"passed": True, "score": SCORES}, "unknown key 'score'; did you mean scores?"),
+        ({"scores": [{**SCORES[0], "rationle": "x"}, SCORES[1]]}, "unknown key 'rationle'; did you mean rationale?"),
+    ],
+)
+def test_a_key_close_to_a_known_one_makes_the_answer_unusable(said: Json, words: str) -> None:
+    answered = reply(json.dumps(said))
+    found = read_answer(case(), "check", answered, "key")
+    assert found.failed
+    assert words in found.failures[0]
+    assert not read_answer(case(), "check", answered, "key", rules_in({})).failed  # as in runs of an older version
+
+
+def test_other_keys_are_the_commands_own() -> None:
+    said = {"scores": [{**SCORES[0], "model": "m"}, SCORES[1]], "version": 3}
+    assert not read_answer(case(), "check", reply(json.dumps(said)), "key").failed

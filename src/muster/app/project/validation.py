@@ -19,8 +19,8 @@ from muster.councils.policy import starter as council_starter
 from muster.domain.errors import BadArgument, NotFound
 from muster.pool.chains.reading import ChainInspection, inspect_chain
 from muster.pool.chains.reading import starter as chain_starter
+from muster.suites.format.discovery import find_suites, require_narrow
 from muster.suites.format.lint import lint as lint_file
-from muster.suites.format.reading import find_suites, require_narrow
 from muster.suites.format.starter import starter as suite_starter
 from muster.suites.format.suite import Examination, examine
 from muster.text.documents.readers import READERS

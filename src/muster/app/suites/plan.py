@@ -40,6 +40,7 @@ class SuitePlan:
     suites: int
     cases: int
     skipped: int
+    damaged: int  # cases that are not valid: they would end as errors, and nobody would be asked
     units: int
     agents: dict[str, Load]
     judge: Load
@@ -88,12 +89,13 @@ class SuitePlanner:
     def _survey(self, reading: CaseReader, *, keep: bool) -> SuitePlan:
         units = Units(self._spec, reading.outline())
         collector = CaseCollector() if keep else None
-        cases = skipped = count = 0
+        cases = skipped = damaged = count = 0
         for case in reading.cases():
             if collector is not None:
                 collector.add(case)
             cases += 1
             skipped += bool(case.skip)
+            damaged += bool(case.flaw) and not case.skip
             for unit in units.of(case):
                 count += 1
                 if not (case.skip or case.flaw):
@@ -105,6 +107,7 @@ class SuitePlanner:
             suites=len(snapshot.suites),
             cases=cases,
             skipped=skipped,
+            damaged=damaged,
             units=count,
             agents=self._agents,
             judge=self._judge,

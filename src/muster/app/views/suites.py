@@ -47,6 +47,7 @@ def plan_view(found: SuitePlan, cap: int | None) -> dict[str, Any]:
         "suites": found.suites,
         "cases": found.cases,
         "skipped": found.skipped,
+        "damaged": found.damaged,
         "agents": {agent: load_view(load) for agent, load in found.agents.items()},
         "judge": load_view(found.judge),
         "commands": found.commands,

@@ -15,16 +15,18 @@ from muster.app.views.suites import plan_view
 from muster.cli.session import with_muster
 from muster.cli.suites.options import PlanArguments
 from muster.cli.suites.order import tell_warnings
-from muster.cli.terminal.output import CommonOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer, fail
 from muster.cli.terminal.table import Column, filled, fitting
+from muster.domain.errors import BadArgument
 from muster.domain.money import show_usd, usd_format
 from muster.settings import parse_budget
+from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def plan(common: CommonOptions, arguments: PlanArguments) -> None:
+def plan(common: CommonOptions, arguments: PlanArguments) -> int:
     """Show how many calls and tokens a run would need, and what it could cost."""
     chosen, sending = arguments.chosen, arguments.sending
 
@@ -39,7 +41,16 @@ def plan(common: CommonOptions, arguments: PlanArguments) -> None:
     imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
     found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, keyless=True, create=imports)
     cap = parse_cap(arguments.budget)
-    answer(common, plan_view(found, cap), lambda console: _tell(console, found, cap))
+    data = plan_view(found, cap)
+    if found.damaged and common.json:
+        return fail(common, _not_valid(found), data)
+    answer(common, data, lambda console: _tell(console, found, cap))
+    return fail(common, _not_valid(found)) if found.damaged else 0
+
+
+def _not_valid(found: SuitePlan) -> BadArgument:
+    told = f"{found.damaged:,} of {count(found.cases, 'case')} would end as error: not valid, and not asked"
+    return BadArgument(told, suggestions=("muster validate PATH",))
 
 
 def parse_cap(budget: str | None) -> int | None:

@@ -6,6 +6,7 @@ from math import fsum
 
 from muster.suites.case import Case, Evaluator, RubricItem
 from muster.suites.checks.output import check_output, similarity
+from muster.suites.rules import ScoringRules
 from muster.suites.verdict import CheckResult, ItemScore, Judgement, Observation
 from muster.text.thresholds import reaches
 
@@ -26,7 +27,7 @@ class EvaluatorOpinion:
 _CONTENT = EvaluatorOpinion(passed=True, score=1.0)  # made once: most cases come to this
 
 
-def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore, ...], str]:
+def check_rubric(case: Case, observation: Observation, rules: ScoringRules) -> tuple[tuple[ItemScore, ...], str]:
     """Score the rubric items that have a check of their own; say which of these checks is broken."""
     broken = ""
     items = []
@@ -34,7 +35,7 @@ def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore,
         if item.auto_check is None:
             items.append(ItemScore(id=item.id, weight=item.weight, critical=item.critical))
             continue
-        result = check_output(item.auto_check, observation)
+        result = check_output(item.auto_check, observation, rules)
         items.append(_checked(item, result))
         if result.broken:
             broken = broken or f"the check of {item.id} could not be run: {result.why}"

@@ -1,7 +1,7 @@
 """Checks of what an agent said.
 
 `field` narrows a check to places in an answer that is JSON, maybe in a fence or in prose. When a JSONPath finds
-several, one of them must do; `not_contains` and `json_schema` must hold of all. An answer or field that is not there
+several, one of them must do; `not_contains` and schemas must hold of all. An answer or field that is not there
 passes nothing, not even `not_contains`. A check that looks for nothing at all is broken, not passed.
 """
 
@@ -12,84 +12,23 @@ from functools import lru_cache
 from muster.domain.call import Request
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput, FixSpec, InvalidRequest
-from muster.suites.case import CheckKind, Golden, OutputCheck
+from muster.suites.case import OF_JSON, CheckKind, Golden, OutputCheck
+from muster.suites.checks.places import document, kind_at, path, places
 from muster.suites.checks.tool_calls import same
+from muster.suites.rules import CURRENT_RULES, ScoringRules
 from muster.suites.verdict import CheckResult, Observation
-from muster.text.json_documents import find_value, flaw_of
-from muster.text.json_paths import JsonPath, compile_path
+from muster.text.json_documents import decode, flaw_of
 from muster.text.limited import patterns
 from muster.text.schemas import json_schema
 from muster.text.schemas.json_schema import flaw, require_schema
 from muster.text.thresholds import reaches
 
-MOST_PLACES = 1_000
 LONGEST_QUICK = 50_000  # characters of an answer that any check goes through in some hundredths of a second
-
-
-def places(answer: str, field: str | None) -> list[Json]:
-    """Return what stands at a field of an answer; without a field the answer itself.
-
-    Raises BadOutput when the answer is no JSON or has no such field, and BadArgument for too wide a path.
-    """
-    if field is None:
-        return [answer]
-    found = at(find_value(answer, _kind(field)), field)
-    if not found:
-        raise BadOutput(f"{field} was not found in the answer")
-    if len(found) > MOST_PLACES:
-        raise BadArgument(f"{field} matches {len(found)} values; the maximum is {MOST_PLACES}")
-    return found
-
-
-def at(value: Json, field: str) -> list[Json]:
-    """Return what stands at a field of a JSON value: a JSONPath, a JSON pointer or a top-level key."""
-    if _is_path(field):
-        return path(field).all(value)
-    if field == "" or field.startswith("/"):
-        return _point(value, field)
-    return [value[field]] if isinstance(value, dict) and field in value else []
-
-
-@lru_cache(maxsize=1024)
-def path(text: str) -> JsonPath:
-    """Read a JSONPath once."""
-    return compile_path(text, "json_path")
 
 
 def text_of(value: Json) -> str:
     """Return what stands at a place as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _is_path(field: str) -> bool:
-    return field == "$" or field.startswith(("$.", "$["))
-
-
-def _point(value: Json, pointer: str) -> list[Json]:
-    """Follow a JSON pointer (RFC 6901)."""
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and name in value:
-            value = value[name]
-        elif isinstance(value, list) and _is_index(name) and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return []
-    return [value]
-
-
-def _is_index(name: str) -> bool:
-    return name.isascii() and name.isdigit() and len(name) < 10 and (name == "0" or name[0] != "0")
-
-
-def _kind(field: str) -> dict[str, Json]:
-    """Return "object" or "array" by the first step of the path: prose around an answer may contain both."""
-    if not _is_path(field):
-        step = field.split("/")[1] if field.startswith("/") else field
-        return {} if _is_index(step) or not field else {"type": "object"}
-    if field.startswith(("$['", '$["')) or (field.startswith("$.") and not field.startswith(("$..", "$.*"))):
-        return {"type": "object"}
-    return {"type": "array"} if field[2:3].isdigit() else {}
 
 
 LONGEST = 200
@@ -169,13 +108,13 @@ def _longest_common_subsequence(left: list[str], right: list[str]) -> int:
 _EXPECTED = 80  # characters of what was expected
 
 
-def check_output(check: OutputCheck, observation: Observation) -> CheckResult:
+def check_output(check: OutputCheck, observation: Observation, rules: ScoringRules = CURRENT_RULES) -> CheckResult:
     """Return whether an answer is what a check asks for."""
     answer = _answer(check, observation)
     if answer is None:
         return _failed(check, _no_answer(check, observation))
     try:
-        why = _KINDS[check.kind](check, answer)
+        why = _KINDS[check.kind](check, answer, rules)
     except BadOutput as error:
         return _failed(check, error.message)
     except FixSpec as error:
@@ -215,8 +154,8 @@ def _failed(check: OutputCheck, why: str, *, broken: bool = False) -> CheckResul
 
 
 def _expected(check: OutputCheck) -> str:
-    if check.kind is CheckKind.JSON_SCHEMA:
-        wanted = "JSON that fits the schema"
+    if check.kind in OF_JSON:
+        wanted = "JSON that fits the schema" if check.schema is not None else "JSON"
     elif check.golden is not None:
         wanted = f"similar to {check.golden.path}, at least {check.golden.threshold:g}"
     else:
@@ -227,55 +166,68 @@ def _expected(check: OutputCheck) -> str:
 # Each of these says why a check does not hold, or nothing when it does.
 
 
-def _contains(check: OutputCheck, answer: str) -> str:
+def _contains(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     value = _wanted(check)
     if check.field is None:
         return "" if value in answer else f"it is not in the answer {quote(answer)}"
-    found = places(answer, check.field)
+    found = places(answer, check.field, rules, check.kind)
     return "" if any(value in text_of(place) for place in found) else _found_instead(check, found)
 
 
-def _not_contains(check: OutputCheck, answer: str) -> str:
+def _not_contains(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     value = _wanted(check)
-    for place in places(answer, check.field):
+    for place in places(answer, check.field, rules, check.kind):
         text = text_of(place)
         if (start := text.find(value)) >= 0:
             return f"it is there: {quote_around(text, start)}"
     return ""
 
 
-def _equals(check: OutputCheck, answer: str) -> str:
+def _equals(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     """Compare with the exact text but for newlines at the end, which editors and YAML add; JSON by its value."""
-    found = places(answer, check.field)
+    found = places(answer, check.field, rules, check.kind)
+    if rules.strict_json and check.field is None and _is_same_json(answer, check.value):
+        return ""
     return "" if any(_stands(place, check.value) for place in found) else _found_instead(check, found)
 
 
-def _regex(check: OutputCheck, answer: str) -> str:
+def _regex(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     pattern = _wanted(check)
-    found = places(answer, check.field)
+    found = places(answer, check.field, rules, check.kind)
     return "" if patterns.found_in(pattern, [text_of(place) for place in found]) else _found_instead(check, found)
 
 
-def _json_path(check: OutputCheck, answer: str) -> str:
+def _json_path(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     if check.field is not None:
-        return _equals(check, answer)
+        return _equals(check, answer, rules)
     wanted = path(_wanted(check))
-    return "" if wanted.all(find_value(answer, {})) else f"{check.value} matches nothing in {quote(answer)}"
+    found = document(answer, kind_at(check.value, rules), rules, check.kind)
+    return "" if wanted.all(found) else f"{check.value} matches nothing in {quote(answer)}"
 
 
-def _json_schema(check: OutputCheck, answer: str) -> str:
+def _json_schema(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     if check.schema is None:
         raise BadArgument("the check has no schema")
-    if damage := _damage(canonical(check.schema)):
+    return _json(check, answer, rules)
+
+
+def _json(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
+    """Look for JSON, and for JSON that fits a schema where there is one."""
+    schema = dict(check.schema or {})
+    if damage := _damage(canonical(schema)):
         raise BadArgument(damage)
-    found = [find_value(answer, check.schema)] if check.field is None else places(answer, check.field)
-    return next((wrong for place in found if (wrong := flaw_of(place) or flaw(place, check.schema))), "")
+    if check.field is None:
+        found = [document(answer, schema, rules, check.kind)]
+    else:
+        found = places(answer, check.field, rules, check.kind)
+    wrong = (flaw_of(place) or flaw(place, schema, formats=rules.strict_json) for place in found)
+    return next((one for one in wrong if one), "")
 
 
-def _golden_diff(check: OutputCheck, answer: str) -> str:
+def _golden_diff(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     if check.golden is None:
         raise BadArgument("the check has no golden text")
-    found = places(answer, check.field)
+    found = places(answer, check.field, rules, check.kind)
     if len(found) > 1:
         return f"{check.field} matches {len(found)} values, and a golden text is compared with one"
     likeness = similarity(text_of(found[0]), check.golden)
@@ -284,13 +236,15 @@ def _golden_diff(check: OutputCheck, answer: str) -> str:
     return f"the similarity is {likeness:.3f}: {quote(text_of(found[0]))}"
 
 
-_KINDS: dict[CheckKind, Callable[[OutputCheck, str], str]] = {
+_KINDS: dict[CheckKind, Callable[[OutputCheck, str, ScoringRules], str]] = {
     CheckKind.CONTAINS: _contains,
     CheckKind.NOT_CONTAINS: _not_contains,
     CheckKind.EQUALS: _equals,
     CheckKind.REGEX: _regex,
     CheckKind.JSON_PATH: _json_path,
     CheckKind.JSON_SCHEMA: _json_schema,
+    CheckKind.IS_JSON: _json,
+    CheckKind.CONTAINS_JSON: _json,
     CheckKind.GOLDEN_DIFF: _golden_diff,
 }
 
@@ -308,6 +262,15 @@ def _stands(place: Json, value: str) -> bool:
         return False
     try:
         return same(place, json.loads(value))
+    except ValueError:
+        return False
+
+
+def _is_same_json(answer: str, value: str) -> bool:
+    """Return whether two texts are the same object or list; a number, or a word in quotes, is compared as text."""
+    try:
+        wanted = decode(value.strip())
+        return isinstance(wanted, dict | list) and same(decode(answer.strip()), wanted)
     except ValueError:
         return False
 

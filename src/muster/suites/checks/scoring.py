@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from muster.domain.call import Quality
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
-from muster.suites.case import Case, CheckKind, Evaluator
+from muster.suites.case import OF_JSON, Case, CheckKind, Evaluator
 from muster.suites.checks.opinions import EvaluatorOpinion, by_golden, by_judge, by_process, by_rules, check_rubric
 from muster.suites.checks.output import LONGEST_QUICK, check_output, is_quick
 from muster.suites.checks.tool_calls import check_tools
+from muster.suites.rules import CURRENT_RULES, ScoringRules
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
 from muster.text.thresholds import reaches
 from muster.text.words import choice_error
 
 QUALITY = "quality"
-_NAMED = frozenset(map(str, CheckKind)) - {CheckKind.JSON_SCHEMA}
+_NAMED = frozenset(map(str, CheckKind)) - frozenset(map(str, OF_JSON))
 
 _QUALITY_ADVICE = {
     Quality.CUT: "the answer was cut at max_tokens; raise it, or accept cut answers in the case",
@@ -43,6 +44,7 @@ def score(
     evaluators: tuple[Evaluator, ...],
     default_threshold: float,
     judgements: Mapping[Evaluator, Judgement],
+    rules: ScoringRules = CURRENT_RULES,
 ) -> CaseResult:
     """Bring one observation of a case to its result."""
     if case.skip:
@@ -52,8 +54,8 @@ def score(
     threshold = default_threshold if case.threshold is None else case.threshold
     if observation.timed_out or observation.error is not None:
         return _result(case, observation, subject, epoch, evaluators, _no_answer(case, observation), threshold)
-    checks = _checks(case, observation)
-    items, broken = check_rubric(case, observation) if case.rubric else ((), "")
+    checks = _checks(case, observation, rules)
+    items, broken = check_rubric(case, observation, rules) if case.rubric else ((), "")
     opinions = [_opinion(one, case, observation, judgements, items, checks, threshold) for one in evaluators]
     every = opinions[0].items if len(opinions) == 1 else _merged(opinions)
     ruling = _ruling(checks, broken, opinions, every, threshold)
@@ -91,9 +93,9 @@ def _no_answer(case: Case, observation: Observation) -> Ruling:
     return Status.ERROR, None, f"the agent failed: {message}"
 
 
-def _checks(case: Case, observation: Observation) -> tuple[CheckResult, ...]:
+def _checks(case: Case, observation: Observation, rules: ScoringRules) -> tuple[CheckResult, ...]:
     """Do everything that counts whoever decides."""
-    found = [check_output(check, observation) for check in case.output]
+    found = [check_output(check, observation, rules) for check in case.output]
     if case.tool_sequence and (tools := check_tools(case.tool_sequence, observation.tool_calls)):
         found.append(tools)
     quality = observation.quality

@@ -111,8 +111,8 @@ async def _with_answers(pair: ComparedPair, a: Spoken, b: Spoken) -> ComparedPai
     """Return a pair with whether its two answers are the same, letter by letter."""
     if pair.before is None or pair.after is None:
         return pair
-    first = await a.answer_in(pair.case, pair.before.keys)
-    second = await b.answer_in(pair.case, pair.after.keys)
+    first = await a.answer_in(pair.case, pair.epoch, pair.before.keys)
+    second = await b.answer_in(pair.case, pair.epoch, pair.after.keys)
     return replace(pair, same_answer=first == second)
 
 

@@ -37,6 +37,7 @@ from muster.suites.evidence.layout import (
 )
 from muster.suites.evidence.verification import sign
 from muster.suites.journal import ANSWERS as RECORDED_ANSWERS
+from muster.suites.recorded import answers_in
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import SubjectTally
 from muster.suites.verdict import CaseResult
@@ -167,12 +168,12 @@ class _Exporting:
         if self._suite.spec.answers is None:
             return
         entry = await self._suite.store.journal.find(self._suite.run.id, RECORDED_ANSWERS)
-        answers = {} if entry is None else dict(entry.value)
+        answers = answers_in(None if entry is None else entry.value)
         with self._tar.member(ANSWERS) as content:
             async for case in self._suite.cases():
-                line = {"case": case.id, "text": answers.get(case.id)}
-                if case.id in answers and self._line(ANSWERS, content, line):
-                    self._touched_cases.add(case.id)
+                for place, text in answers.get(case.id, {}).items():
+                    if self._line(ANSWERS, content, {"case": case.id, "place": place, "text": text}):
+                        self._touched_cases.add(case.id)
 
     async def _write_calls(self) -> None:
         """Write calls in the order of the results that they belong to, then those that belong to none."""

@@ -18,6 +18,8 @@ from muster.suites.evidence.export import keys_of
 from muster.suites.evidence.layout import ANSWERS, CALLS, CHILDREN, RUN, EvidenceFault
 from muster.suites.journal import SuiteSnapshot, case_key
 from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
+from muster.suites.recorded import ONLY, observe_recorded
+from muster.suites.rules import ScoringRules
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
 
@@ -68,13 +70,6 @@ def _used(case: Case, reply: Reply) -> tuple[ToolCall, ...]:
     return tuple(use(case.tools, call) for call in reply.tool_calls)
 
 
-def observe_recorded(text: str | None, result: CaseResult) -> Observation:
-    """Return a recorded answer as if it had been said."""
-    if text is None:
-        return Observation(error=result.error or {"code": "not_recorded", "message": "there is no recorded answer"})
-    return Observation(answers=(text,))
-
-
 def _is_late(error: Mapping[str, Json] | None) -> bool:
     return error is not None and error.get("code") in OUT_OF_TIME
 
@@ -105,13 +100,13 @@ class RecordedVerdict:
     asked: tuple[Call, ...] = ()  # of the agent, those that are there
     judged: tuple[Call, ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()  # runs of councils that judged, those that are there
-    answer: Mapping[str, Any] | None = None  # recorded, when nobody was asked
+    answers: tuple[Mapping[str, Any], ...] = ()  # recorded, when nobody was asked
     recorded: bool = False  # recorded answers were scored
 
-    def observation(self, case: Case, result: CaseResult) -> Observation:
+    def observation(self, case: Case, result: CaseResult, rules: ScoringRules) -> Observation:
         """Return what the agent did."""
         if self.recorded:
-            return observe_recorded(None if self.answer is None else str(self.answer.get("text")), result)
+            return observe_recorded(case, result.epoch, {_place(one): _text(one) for one in self.answers}, rules)
         return observe(case, self.asked, result)
 
     def heard(self) -> dict[str, Heard]:
@@ -121,7 +116,16 @@ class RecordedVerdict:
     @property
     def redacted(self) -> bool:
         """Return whether a secret was really taken out of any text that the result was made from."""
-        return any(map(is_marked, (self.case, *self.asked, *self.judged, *self.children, self.answer)))
+        return any(map(is_marked, (self.case, *self.asked, *self.judged, *self.children, *self.answers)))
+
+
+def _place(answer: Mapping[str, Any]) -> str:
+    """Return which answer a line of recorded answers is; an older archive has one for each case."""
+    return str(answer.get("place", ONLY))
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("text"))
 
 
 class RecordedReplies:
@@ -135,8 +139,10 @@ class RecordedReplies:
 
     def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
         """Go on to the next case."""
-        answer = None if self._answers is None else self._answers.take(case.id)
-        self._of = RecordedVerdict(case=line, answer=answer, recorded=self._of.recorded)
+        answers = []
+        while self._answers is not None and (answer := self._answers.take(case.id)) is not None:
+            answers.append(answer)
+        self._of = RecordedVerdict(case=line, answers=tuple(answers), recorded=self._of.recorded)
 
     def hear(self, result: CaseResult) -> RecordedVerdict:
         """Return everything about the next result."""
@@ -148,7 +154,7 @@ class RecordedReplies:
             asked=tuple(call for call in asked if call is not None),
             judged=tuple(call for call in judged if call is not None),
             children=tuple(child for child in councils if child is not None),
-            answer=self._of.answer,
+            answers=self._of.answers,
             recorded=self._of.recorded,
         )
 
@@ -176,6 +182,7 @@ def retold(
     evaluators: Sequence[Evaluator],
     calls: Calls,
     council: CouncilRetelling,
+    rules: ScoringRules,
 ) -> dict[Evaluator, Judgement]:
     """Return what judges and commands said about an answer, from their replies; nothing without an answer."""
     if case.skip or case.flaw or seen.error is not None:
@@ -183,7 +190,7 @@ def retold(
     key = case_key(result.case, result.subject, result.epoch)
     said = {}
     if Evaluator.PROCESS in evaluators:
-        said[Evaluator.PROCESS] = retell_command(case, calls, key=key)
+        said[Evaluator.PROCESS] = retell_command(case, calls, key=key, rules=rules)
     if Evaluator.JUDGE in evaluators and spec.judge_file is not None:
         said[Evaluator.JUDGE] = council.judgement(case, seen, spec, key)
     elif Evaluator.JUDGE in evaluators:

@@ -18,7 +18,7 @@ from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.archive import EvidenceArchive, read_as
 from muster.suites.evidence.councils import CouncilRetelling, RetellCouncil
 from muster.suites.evidence.export import TOLERANCE, FigureDifference, SubjectTallies, differences
-from muster.suites.evidence.layout import CASES, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, EvidenceFault
+from muster.suites.evidence.layout import CASES, ENVIRONMENT, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, EvidenceFault
 from muster.suites.evidence.replies import (
     EvidenceUnits,
     RecordedReplies,
@@ -29,6 +29,7 @@ from muster.suites.evidence.replies import (
 )
 from muster.suites.evidence.verification import ArchiveVerification, open_archive, verify_file
 from muster.suites.journal import SuiteSnapshot
+from muster.suites.rules import ScoringRules, rules_in
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.verdict import CaseResult, Status
 
@@ -114,6 +115,7 @@ class _Rescoring:
         run = archive.first(RUN)
         self._spec, self._completed = _spec_of(run), run.get("state") == RunState.COMPLETED
         self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
+        self._rules = _rules_of(archive.first(ENVIRONMENT))
         self._units = EvidenceUnits(self._spec, self._snapshot)
         self._replies = RecordedReplies(
             archive, recorded=self._spec.answers is not None, children=self._spec.judge_file is not None
@@ -164,7 +166,7 @@ class _Rescoring:
             self._differ(_difference(was, None, flaw))
             return
         council = CouncilRetelling(children=testimony.children, retell=self._retell_council)
-        now = _scored(case, was, testimony, self._spec, council)
+        now = _scored(case, was, testimony, self._spec, council, self._rules)
         flaw = unsaid(was.judgements, now.judgements)
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
             self._same += 1
@@ -222,11 +224,23 @@ def _spec_of(run: dict[str, Any]) -> SuiteSpec:
     return spec
 
 
+def _rules_of(environment: dict[str, Any]) -> ScoringRules:
+    try:
+        return rules_in(environment)
+    except MusterError as error:
+        raise EvidenceFault(ENVIRONMENT, error.message) from error
+
+
 def _scored(
-    case: Case, result: CaseResult, testimony: RecordedVerdict, spec: SuiteSpec, council: CouncilRetelling
+    case: Case,
+    result: CaseResult,
+    testimony: RecordedVerdict,
+    spec: SuiteSpec,
+    council: CouncilRetelling,
+    rules: ScoringRules,
 ) -> CaseResult:
     evaluators = evaluators_of(case, spec.evaluator)
-    seen = testimony.observation(case, result)
+    seen = testimony.observation(case, result, rules)
     return score(
         case,
         seen,
@@ -234,7 +248,8 @@ def _scored(
         epoch=result.epoch,
         evaluators=evaluators,
         default_threshold=spec.threshold,
-        judgements=retold(case, seen, result, spec, evaluators, testimony.heard(), council),
+        judgements=retold(case, seen, result, spec, evaluators, testimony.heard(), council, rules),
+        rules=rules,
     )
 
 

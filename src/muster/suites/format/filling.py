@@ -14,7 +14,7 @@ from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
 from muster.text.limited.patterns import pattern_flaw
-from muster.text.schemas.json_schema import schema_flaw
+from muster.text.schemas.json_schema import schema_flaw, unknown_word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +162,11 @@ def _verify_check(check: OutputCheck, place: Place, diagnostics: Diagnostics) ->
         _verify_path(check.value, (*place, "value"), diagnostics)
     if check.field is not None:
         _verify_path(check.field, (*place, "field"), diagnostics)
-    if check.schema is not None and (wrong := schema_flaw(check.schema)):
-        diagnostics.say((*place, "schema"), f"not a valid JSON Schema: {wrong}")
+    if check.schema is not None:
+        if wrong := schema_flaw(check.schema):
+            diagnostics.say((*place, "schema"), f"not a valid JSON Schema: {wrong}")
+        elif word := unknown_word(check.schema):
+            diagnostics.say((*place, "schema"), word)
 
 
 def _verify_path(text: str, place: Place, diagnostics: Diagnostics) -> None:

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from muster.suites.case import CheckKind, Evaluator, ToolOrder
+from muster.suites.case import OF_JSON, CheckKind, Evaluator, ToolOrder
 from muster.text import forms as v
 from muster.text.forms import Form
 
-_WITHOUT_VALUE = (CheckKind.JSON_SCHEMA, CheckKind.GOLDEN_DIFF)
+_WITHOUT_VALUE = (*OF_JSON, CheckKind.GOLDEN_DIFF)
 
 
 class MessageForm(Form):
@@ -75,7 +75,22 @@ class CheckForm(Form):
             raise ValueError(f"a check of the kind {self.kind} needs a value")
         if self.kind is CheckKind.JSON_SCHEMA and (self.inline_schema is None) == (self.schema_file is None):
             raise ValueError("a check of the kind json_schema needs either schema or schema_file")
+        if unused := self._unused():
+            raise ValueError(f"a check of the kind {self.kind} does not use {unused}")
         return self
+
+    def _unused(self) -> str:
+        """Return a field that is given and has no effect on a check of this kind."""
+        schema = self.inline_schema is not None or self.schema_file is not None
+        if schema and self.kind not in OF_JSON:
+            return "schema" if self.inline_schema is not None else "schema_file"
+        if self.inline_schema is not None and self.schema_file is not None:
+            return "both schema and schema_file"
+        if self.value and self.kind in OF_JSON:
+            return "value"
+        if self.golden_path is not None and self.kind is not CheckKind.GOLDEN_DIFF:
+            return "golden_path"
+        return ""
 
 
 class RubricForm(Form):

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
+from muster.suites.format.foreign import advice_on
 from muster.suites.format.forms import (
     CaseForm,
     CheckForm,
@@ -21,6 +22,7 @@ from muster.suites.format.forms import (
     ExpectationForm,
     ExpectedForm,
     HeadForm,
+    InputForm,
     RubricForm,
 )
 from muster.text.diagnostics import UnknownName
@@ -32,6 +34,8 @@ _SHORTEST = 4  # shorter names are like too many others: uid is not a misspelt i
 _PRIVATE = ("x-", "x_", "$")  # prefixes of names that are meant for other tools
 # Forms that decide whether a case passes: a field that is ignored here could let a bad answer pass.
 _DECIDING = (ExpectedForm, ExpectationForm, CheckForm, RubricForm, EvaluatorForm)
+# Forms in which names of other tools would be taken for what decides.
+_AROUND_ANSWERS = (HeadForm, DefaultsForm, CaseForm, InputForm)
 # Fields that decide, under names that mean nothing else; one level too high or too low they would be ignored.
 _DISTINCTIVE = frozenset(
     {"tool_sequence", "rubric", "auto_check", "critical", "evaluator", "threshold", "effectiveness_threshold"}
@@ -65,17 +69,17 @@ def unknown_names(form: type[Form], tree: Any, place: Place = ()) -> Iterator[Un
 
 
 def _unknown(form: type[Form], name: str, place: Place) -> UnknownName:
-    if near := _nearest(name, _table(form).known):
+    if near := nearest_name(name, _table(form).known):
         return UnknownName(place=place, message=f"unknown field; did you mean {near}?", wrong=True)
-    if near := _nearest(name, _DISTINCTIVE):
-        # At the head of a file the very name is only misplaced, and may mean something to another tool.
-        wrong = form not in (HeadForm, DefaultsForm) or near != name
+    if near := nearest_name(name, _DISTINCTIVE):
         home = _homes(CaseForm)[near]
-        return UnknownName(place=place, message=f"unknown field here; did you mean {home} of a case?", wrong=wrong)
+        return UnknownName(place=place, message=f"unknown field here; did you mean {home} of a case?", wrong=True)
+    if form in _AROUND_ANSWERS and (advice := advice_on(name)):
+        return UnknownName(place=place, message=f"unknown field here, it would be ignored; {advice}", wrong=True)
     return UnknownName(place=place, message="unknown field", wrong=form in _DECIDING)
 
 
-def _nearest(name: str, known: frozenset[str]) -> str:
+def nearest_name(name: str, known: frozenset[str]) -> str:
     """Return the known name that was meant, or nothing when there is none."""
     ratio, best = max((_likeness(name, one), one) for one in sorted(known))
     return best if ratio >= CLOSE else ""
@@ -88,7 +92,19 @@ def _likeness(name: str, known: str) -> float:
     # A name with a word more or less is another name: bundle is not a misspelt bundle_id.
     if len(known) < _SHORTEST or set(ours) < set(theirs) or set(theirs) < set(ours):
         return 0.0
-    return SequenceMatcher(None, "_".join(theirs), "_".join(ours), autojunk=False).ratio()
+    ratio = SequenceMatcher(None, "_".join(theirs), "_".join(ours), autojunk=False).ratio()
+    return max(ratio, CLOSE) if _is_one_off("_".join(theirs), "_".join(ours)) else ratio
+
+
+def _is_one_off(name: str, known: str) -> bool:
+    """Return whether one letter is another one or changed places with the next; of short names that is a fifth."""
+    if len(name) != len(known):
+        return False
+    differing = [place for place, letters in enumerate(zip(name, known, strict=True)) if letters[0] != letters[1]]
+    if len(differing) == 2:
+        first, second = differing
+        return second == first + 1 and name[first] == known[second] and name[second] == known[first]
+    return len(differing) == 1
 
 
 def _words(name: str) -> list[str]:

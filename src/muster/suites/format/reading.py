@@ -1,7 +1,5 @@
 """Reads one suite as it is written: its head first, then case by case. Nothing is resolved here."""
 
-import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.errors import NotFound
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.suites.format.names import rest_of, unknown_names
 from muster.text.diagnostics import Diagnostics, places_of
@@ -19,7 +17,7 @@ from muster.text.documents.readers import READERS
 from muster.text.documents.toml_reader import TomlFile
 from muster.text.documents.tree import Flaw, Map, Unreadable
 from muster.text.documents.yaml_reader import YamlFile
-from muster.text.files import byte_lines, opened, shown, whole_text
+from muster.text.files import shown, whole_text
 
 PROMPT = "prompt.md"
 MOST_PROMPT = 4_000_000
@@ -243,76 +241,3 @@ def _folders_above(folder: Path) -> tuple[Path, ...]:
         working = Path.cwd()
         fence = folders.index(working) if working in folders[1:] else _UNFENCED
     return tuple(folders[1 : fence + 1])
-
-
-NAME = "cases"
-MOST_OTHERS = 5_000  # files that are looked into and are not suites, before a folder is refused as too large
-# In YAML written as JSON it may be indented; then it is in quotes.
-_VERSION = re.compile(rb"(?:\{\s*)?[\"']?schema_version[\"']?\s*[:=]|\s+\"schema_version\"\s*:")
-_MOST_LINE = 8_000_000
-
-
-def find_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the suite files, each once; raises NotFound when a path is missing or holds none."""
-    found: dict[Path, Path] = {}  # by where they really are
-    for path in paths:
-        for file in _suites_of(path):
-            found.setdefault(file.resolve(), file)
-    return tuple(found.values())
-
-
-def _suites_of(path: Path) -> list[Path]:
-    if not path.exists():
-        raise NotFound(f"no such file or folder: {path}")
-    if not path.is_dir():
-        if path.suffix.lower() not in READERS:
-            raise BadFile(shown(path), f"the name of a suite must end in one of {', '.join(READERS)}")
-        return [path]
-    require_narrow(path)
-    found = sorted(_suites_below(path))
-    if not found:
-        raise NotFound(
-            f"no suite in {path}: no {NAME}.yaml, and no other YAML or TOML file with schema_version at its top",
-            suggestions=("create one: muster init NAME",),
-        )
-    return found
-
-
-def _suites_below(folder: Path) -> Iterator[Path]:
-    others = 0
-    for file in _files_below(folder):
-        if _is_suite(file):
-            yield file
-            continue
-        others += 1
-        if others > MOST_OTHERS:
-            raise _too_wide(folder, f"has more than {MOST_OTHERS:,} YAML and TOML files that are not suites")
-
-
-def require_narrow(folder: Path) -> None:
-    """Refuse the root of the file system: nobody means every file on the machine."""
-    if folder.resolve() == Path(folder.resolve().anchor):
-        raise _too_wide(folder, "is the root of the file system")
-
-
-def _too_wide(folder: Path, why: str) -> BadArgument:
-    return BadArgument(f"{folder} {why}", suggestions=("name the folder with your suites, or the files themselves",))
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    for base, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(base, name) for name in files if Path(name).suffix.lower() in READERS)
-
-
-def _is_suite(file: Path) -> bool:
-    """Look for the one key that makes a file a suite; one that is called so is a suite even when it is broken."""
-    if file.stem.lower() == NAME:
-        return True
-    if file.name.startswith("."):
-        return False
-    try:
-        with opened(file) as stream:
-            return any(_VERSION.match(line) for line in byte_lines(stream, _MOST_LINE))
-    except Unreadable:
-        return False

@@ -11,6 +11,7 @@ from typing import Any
 from muster.domain.call import Message, Quality, Role
 from muster.suites.case import (
     DEFAULT_GOLDEN_THRESHOLD,
+    OF_JSON,
     Anchor,
     Case,
     CheckKind,
@@ -152,7 +153,7 @@ class _Resolution:
             kind=form.kind,
             value=form.value or "",
             field=form.field,
-            schema=self._schema(form, place) if form.kind is CheckKind.JSON_SCHEMA else None,
+            schema=self._schema(form, place) if form.kind in OF_JSON else None,
             golden=self._checked_golden(form, place) if form.kind is CheckKind.GOLDEN_DIFF else None,
             turn=form.turn,
         )

@@ -13,7 +13,7 @@ from muster.domain.call import Request, ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.suites.case import Case
-from muster.suites.format.reading import find_suites
+from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, examine, open_suite
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import flaw as schema_flaw

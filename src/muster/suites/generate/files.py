@@ -16,7 +16,7 @@ import yaml
 
 from muster.domain.errors import BadArgument, BadFile, Conflict
 from muster.reporting.files import require_folder
-from muster.suites.format.reading import find_suites
+from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import open_suite
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from muster.domain.money import to_usd
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, words_of
 from muster.suites.case import Case, OutputCheck, RubricItem, ToolExpectation
+from muster.suites.format.names import nearest_name
+from muster.suites.rules import CURRENT_RULES, ScoringRules
 from muster.suites.verdict import ItemScore, Judgement, Observation
 from muster.text.json_documents import read_object
 from muster.text.schemas.json_schema import fitting
@@ -20,7 +22,9 @@ from muster.text.schemas.json_schema import fitting
 SECONDS = 60.0  # where the case names no time
 
 
-async def ask_command(ctx: Context, case: Case, observation: Observation, *, key: str) -> Judgement:
+async def ask_command(
+    ctx: Context, case: Case, observation: Observation, *, key: str, rules: ScoringRules = CURRENT_RULES
+) -> Judgement:
     """Have an answer judged by the case's command; its failure is a value, what stops the run passes through."""
     command = Command(argv=case.process, folder=case.process_folder or ".", environment=dict(case.environment))
     if not case.process:
@@ -30,7 +34,7 @@ async def ask_command(ctx: Context, case: Case, observation: Observation, *, key
         reply = await ctx.call(command, question_for(case, observation), key=place, timeout=case.timeout or SECONDS)
     except FAILED_CALL as error:
         return failed(command.name, f"the command gave no verdict: {words_of(error)}", place)
-    return read_answer(case, command.name, reply, place)
+    return read_answer(case, command.name, reply, place, rules)
 
 
 VERSION = "process/2"  # 1 searched the output for its answer
@@ -64,7 +68,7 @@ def question_for(case: Case, observation: Observation) -> Request:
     return Request(messages=request.messages, schema=SCHEMA)
 
 
-def read_answer(case: Case, name: str, reply: Reply, key: str) -> Judgement:
+def read_answer(case: Case, name: str, reply: Reply, key: str, rules: ScoringRules = CURRENT_RULES) -> Judgement:
     """Read the answer of a command; one that cannot be used is a failed judgement.
 
     Its whole output is the answer: JSON beside other words may be what it quotes.
@@ -78,7 +82,8 @@ def read_answer(case: Case, name: str, reply: Reply, key: str) -> Judgement:
         return failed(name, error.message, key)
     scores: list[Mapping[str, Json]] = data.get("scores") or []
     passed: bool | None = data.get("passed")
-    flaw = _flaw(case, [str(score["rubric_id"]) for score in scores], outright=passed is not None)
+    flaw = _misspelt(data, scores) if rules.strict_commands else ""
+    flaw = flaw or _flaw(case, [str(score["rubric_id"]) for score in scores], outright=passed is not None)
     if flaw:
         return failed(name, f"the answer of the command cannot be used: {flaw}", key)
     items = _items(case, scores)
@@ -88,6 +93,19 @@ def read_answer(case: Case, name: str, reply: Reply, key: str) -> Judgement:
 def failed(name: str, why: str, *keys: str) -> Judgement:
     """Return the judgement of a command that said nothing that counts."""
     return Judgement(by=name, version=VERSION, failures=(why,), keys=keys)
+
+
+_KNOWN = frozenset({"scores", "passed"})
+_KNOWN_OF_SCORE = frozenset({"rubric_id", "score", "rationale"})
+
+
+def _misspelt(data: Mapping[str, Json], scores: list[Mapping[str, Json]]) -> str:
+    """Return a key that was certainly meant as a known one and would be ignored; other keys are the command's own."""
+    for known, found in ((_KNOWN, data), *((_KNOWN_OF_SCORE, score) for score in scores)):
+        for name in found:
+            if name not in known and (near := nearest_name(str(name), known)):
+                return f"unknown key {name!r}; did you mean {near}?"
+    return ""
 
 
 def _flaw(case: Case, scored: list[str], *, outright: bool) -> str:

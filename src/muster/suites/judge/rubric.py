@@ -28,6 +28,7 @@ from muster.suites.judge.question import (
     read,
     rubric_of,
 )
+from muster.suites.rules import CURRENT_RULES, ScoringRules
 from muster.suites.verdict import ItemScore, Judgement, Observation
 from muster.text.thresholds import reaches
 
@@ -131,7 +132,7 @@ def retell_judge(
     return combine(judge, question.rubric, told, threshold if case.threshold is None else case.threshold)
 
 
-def retell_command(case: Case, calls: Calls, *, key: str) -> Judgement:
+def retell_command(case: Case, calls: Calls, *, key: str, rules: ScoringRules = CURRENT_RULES) -> Judgement:
     """Return the judgement that the recorded answer of a case's command comes to."""
     if not case.process:
         return failed("", "the case names no command: give it process_cmd")
@@ -139,7 +140,7 @@ def retell_command(case: Case, calls: Calls, *, key: str) -> Judgement:
     heard = calls.get(place, NOT_RECORDED)
     if heard.reply is None:
         return failed(name, f"the command gave no verdict: {words_of(_failure(heard))}", place)
-    return read_answer(case, name, heard.reply, place)
+    return read_answer(case, name, heard.reply, place, rules)
 
 
 def keys_of(key: str, judge: str, samples: int) -> list[str]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from muster.domain.call import Reply
@@ -26,6 +27,8 @@ from muster.suites.journal import (
     results_key,
     results_of,
 )
+from muster.suites.recorded import RecordedAnswers, answers_in, recorded_turns
+from muster.suites.rules import rules_in
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.verdict import CaseResult
 from muster.text import typed
@@ -220,33 +223,38 @@ class Spoken:
 
     def __init__(self, suite: SuiteRun) -> None:
         self._suite = suite
-        self._recorded: Mapping[str, str] | None = None  # read when it is first needed
+        self._recorded: RecordedAnswers | None = None  # read when it is first needed
 
     async def answer(self, result: CaseResult) -> str:
         """Return the last answer."""
-        return await self.answer_in(result.case, result.keys)
+        return await self.answer_in(result.case, result.epoch, result.keys)
 
-    async def answer_in(self, case: str, keys: tuple[str, ...]) -> str:
-        """Return the last answer of the calls of a case; without calls, the one that was recorded."""
-        return last_answer(await self._suite.calls(keys)) if keys else await self._record(case)
+    async def answer_in(self, case: str, epoch: int, keys: tuple[str, ...]) -> str:
+        """Return the last answer of the calls of a case in an epoch; without calls, the one that was recorded."""
+        if keys:
+            return last_answer(await self._suite.calls(keys))
+        return next(reversed(await self._record(case, epoch)), "")
 
     async def conversation(self, case: Case, result: CaseResult) -> tuple[Turn, ...]:
         """Return the whole conversation, and why it ended when it broke off."""
-        said = turns(await self._suite.calls(result.keys)) or await self._retold(case)
+        said = turns(await self._suite.calls(result.keys)) or await self._retold(case, result.epoch)
         broke_off = result.error is not None and (not said or said[-1].role != FAILURE)
         if result.error is None or not broke_off:
             return said
         return (*said, Turn(role=FAILURE, text=str(result.error.get("message", "it failed"))))
 
-    async def _retold(self, case: Case) -> tuple[Turn, ...]:
-        asked = tuple(Turn(role=str(message.role), text=message.text) for message in case.messages)
-        answer = await self._record(case.id)
-        return (*asked, Turn(role="assistant", text=answer)) if answer else asked
+    async def _retold(self, case: Case, epoch: int) -> tuple[Turn, ...]:
+        said = [Turn(role=str(message.role), text=message.text) for message in case.messages]
+        for answer, asked in zip_longest(await self._record(case.id, epoch), case.follow_ups):
+            said += [Turn(role="assistant", text=answer)] if answer else []
+            said += [Turn(role="user", text=asked)] if asked is not None else []
+        return tuple(said)
 
-    async def _record(self, case: str) -> str:
+    async def _record(self, case: str, epoch: int) -> tuple[str, ...]:
+        """Return the recorded answers to a case in an epoch, turn by turn."""
         if self._suite.spec.answers is None:
-            return ""
+            return ()
         if self._recorded is None:
             entry = await self._suite.store.journal.find(self._suite.run.id, ANSWERS)
-            self._recorded = entry.value if entry is not None and isinstance(entry.value, Mapping) else {}
-        return str(self._recorded.get(case, ""))
+            self._recorded = answers_in(None if entry is None else entry.value)
+        return recorded_turns(self._recorded.get(case, {}), epoch, rules_in(self._suite.environment))

@@ -48,7 +48,7 @@ def _evaluation(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
         return lambda: {"compiled": bool(compile_pattern(request["pattern"]))}
     library, schema = schema_library(), request["schema"].encode()
     if "value" in request:
-        return lambda: {"wrong": library.flaw_in(request["value"], schema)}
+        return lambda: {"wrong": library.flaw_in(request["value"], schema, request["formats"])}
     return lambda: {"wrong": library.schema_flaw_of(schema)}
 
 

@@ -34,8 +34,11 @@ class SchemaLibrary(Protocol):
     def schema_flaw_of(self, text: bytes) -> str | None:
         """Return why a JSON text is not a JSON Schema; None when it is one."""
 
-    def flaw_in(self, value: Json, schema: bytes) -> str | None:
+    def flaw_in(self, value: Json, schema: bytes, formats: bool = False) -> str | None:
         """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
+
+    def unknown_word_in(self, schema: Mapping[str, Json]) -> str | None:
+        """Return the first keyword or format of a sound schema that is not known; None when all of them are."""
 
 
 def require_schema(request: Request) -> None:
@@ -105,25 +108,32 @@ def misfit(wrong: str) -> str:
     return f"its answer does not fit the schema: {wrong}"
 
 
-def flaw(value: Json, schema: Mapping[str, Json]) -> str | None:
+def flaw(value: Json, schema: Mapping[str, Json], *, formats: bool = False) -> str | None:
     """Return what in a value does not fit a schema, or why that cannot be known; None when all of it fits."""
     try:
-        return evaluate(value, schema)
+        return evaluate(value, schema, formats=formats)
     except BadArgument as error:
         return error.message
 
 
-def evaluate(value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | None = None) -> str | None:
+def evaluate(
+    value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | None = None, *, formats: bool = False
+) -> str | None:
     """Return what in a value does not fit a schema; raises BadArgument when the schema cannot be evaluated on it.
 
-    TooSlow, which is one, when that would take more CPU than is allowed.
+    TooSlow, which is one, when that would take more CPU than is allowed. `formats` must fit only if it is said.
     """
     allowance = allowance or CpuAllowance(SECONDS)
     text = canonical(schema)
     if not _is_quick(schema, text, _size(value)):
-        return guarded_flaw(value, text, allowance)
+        return guarded_flaw(value, text, allowance, formats=formats)
     with allowance.spending():
-        return schema_library().flaw_in(value, text)
+        return schema_library().flaw_in(value, text, formats)
+
+
+def unknown_word(schema: Mapping[str, Json]) -> str | None:
+    """Return the first keyword or format of a sound schema that would be ignored; None when there is none."""
+    return schema_library().unknown_word_in(schema)
 
 
 def is_quick(text: str, schema: Mapping[str, Json]) -> bool:

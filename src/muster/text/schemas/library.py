@@ -5,6 +5,7 @@ see muster.text.limited.process.
 """
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from referencing.jsonschema import specification_with
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text.schemas.json_schema import ENDLESS
+from muster.text.schemas.vocabulary import format_checker, unknown_word
 
 LONGEST = 300  # characters of a message, and of the place in it: both may quote the whole answer
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -40,13 +42,18 @@ def schema_flaw_of(text: bytes) -> str | None:
         return f"it cannot be checked: {type(error).__name__}: {error}"[:LONGEST]
 
 
-def flaw_in(value: Json, schema: bytes) -> str | None:
+def unknown_word_in(schema: Mapping[str, Json]) -> str | None:
+    """Return the first keyword or format of a sound schema that is not known; None when all of them are."""
+    return unknown_word(schema)
+
+
+def flaw_in(value: Json, schema: bytes, formats: bool = False) -> str | None:
     """Return what in a value does not fit a schema, given as JSON text; None when all of it does.
 
     Raises BadArgument when the schema cannot be evaluated on it, so that nobody knows.
     """
     try:
-        error = best_match(_validator(schema).iter_errors(value))
+        error = best_match(_validator(schema, formats).iter_errors(value))
     except RecursionError:
         raise BadArgument(ENDLESS) from None
     except MemoryError:
@@ -81,8 +88,8 @@ def _missing_target(schema: Json, kind: Any) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _validator(text: bytes) -> Any:
+def _validator(text: bytes, formats: bool) -> Any:
     schema = json.loads(text)
     kind = validator_for(schema, default=Draft202012Validator)
     # A registry of our own: else a reference in a schema would be fetched from the network.
-    return kind(schema, registry=Registry())
+    return kind(schema, registry=Registry(), format_checker=format_checker() if formats else None)
