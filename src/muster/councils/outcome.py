@@ -99,6 +99,17 @@ class CouncilResult:
         return self.rounds[-1].score.undecided if self.rounds else ""
 
     @property
+    def decided_by(self) -> str:
+        """How many evaluations decided, where some members gave none that counts.
+
+        Empty where a stop left fewer than the quorum: its reason says so.
+        """
+        score = None if self.deciding is None else self.deciding.score
+        if score is None or not score.needed <= score.counted < len(self.members) or not score.needed:
+            return ""
+        return f"decided by {score.counted} of {len(self.members)} evaluations"
+
+    @property
     def dissent(self) -> tuple[Dissent, ...]:
         """Who does not agree with the winner in the deciding round."""
         return () if self.deciding is None else dissent_in(self.deciding)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import AuthRefused, BadArgument, BudgetExhausted, ChildFailed
 from muster.domain.money import NOTHING, Microdollars
+from muster.domain.rules import DefaultRules
 from muster.engine.context import Context
 from muster.suites.case import Case
 from muster.suites.checks.opinions import weighted_mean
@@ -19,9 +20,12 @@ from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import ItemScore, Judgement, MemberVerdict, Observation
 from muster.text import typed
 from muster.text.thresholds import reaches
+from muster.text.words import count
 
 WORKLOAD = "deliberation"
-VERSION = "council/1"  # changed with every change of what a council is asked
+VERSION = "council/2"  # changed with every change of what a council is asked, or of how its answers count
+LENIENT = "council/1"  # of judgements that were made before evaluations without a weight were told from votes
+_LEAST_VOTES = 2  # where no quorum is recorded: one evaluator has nobody to agree with
 _SEED_DIGITS = 7  # hexadecimal
 _STOPS = {kind.code: kind for kind in (BudgetExhausted, AuthRefused)}
 
@@ -33,6 +37,7 @@ class CouncilJudge:
     name: str  # "council:" and the file
     policy: Mapping[str, Json]
     threshold: float  # where a case names none
+    version: str = VERSION  # of the rules by which it is read: evidence is read by those that it recorded
 
     def key(self, unit: str) -> str:
         """Return the key of the child run about the answer of a unit."""
@@ -54,7 +59,7 @@ class CouncilJudge:
 
     def failed(self, why: str, *keys: str) -> Judgement:
         """Return the judgement of a council that said nothing that counts."""
-        return Judgement(by=self.name, version=VERSION, model=", ".join(self.members), failures=(why,), keys=keys)
+        return Judgement(by=self.name, version=self.version, model=", ".join(self.members), failures=(why,), keys=keys)
 
 
 def council_of(spec: SuiteSpec) -> CouncilJudge:
@@ -67,10 +72,16 @@ def council_of(spec: SuiteSpec) -> CouncilJudge:
     return CouncilJudge(name=spec.judge, policy=spec.council, threshold=spec.threshold)
 
 
+def version_of(rules: DefaultRules) -> str:
+    """Return how a council is read in a run with these rules: a replay must come to what was stored."""
+    return VERSION if rules.strict_councils else LENIENT
+
+
 async def judge_by_council(
     ctx: Context, case: Case, observation: Observation, judge: CouncilJudge, *, unit: str, dispatch: str | None = None
 ) -> Judgement:
     """Have an answer judged by a council; its failure is a value, what stops the run passes through."""
+    judge = replace(judge, version=version_of(ctx.rules))
     if why := missing(case, observation):
         return judge.failed(why)
     question, key = pose(case, observation), judge.key(unit)
@@ -112,12 +123,30 @@ class VerdictScore:
     contributions: tuple[Mapping[str, Json], ...] = ()
     tied: tuple[str, ...] = ()
     tie_break: str | None = None
+    needed: int = 0  # evaluations that must count; 0: not recorded
+
+    @property
+    def counted(self) -> int:
+        """How many evaluations count: those with a weight other than 0."""
+        return len({str(cell.get("evaluator")) for cell in self.contributions if cell.get("weight")})
+
+    @property
+    def few_votes(self) -> str:
+        """Why its evaluations decide nothing, whoever leads: fewer count than a quorum."""
+        needed = self.needed or _LEAST_VOTES
+        if self.counted >= needed:
+            return ""
+        return (
+            f"{count(self.counted, 'evaluation')} {'counts' if self.counted == 1 else 'count'}, and {needed} are needed"
+        )
 
     @property
     def undecided(self) -> str:
         """Why there is no winner."""
         if not self.contributions or not self.standings:
             return "no evaluation counted"
+        if self.needed and self.few_votes:
+            return self.few_votes
         return f"no verdict is supported: the best has {self.standings[0].support:.3f}"
 
 
@@ -154,16 +183,20 @@ def judgement_of(judge: CouncilJudge, case: Case, question: JudgeQuestion, outco
     if deciding is None:
         why = found.result.rounds[-1].score.undecided if found.result.rounds else "no round is complete"
         return replace(judge.failed(f"the council has no winning verdict: {why}", key), cost=found.spent)
+    is_lenient = judge.version == LENIENT
     threshold = judge.threshold if case.threshold is None else case.threshold
     samples = {one.agent: _sample(one, question) for one in deciding.proposals}
     members = tuple(_member(name, samples.get(name), question, threshold, deciding) for name in judge.members)
     good = [samples[name] for name in judge.members if name in samples and samples[name].verdicts]
     winner = samples.get(deciding.score.winner or "", Sample(failure="it is not among the proposals"))
     tied = {name: _passes(samples.get(name), question, threshold) for name in deciding.score.tied}
-    flaw = _flaw(deciding.score.winner, winner, tied)
+    flaw = (
+        "" if is_lenient or not deciding.score.few_votes else f"the council has no quorum: {deciding.score.few_votes}"
+    )
+    flaw = flaw or _flaw(deciding.score.winner, winner, tied)
     return Judgement(
         by=judge.name,
-        version=VERSION,
+        version=judge.version,
         model=", ".join(judge.members),
         items=() if flaw else _items(question, winner, good),
         failures=(flaw,) if flaw else (),
@@ -172,7 +205,13 @@ def judgement_of(judge: CouncilJudge, case: Case, question: JudgeQuestion, outco
         keys=(key,),
         members=members,
         tie=f"tie, decided by {deciding.score.tie_break}" if deciding.score.tied and not flaw else "",
+        votes="" if is_lenient or flaw else _votes(deciding.score.counted, len(judge.members)),
     )
+
+
+def _votes(counted: int, members: int) -> str:
+    """Return how many evaluations decided, where it was not those of all members."""
+    return "" if counted >= members else f"decided by {counted} of {members} evaluations"
 
 
 def _flaw(name: str | None, winner: Sample, tied: Mapping[str, bool | None]) -> str:
