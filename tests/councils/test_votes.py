@@ -2,12 +2,14 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from muster.councils.reports.json_report import council_json
 from muster.councils.reports.markdown import council_markdown
+from muster.domain.rules import CURRENT_RULES, counted_anew, rules_of
 from muster.domain.run import Run, RunState
 from tests.councils.cases import evaluation
 from tests.councils.home import CouncilHome, council_home, declared, program, spec_of
@@ -74,3 +76,10 @@ async def test_a_council_of_an_older_version_is_replayed_as_it_was_held(tmp_path
         again = await home.muster.runs.drive(await home.muster.runs.replay(run.id)).wait()
         assert again.state is RunState.COMPLETED, again.error
         assert again.result["result"] == run.result["result"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_run_that_decides_anew_has_the_limits_of_the_older_one_and_counts_as_today(version: int) -> None:
+    before, now = rules_of(version), rules_of(counted_anew(version))
+    assert now == replace(before, strict_councils=True)
+    assert counted_anew(CURRENT_RULES) == CURRENT_RULES

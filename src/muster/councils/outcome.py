@@ -99,6 +99,14 @@ class CouncilResult:
         return self.rounds[-1].score.undecided if self.rounds else ""
 
     @property
+    def overturned(self) -> str:
+        """Which round decided, where a later one has no winner: the members were against its proposal in the end."""
+        deciding, last = self.deciding, self.rounds[-1] if self.rounds else None
+        if deciding is None or last is None or deciding is last:
+            return ""
+        return f"in round {deciding.number}; round {last.number}, the last, has no winner: {last.score.undecided}"
+
+    @property
     def decided_by(self) -> str:
         """How many evaluations decided, where some members gave none that counts.
 

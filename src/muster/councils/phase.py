@@ -252,8 +252,8 @@ class CouncilPhaseRun:
 
     def _read(self, one: _MemberCall, reply: Reply) -> Said | UnreadableAnswer:
         if self.phase is CouncilPhase.PROPOSE:
-            schema, person = self.spec.proposal_schema, one.member.person
-            return read_proposal(reply, one.member.name, person=person, schema=schema)
+            schema, form, person = self.spec.proposal_schema, self.spec.verdict_form, one.member.person
+            return read_proposal(reply, one.member.name, person=person, schema=schema, form=form)
         labels, member = one.turn.labels, one.member
         return read_evaluation(reply, labels, self.proposals, member.scale, person=member.person)
 

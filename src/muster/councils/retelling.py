@@ -101,7 +101,8 @@ class _Retelling:
         if reply is None:
             return None
         if phase is CouncilPhase.PROPOSE:
-            return read_proposal(reply, member.name, person=member.person, schema=self.spec.proposal_schema)
+            schema, form = self.spec.proposal_schema, self.spec.verdict_form
+            return read_proposal(reply, member.name, person=member.person, schema=schema, form=form)
         council = Council(
             question=self.spec.question, members=self.spec.members, rounds=self.spec.rounds, seed=self.seed
         )

@@ -126,7 +126,8 @@ class CouncilReport:
         """Return in one or two words what it came to."""
         if self.result is None or self.result.winner is None:
             return "Not decided"
-        return "Convinced" if self.result.stop.reason is StopReason.CONVINCED else "Decided without conviction"
+        convinced = self.result.stop.reason is StopReason.CONVINCED and not self.result.overturned
+        return "Convinced" if convinced else "Decided without conviction"
 
     @property
     def verdict(self) -> str:
@@ -137,7 +138,7 @@ class CouncilReport:
             return f"the council {state_verb(self.run.state)} {after}{why}"
         stop = self.result.stop
         won = "no proposal won" if self.winner is None else f"the proposal of {self.winner.agent} won"
-        notes = "; ".join(filter(None, (self.result.undecided, self.result.decided_by)))
+        notes = "; ".join(filter(None, (self.result.undecided, self.result.overturned, self.result.decided_by)))
         won += f" ({notes})" if notes else ""
         return f"{won} {after}; {REASONS[stop.reason] if stop.reason else 'it goes on'}: {stop.detail}"
 
