@@ -11,7 +11,7 @@ from muster.battles.judge import judge_question
 from muster.battles.prompts import OPENING, agent_request, counterpart_request, spoken, spoken_so_far
 from muster.battles.rules import is_plateau, is_reached, stop_after
 from muster.battles.scale_spec import MOST_CONCURRENT, MOST_RUNS, ScaleSpec, limit_flaw, read_scale, stored_scale
-from muster.battles.scale_summary import PairedComparison
+from muster.battles.scale_summary import PairedComparison, compared
 from muster.battles.spec import BattleSpec, read_spec, stored
 from muster.battles.validators import ReplyValidator, ValidatorKind, read_program, validate, validator_flaws
 from muster.battles.values import BattleDecision, BattleEnding, BattleMessage, DecisionSource, GoalVerdict
@@ -244,6 +244,30 @@ def test_limits_without_a_word_of_the_operator_are_the_usual_ones() -> None:
 def test_a_prompt_is_called_better_only_where_the_test_shows_it(gained: int, lost: int, p: float, word: str) -> None:
     found = PairedComparison(pairs=8, before=lost, after=gained, gained=gained, lost=lost, p=p)
     assert found.word == word
+
+
+@pytest.mark.parametrize(("p", "words"), [(0.0002, "p < 0.001"), (0.001, "p = 0.001"), (0.25, "p = 0.250")])
+def test_a_small_p_is_written_as_a_bound(p: float, words: str) -> None:
+    assert PairedComparison(pairs=12, before=0, after=12, gained=12, lost=0, p=p).p_words == words
+
+
+GOAL, LIMIT = BattleEnding.GOAL, BattleEnding.LIMIT
+
+
+@pytest.mark.parametrize(
+    ("pairs", "counted", "left_out", "gained"),
+    [
+        ([(LIMIT, GOAL)] * 3, 3, 0, 3),
+        ([(BattleEnding.ERROR, GOAL)] * 12, 0, 12, 0),
+        ([(BattleEnding.BUDGET, GOAL), (LIMIT, GOAL)], 1, 1, 1),
+        ([(GOAL, BattleEnding.TIMEOUT), (GOAL, BattleEnding.MANUAL)], 0, 2, 0),
+    ],
+)
+def test_pairs_with_a_battle_that_was_not_played_to_its_end_are_left_out(
+    pairs: list[tuple[BattleEnding, BattleEnding]], counted: int, left_out: int, gained: int
+) -> None:
+    found = compared(pairs)
+    assert (found.pairs, found.left_out, found.gained, found.lost) == (counted, left_out, gained, 0)
 
 
 HOPELESS: Sequence[Mapping[str, Any]] = (

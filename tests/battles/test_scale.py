@@ -186,6 +186,37 @@ async def test_a_revised_prompt_is_compared_with_the_one_before_pair_by_pair(tmp
         assert few.comparison.word == "no difference is shown"
 
 
+async def test_a_prompt_is_not_better_because_its_agent_was_broken_before(tmp_path: Path) -> None:
+    model = MODEL.partition("/")[2]
+    rules = (
+        {"model": model, "text": "Propose a better", "answer": json.dumps(REVISED)},
+        {"model": model, "text": "# The goal", "answer": YES},
+    )
+    program = (
+        "import json, sys\n"
+        'system = json.load(sys.stdin).get("system", "")\n'
+        'sys.exit("no network") if "Ask." in system else print(json.dumps({"text": system}))\n'
+    )
+    (tmp_path / "broken.py").write_text(program, encoding="utf-8")
+    declared = f'[agents.broken]\nkind = "program"\nmode = "chat"\ncommand = ["{sys.executable}", "broken.py"]\n'
+    async with battle_home(tmp_path, *rules, judge=({"answer": YES},), toml=declared) as home:
+        battle = home.spec("broken", message_limit=1, system_prompt="Ask.")
+        spec = home.muster.battles.scales.spec(battle, runs=6, reviser=MODEL, try_revised=True, min_goal_rate=0)
+        found = await home.measure(spec)
+        assert (found.counts["error"], {one.ending for one in found.revised}) == (6, {BattleEnding.GOAL})
+        compared = found.comparison
+        assert compared is not None
+        assert (compared.pairs, compared.left_out, compared.gained, compared.p) == (0, 6, 0, 1.0)
+        assert compared.word == "no pair can be compared"
+        assert scale_view(found)["comparison"]["leftOut"] == 6
+        report = await home.muster.battles.scales.report(found.run)
+        assert "6 pairs are left out, since a side ended by error, budget, timeout or cancel" in await report.text(
+            "markdown"
+        )
+        assert not found.ok
+        assert "no battle was played to its end" in found.verdict
+
+
 async def test_no_more_battles_are_played_at_once_than_is_said(tmp_path: Path) -> None:
     async with battle_home(tmp_path) as home:
         battle = home.spec(MODEL, OPENAI, goal="", judge=None, message_limit=2)

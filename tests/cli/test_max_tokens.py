@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from muster.domain.rules import CURRENT_RULES
 from tests.rehearsal import ForkedRehearsal
 
 from .shell import Shell
@@ -102,7 +103,7 @@ def test_a_run_with_rules_of_a_later_muster_is_refused_before_it_is_touched(desk
     with closing(sqlite3.connect(desk.folder / ".muster/muster.db")) as store, store:
         store.execute("UPDATE runs SET rules = 99")
     refused = desk.muster("runs", "resume", "cut", "--json").error()
-    assert "default limits of version 99" in refused["message"]
+    assert "default rules of version 99" in refused["message"]
     assert desk.muster("runs", "show", "cut", "--json").data()["state"] == "interrupted"
 
 
@@ -115,5 +116,7 @@ def test_an_exported_run_keeps_its_rules_in_another_store(desk: Shell, tmp_path:
     before = asked(other)
     assert other.muster("runs", "replay", "judged").code == 1  # as its verdict is
     with closing(sqlite3.connect(other.folder / ".muster/muster.db")) as store:
-        assert store.execute("SELECT rules, calls_total, calls_reused FROM runs").fetchall()[1:] == [(2, 5, 5)]
+        assert store.execute("SELECT rules, calls_total, calls_reused FROM runs").fetchall()[1:] == [
+            (CURRENT_RULES, 5, 5)
+        ]
     assert len(before) == 5

@@ -92,8 +92,9 @@ async def test_a_council_whose_rounds_are_complete_has_no_other(tmp_path: Path) 
 
 
 async def test_a_stop_below_the_quorum_replaces_no_earlier_decision(tmp_path: Path) -> None:
-    async with council_home(tmp_path, toml=declared({"ada": ADA, "bob": BOB}, PEOPLE)) as home:
-        run = await _stopped(home, spec_of(*MIXED, rounds=2, min_rounds=2), 2, CouncilPhase.EVALUATE)
+    agents = {"ada": ADA, "bob": BOB, "cyd": program("leaves")}  # three of four evaluate in round 1, two in round 2
+    async with council_home(tmp_path, toml=declared(agents, PEOPLE)) as home:
+        run = await _stopped(home, spec_of(*agents, "eve", rounds=2, min_rounds=2), 2, CouncilPhase.EVALUATE)
         result = (await home.muster.councils.result(run.id)).result
         assert [one.number for one in result.rounds] == [1]
         assert result.stop.reason is StopReason.STOPPED
@@ -132,15 +133,15 @@ async def _stopped(home: CouncilHome, spec: CouncilSpec, number: int, phase: Cou
     """Hold a council whose people skip every phase but one, in which it is stopped when the programs have answered."""
     handle = await home.muster.councils.start(spec)
     last, done = f"round/{number:02}/{phase}/", set[str]()
-    said = "council.proposed" if phase is CouncilPhase.PROPOSE else "council.evaluated"
+    said = {"council.proposed" if phase is CouncilPhase.PROPOSE else "council.evaluated", "council.benched"}
     async for event in handle.events():
         if event.kind == "call.asked" and event.data["key"].startswith(last):
             done.add(event.data["key"])
         elif event.kind == "call.asked":
             await home.muster.runs.answer(handle.id, "skip: I only watch", key=event.data["key"])
-        elif event.kind == said and event.data["round"] == number:
+        elif event.kind in said and (event.data["round"], event.data["phase"]) == (number, phase):
             done.add(event.data["agent"])
-        if len(done) == len(MIXED):
+        if len(done) == len(spec.members):
             await home.muster.councils.stop(handle.id)
             break
     return await asyncio.wait_for(handle.wait(), 60)

@@ -14,10 +14,12 @@ from tests.suites.stage import MODEL, a_verdict
 MEMBERS = ("openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-5-nano")
 
 
-def write_council(folder: Path, *lines: str, name: str = "council.yaml", members: Sequence[str] = MEMBERS) -> str:
+def write_council(
+    folder: Path, *lines: str, name: str = "council.yaml", members: Sequence[str] = MEMBERS, rounds: int = 1
+) -> str:
     """Write the policy of a council; returns the name of the judge that it is."""
     agents = [f"  - {{ agent: {member} }}" for member in members]
-    text = "\n".join(["agents:", *agents, "rounds: 1", *lines])
+    text = "\n".join(["agents:", *agents, f"rounds: {rounds}", *lines])
     (folder / name).write_text(text + "\n", encoding="utf-8")
     return f"council:{folder / name}"
 

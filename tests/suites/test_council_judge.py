@@ -68,7 +68,7 @@ async def test_the_winning_verdict_is_the_judgement_and_the_members_are_its_vari
         assert {result.score for result in await s.results(run)} == {0.9}
         assert s.judge.audit.calls == 2 * 2 * len(MEMBERS)
         said = await judgement(s, run)
-        assert (said.by, said.version, said.model) == (judge, "council/1", ", ".join(MEMBERS))
+        assert (said.by, said.version, said.model) == (judge, "council/2", ", ".join(MEMBERS))
         assert [(one.member, one.score, one.passed, one.won) for one in said.members] == [
             (MEMBERS[0], 0.9, True, True),
             (MEMBERS[1], 0.8, True, False),
@@ -179,11 +179,12 @@ async def test_a_council_that_is_against_every_verdict_judges_nothing(tmp_path: 
         assert (await judgement(s, run)).failures == (why,)
 
 
-async def test_a_winning_verdict_that_cannot_be_used_is_a_failure_of_the_judge(tmp_path: Path) -> None:
+async def test_verdicts_that_leave_an_item_out_have_no_part(tmp_path: Path) -> None:
     judge = write_council(tmp_path)
     twice = json.dumps({"items": [{"id": "kind", "score": 1, "evidence": "", "rationale": "it is so"}] * 2})
     rules = spoken(judge, SAID, dict.fromkeys(MEMBERS, twice))
-    async with stage(tmp_path, judge=playing(*rules)) as s:
+    again = json.dumps({"text": twice, "claims": [], "final_scratchpad": ""})
+    async with stage(tmp_path, judge=playing(*rules, {"answer": again})) as s:
         rubric = [{"id": name, "description": "Is so"} for name in ("kind", "brief")]
         cases = [
             a_case(case.removeprefix("s/"), words, expected={"rubric": rubric}, evaluator_config={"evaluator": "judge"})
@@ -194,8 +195,8 @@ async def test_a_winning_verdict_that_cannot_be_used_is_a_failure_of_the_judge(t
         assert run.result["counts"] == {"unjudged": 2}
         said = await judgement(s, run)
         assert said.failed
-        assert f"of {MEMBERS[0]}, cannot be used: these items of the rubric are missing: brief" in said.failures[0]
-        assert [member.score for member in said.members] == [None] * 3
+        assert "0 of 3 members answered" in said.failures[0]
+        assert "cannot be used: these items of the rubric are missing: brief" in said.failures[0]
 
 
 @pytest.mark.parametrize("verdict", ["It is good.", a_verdict(1.5), '{"items": []}'])

@@ -32,6 +32,7 @@ from muster.text.thresholds import reaches
 from muster.text.words import count, percent
 
 ALPHA = 0.05
+_LEAST_P = 0.001  # that is written as a number
 QUANTILES = (50, 90, 99)
 ENDING_NAMES: Mapping[BattleEnding, str] = {  # as counts name them
     BattleEnding.GOAL: "goal",
@@ -88,16 +89,24 @@ class SubjectRate:
 class PairedComparison:
     """The revised prompt against the one before, on the same goals."""
 
-    pairs: int
+    pairs: int  # those that were played to their ends, with both prompts
     before: int  # goals reached with the prompt as it was
     after: int
     gained: int  # reached only with the revised prompt
     lost: int  # reached only before
     p: float
+    left_out: int = 0  # pairs with a battle that ended by error, budget, timeout or cancel: it says nothing of a prompt
+
+    @property
+    def p_words(self) -> str:
+        """Return the p of the test; what would be rounded to nothing is written as a bound."""
+        return f"p = {self.p:.3f}" if self.p >= _LEAST_P else f"p < {_LEAST_P}"
 
     @property
     def word(self) -> str:
         """Return what is shown: better, worse, or nothing."""
+        if not self.pairs:
+            return "no pair can be compared"
         if self.p > ALPHA or self.gained == self.lost:
             return "no difference is shown"
         return "better" if self.gained > self.lost else "worse"
@@ -175,7 +184,7 @@ class ScaleReport:
         before = {one.plan.number: one.ending for one in self.battles}
         pairs = [(before[one.plan.number], one.ending) for one in self.revised]
         over = [(was, now) for was, now in pairs if was is not None and now is not None]
-        return _compared(over) if over else None
+        return compared(over) if over else None
 
     @property
     def samples(self) -> tuple[BattleReport, ...]:
@@ -187,15 +196,21 @@ class ScaleReport:
         return tuple(found.values())
 
     @property
+    def is_played(self) -> bool:
+        """Return whether any battle came to an end by its own rules; others measure nothing."""
+        return any(one.ending in OWN_ENDS for one in self.ended)
+
+    @property
     def ok(self) -> bool:
         """Return whether it is a success; nothing played is none.
 
-        With a gate the share of goals decides. Without one every battle must have come to an end by its own rules.
+        With a gate the share of goals decides, if any battle was played to its end. Without one every battle must have
+        come to an end by its own rules.
         """
         if self.run.state is not RunState.COMPLETED or len(self.ended) < len(self.battles) or not self.ended:
             return False
         if self.spec.min_goal_rate is not None:
-            return self.goal_rate is not None and reaches(self.goal_rate, self.spec.min_goal_rate)
+            return self.is_played and reaches(self.goal_rate or 0.0, self.spec.min_goal_rate)
         return all(one.ending in OWN_ENDS for one in self.ended)
 
     @property
@@ -213,6 +228,7 @@ class ScaleReport:
         words += f"; {', '.join(others)}" if others else ""
         if ended < total:
             words += f"; {total - ended} not played"
+        words += "" if self.is_played else "; no battle was played to its end"
         if self.spec.min_goal_rate is not None:
             words += f"; {percent(self.spec.min_goal_rate)} {'is met' if self.ok else 'is asked for'}"
         return words
@@ -226,17 +242,20 @@ def _rate(agent: str, prompt: str, battles: Iterable[ScaledBattle]) -> SubjectRa
     )
 
 
-def _compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedComparison:
-    reached = [(was is BattleEnding.GOAL, now is BattleEnding.GOAL) for was, now in pairs]
+def compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedComparison:
+    """Compare pairs of battles by their endings; where one was not played to its end, nothing can be compared."""
+    played = [(was, now) for was, now in pairs if was in OWN_ENDS and now in OWN_ENDS]
+    reached = [(was is BattleEnding.GOAL, now is BattleEnding.GOAL) for was, now in played]
     gained = sum(now and not was for was, now in reached)
     lost = sum(was and not now for was, now in reached)
     return PairedComparison(
-        pairs=len(pairs),
+        pairs=len(played),
         before=sum(was for was, _ in reached),
         after=sum(now for _, now in reached),
         gained=gained,
         lost=lost,
         p=mcnemar_exact(gained, lost),
+        left_out=len(pairs) - len(played),
     )
 
 

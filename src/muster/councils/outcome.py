@@ -99,6 +99,25 @@ class CouncilResult:
         return self.rounds[-1].score.undecided if self.rounds else ""
 
     @property
+    def overturned(self) -> str:
+        """Which round decided, where a later one has no winner: the members were against its proposal in the end."""
+        deciding, last = self.deciding, self.rounds[-1] if self.rounds else None
+        if deciding is None or last is None or deciding is last:
+            return ""
+        return f"in round {deciding.number}; round {last.number}, the last, has no winner: {last.score.undecided}"
+
+    @property
+    def decided_by(self) -> str:
+        """How many evaluations decided, where some members gave none that counts.
+
+        Empty where a stop left fewer than the quorum: its reason says so.
+        """
+        score = None if self.deciding is None else self.deciding.score
+        if score is None or not score.needed <= score.counted < len(self.members) or not score.needed:
+            return ""
+        return f"decided by {score.counted} of {len(self.members)} evaluations"
+
+    @property
     def dissent(self) -> tuple[Dissent, ...]:
         """Who does not agree with the winner in the deciding round."""
         return () if self.deciding is None else dissent_in(self.deciding)

@@ -13,6 +13,7 @@ from muster.councils.members.answers import UnreadableAnswer, read_evaluation, r
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.outcome import CouncilRound
+from muster.councils.scoring import score_round
 from muster.councils.spec import REPAIR, CouncilSpec
 from muster.councils.stopping import StopReason
 from muster.councils.values import (
@@ -39,6 +40,7 @@ from muster.domain.errors import (
     TimedOut,
     WireError,
 )
+from muster.domain.rules import DefaultRules
 from muster.engine.context import Context
 from muster.text import typed
 
@@ -66,6 +68,11 @@ class PhaseRecord:
         """How many members answered; who abstains by itself did."""
         said = sum(one.cause is AbstentionCause.SKIPPED for one in self.abstentions)
         return len(self.proposals) + len(self.evaluations) + said
+
+    @property
+    def counted(self) -> int:
+        """How many evaluations count; who abstains, or weighs everything 0, has said nothing."""
+        return sum(one.counts for one in self.evaluations)
 
 
 def round_key(number: int) -> str:
@@ -245,8 +252,8 @@ class CouncilPhaseRun:
 
     def _read(self, one: _MemberCall, reply: Reply) -> Said | UnreadableAnswer:
         if self.phase is CouncilPhase.PROPOSE:
-            schema, person = self.spec.proposal_schema, one.member.person
-            return read_proposal(reply, one.member.name, person=person, schema=schema)
+            schema, form, person = self.spec.proposal_schema, self.spec.verdict_form, one.member.person
+            return read_proposal(reply, one.member.name, person=person, schema=schema, form=form)
         labels, member = one.turn.labels, one.member
         return read_evaluation(reply, labels, self.proposals, member.scale, person=member.person)
 
@@ -297,12 +304,35 @@ def counts(evaluated: PhaseRecord, members: int, share: float, *, decided: bool)
     """Return whether a round counts: evaluations that were stopped below their quorum replace no earlier decision."""
     if not evaluated.stopped:
         return True
-    return bool(evaluated.evaluations) and not (decided and below_quorum(evaluated, members, share))
+    return bool(evaluated.counted) and not (decided and below_quorum(evaluated, members, share))
 
 
-def below_quorum(found: PhaseRecord, members: int, share: float) -> bool:
-    """Return whether fewer members answered than a phase needs."""
-    return found.answers < quorum_of(members, share)
+def below_quorum(evaluated: PhaseRecord, members: int, share: float) -> bool:
+    """Return whether fewer evaluations count than a decision needs."""
+    return evaluated.counted < quorum_of(members, share)
+
+
+def complete_round(
+    number: int, proposed: PhaseRecord, evaluated: PhaseRecord, spec: CouncilSpec, seed: int | str, rules: DefaultRules
+) -> CouncilRound:
+    """Return a round with its score.
+
+    Whoever stops a council wants the best so far, so that evaluations below the quorum decide; the result says so.
+    """
+    score = score_round(
+        proposed.proposals,
+        evaluated.evaluations,
+        seed=seed,
+        needed=quorum_of(len(spec.members), spec.quorum) if rules.strict_councils else 0,
+        lenient=evaluated.stopped,
+    )
+    return CouncilRound(
+        number=number,
+        proposals=proposed.proposals,
+        evaluations=evaluated.evaluations,
+        abstentions=(*proposed.abstentions, *evaluated.abstentions),
+        score=score,
+    )
 
 
 def require_quorum(found: PhaseRecord, number: int, members: int, share: float) -> None:

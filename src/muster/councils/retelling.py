@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from muster.councils.deadlines import quorum_of
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.turns import Council, evaluate_turn
 from muster.councils.outcome import CouncilOutcome, CouncilRound
@@ -60,7 +61,13 @@ class _Retelling:
             proposals = tuple(said for said in self.all_said(CouncilPhase.PROPOSE) if isinstance(said, Proposal))
             heard = self.all_said(CouncilPhase.EVALUATE, proposals, absent)
             evaluations = tuple(said for said in heard if isinstance(said, Evaluation))
-            score = score_round(proposals, evaluations, seed=self.seed)
+            score = score_round(
+                proposals,
+                evaluations,
+                seed=self.seed,
+                needed=quorum_of(len(self.spec.members), self.spec.quorum) if one.score.needed else 0,
+                lenient=one.score.winner is not None and one.score.counted < one.score.needed,
+            )
             number = len(self.past) + 1
             self.past.append(replace(one, number=number, proposals=proposals, evaluations=evaluations, score=score))
         return tuple(self.past)
@@ -94,7 +101,8 @@ class _Retelling:
         if reply is None:
             return None
         if phase is CouncilPhase.PROPOSE:
-            return read_proposal(reply, member.name, person=member.person, schema=self.spec.proposal_schema)
+            schema, form = self.spec.proposal_schema, self.spec.verdict_form
+            return read_proposal(reply, member.name, person=member.person, schema=schema, form=form)
         council = Council(
             question=self.spec.question, members=self.spec.members, rounds=self.spec.rounds, seed=self.seed
         )

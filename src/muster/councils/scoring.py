@@ -14,6 +14,7 @@ from random import Random
 
 from muster.councils.values import LEAST_WEIGHT, MOST_WEIGHT, Evaluation, Proposal, ScoreScale, Vote
 from muster.domain.errors import BadArgument
+from muster.text.words import count
 
 # Sums of square roots that are equal on paper differ in the last bits of a float; at 12 digits they are equal again.
 _DIGITS = 12
@@ -75,6 +76,12 @@ class RoundScore:
     contributions: tuple[Contribution, ...]
     rejections: tuple[Rejection, ...]
     missing: tuple[tuple[str, str], ...]  # evaluator and a proposal of another that it did not weigh
+    needed: int = 0  # the quorum of evaluations that count; 0: nobody asked for one when it was stored
+
+    @property
+    def counted(self) -> int:
+        """How many evaluations count: those that give any proposal of another a weight other than 0."""
+        return len({cell.evaluator for cell in self.contributions if cell.weight})
 
     def support_of(self, agent: str) -> float:
         """Return the support of one agent's proposal; of an agent without one it is 0."""
@@ -92,7 +99,14 @@ class RoundScore:
             return ""
         if not self.contributions or not self.standings:
             return "no evaluation counted"
+        if self.counted < self.needed:
+            return few_votes(self.counted, self.needed)
         return f"no proposal is supported: the best has {self.standings[0].support:.3f}"
+
+
+def few_votes(counted: int, needed: int) -> str:
+    """Return that too few evaluations count for a decision."""
+    return f"{count(counted, 'evaluation')} {'counts' if counted == 1 else 'count'}, and {needed} are needed"
 
 
 def weight_of(score: float, scale: ScoreScale) -> float | None:
@@ -103,8 +117,18 @@ def weight_of(score: float, scale: ScoreScale) -> float | None:
     return float((exact - Fraction(1, 2)) * 200 if scale is ScoreScale.UNIT else exact * 100)
 
 
-def score_round(proposals: Sequence[Proposal], evaluations: Sequence[Evaluation], *, seed: int | str) -> RoundScore:
-    """Return the outcome of a round; the seed decides only what is left of a tie."""
+def score_round(
+    proposals: Sequence[Proposal],
+    evaluations: Sequence[Evaluation],
+    *,
+    seed: int | str,
+    needed: int = 0,
+    lenient: bool = False,
+) -> RoundScore:
+    """Return the outcome of a round; the seed decides only what is left of a tie.
+
+    Nobody wins with fewer evaluations that count than are needed, unless the round is lenient.
+    """
     known = {proposal.agent: proposal for proposal in proposals}
     _require_once("proposal", [proposal.agent for proposal in proposals])
     _require_once("evaluation", [evaluation.agent for evaluation in evaluations])
@@ -112,9 +136,11 @@ def score_round(proposals: Sequence[Proposal], evaluations: Sequence[Evaluation]
     rejections = tuple(rejection for one in ordered for rejection in _rejections(one, known))
     refused = {(rejection.evaluator, rejection.target) for rejection in rejections}
     contributions = tuple(cell for one in ordered if not one.coerced for cell in _contributions(one, refused))
-    factors = _factors(known, {cell.evaluator for cell in contributions if cell.weight})
+    evaluators = {cell.evaluator for cell in contributions if cell.weight}
+    factors = _factors(known, evaluators)
     standings = _ranked([_standing(known[name], contributions, factors[name]) for name in sorted(known)], seed)
-    is_decided = bool(standings) and standings[0].support > 0
+    has_quorum = lenient or len(evaluators) >= needed
+    is_decided = has_quorum and bool(standings) and standings[0].support > 0
     tied, rule = _tie(standings) if is_decided else ((), None)
     return RoundScore(
         standings=standings,
@@ -124,6 +150,7 @@ def score_round(proposals: Sequence[Proposal], evaluations: Sequence[Evaluation]
         contributions=contributions,
         rejections=rejections,
         missing=tuple((one.agent, name) for one in ordered for name in _missing(one, known)),
+        needed=needed,
     )
 
 
@@ -133,7 +160,7 @@ def _exact(number: float) -> Fraction:
 
 
 def _require_once(what: str, agents: Sequence[str]) -> None:
-    twice = sorted(name for name, count in Counter(agents).items() if count > 1)
+    twice = sorted(name for name, times in Counter(agents).items() if times > 1)
     if twice:
         raise BadArgument(f"a round holds one {what} of each agent at most; there are more of: {', '.join(twice)}")
 
@@ -181,8 +208,8 @@ def _factors(authors: Collection[str], evaluators: AbstractSet[str]) -> Mapping[
     Nobody weighs its own proposal, so the proposal of an author that weighed nobody has one possible evaluator more
     than those of the others; without the factor, abstaining would help. Where no author evaluates, all are alike.
     """
-    count = len(evaluators)
-    factor = (count - 1) / count if count > 1 and not evaluators.isdisjoint(authors) else 1.0
+    number = len(evaluators)
+    factor = (number - 1) / number if number > 1 and not evaluators.isdisjoint(authors) else 1.0
     return {name: 1.0 if name in evaluators else factor for name in authors}
 
 

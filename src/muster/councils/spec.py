@@ -13,6 +13,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.money import MOST_DOLLARS
+from muster.judging.verdicts import VerdictForm
 from muster.text import typed
 from muster.text.documents.tree import Place
 from muster.text.schemas.json_schema import schema_flaw
@@ -39,6 +40,7 @@ class CouncilSpec:
     synthesis: str | None = None  # the agent that writes the answer, when that is a member
     baseline: str | None = None  # the agent that is asked alone, to compare
     proposal_schema: dict[str, Any] | None = None  # of proposals whose text is one JSON object; None: any text
+    verdict_form: VerdictForm | None = None  # of proposals that are verdicts; their schema asks for a list of `items`
 
     @property
     def rule(self) -> StopRule:
@@ -104,6 +106,8 @@ def spec_flaws(spec: CouncilSpec, *, alone: bool = True) -> Iterator[tuple[Place
         yield ("quorum",), f"quorum must be above 0 and at most 1, not {spec.quorum!r}"
     if spec.proposal_schema is not None and (wrong := schema_flaw(spec.proposal_schema)):
         yield ("proposal_schema",), f"proposal_schema is not a JSON Schema: {wrong}"
+    if spec.verdict_form is not None and spec.proposal_schema is None:
+        yield ("verdict_form",), "verdict_form needs a proposal_schema that asks for the items of a verdict"
     if spec.timeout_secs is not None and not (spec.timeout_secs > 0 and isfinite(spec.timeout_secs)):
         yield ("timeout_secs",), f"timeout_secs must be more than 0 seconds, not {spec.timeout_secs!r}"
 

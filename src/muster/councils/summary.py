@@ -5,9 +5,17 @@ from dataclasses import dataclass
 
 from muster.councils.anonymity import PositionBias, labels_for, position_biases, position_effects, without_names
 from muster.councils.outcome import CouncilOutcome, CouncilResult, CouncilRound
-from muster.councils.phase import BENCHED_EVENT, PhaseRecord, Said, counts, phase_key, read_record, record_key
+from muster.councils.phase import (
+    BENCHED_EVENT,
+    PhaseRecord,
+    Said,
+    complete_round,
+    counts,
+    phase_key,
+    read_record,
+    record_key,
+)
 from muster.councils.retelling import said_in
-from muster.councils.scoring import score_round
 from muster.councils.spec import REPAIR, WORKLOAD, CouncilSpec, read_spec
 from muster.councils.stopping import StopReason, conviction_of
 from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilPhase, Evaluation, Proposal
@@ -16,6 +24,7 @@ from muster.domain.call import Reply
 from muster.domain.entry import EntryKind, EntryState, Event
 from muster.domain.errors import BadArgument, state_verb
 from muster.domain.money import NOTHING, Microdollars
+from muster.domain.rules import DefaultRules, rules_of
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
 from muster.text import typed
@@ -117,7 +126,8 @@ class CouncilReport:
         """Return in one or two words what it came to."""
         if self.result is None or self.result.winner is None:
             return "Not decided"
-        return "Convinced" if self.result.stop.reason is StopReason.CONVINCED else "Decided without conviction"
+        convinced = self.result.stop.reason is StopReason.CONVINCED and not self.result.overturned
+        return "Convinced" if convinced else "Decided without conviction"
 
     @property
     def verdict(self) -> str:
@@ -128,7 +138,8 @@ class CouncilReport:
             return f"the council {state_verb(self.run.state)} {after}{why}"
         stop = self.result.stop
         won = "no proposal won" if self.winner is None else f"the proposal of {self.winner.agent} won"
-        won += f" ({self.result.undecided})" if self.result.undecided else ""
+        notes = "; ".join(filter(None, (self.result.undecided, self.result.overturned, self.result.decided_by)))
+        won += f" ({notes})" if notes else ""
         return f"{won} {after}; {REASONS[stop.reason] if stop.reason else 'it goes on'}: {stop.detail}"
 
 
@@ -151,7 +162,7 @@ async def summarize_council(store: Store, run: Run) -> CouncilReport:
     spec, outcome = read_spec(run.spec), _outcome_of(run)
     seed = await _seed(store, run)
     if outcome is None:
-        rounds = tuple(_rounds([one async for one in _records(store, run, spec)], spec, seed))
+        rounds = tuple(_rounds([one async for one in _records(store, run, spec)], spec, seed, rules_of(run.rules)))
     else:
         rounds = outcome.result.rounds
     return CouncilReport(
@@ -186,18 +197,14 @@ async def _records(store: Store, run: Run, spec: CouncilSpec) -> AsyncIterator[P
             yield read_record(entry.value)
 
 
-def _rounds(records: Sequence[PhaseRecord], spec: CouncilSpec, seed: int) -> Iterator[CouncilRound]:
+def _rounds(
+    records: Sequence[PhaseRecord], spec: CouncilSpec, seed: int, rules: DefaultRules
+) -> Iterator[CouncilRound]:
     decided = False
     for number, (proposed, evaluated) in enumerate(zip(records[::2], records[1::2], strict=False), 1):
         if not counts(evaluated, len(spec.members), spec.quorum, decided=decided):
             return
-        one = CouncilRound(
-            number=number,
-            proposals=proposed.proposals,
-            evaluations=evaluated.evaluations,
-            abstentions=(*proposed.abstentions, *evaluated.abstentions),
-            score=score_round(proposed.proposals, evaluated.evaluations, seed=seed),
-        )
+        one = complete_round(number, proposed, evaluated, spec, seed, rules)
         decided = decided or one.score.winner is not None
         yield one
 

@@ -8,8 +8,16 @@ from muster.councils.baseline import compare_with_baseline
 from muster.councils.deadlines import PhaseTime, phase_seconds
 from muster.councils.members.turns import Council
 from muster.councils.outcome import CouncilOutcome, CouncilResult, CouncilRound
-from muster.councils.phase import STOP, CouncilPhaseRun, PhaseRecord, below_quorum, counts, round_key, steps_key
-from muster.councils.scoring import score_round
+from muster.councils.phase import (
+    STOP,
+    CouncilPhaseRun,
+    PhaseRecord,
+    below_quorum,
+    complete_round,
+    counts,
+    round_key,
+    steps_key,
+)
 from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec
 from muster.councils.stopping import Conditions, StopDecision, StopReason, conviction_of, decide
 from muster.councils.synthesis import synthesize
@@ -136,15 +144,8 @@ class _Deliberation:
         return record
 
     def _complete(self, number: int, proposed: PhaseRecord, evaluated: PhaseRecord) -> None:
-        self.rounds.append(
-            CouncilRound(
-                number=number,
-                proposals=proposed.proposals,
-                evaluations=evaluated.evaluations,
-                abstentions=(*proposed.abstentions, *evaluated.abstentions),
-                score=score_round(proposed.proposals, evaluated.evaluations, seed=self.council.seed),
-            )
-        )
+        one = complete_round(number, proposed, evaluated, self.spec, self.council.seed, self.ctx.rules)
+        self.rounds.append(one)
 
     async def _decide(self, number: int, evaluated: PhaseRecord) -> StopDecision | None:
         score, key = self.rounds[-1].score, round_key(number)
@@ -177,7 +178,7 @@ class _Deliberation:
         members = len(self.council.members)
         if not evaluated.stopped or not below_quorum(evaluated, members, self.spec.quorum):
             return decision
-        few = f"decided by {len(evaluated.evaluations)} of {members} evaluations; the council was stopped"
+        few = f"decided by {evaluated.counted} of {members} evaluations; the council was stopped"
         return replace(decision, detail=few)
 
     def _ended(self, reason: StopReason, detail: str) -> StopDecision:

@@ -1,5 +1,6 @@
-"""The limits of tokens that hold where nobody names one, by version: they are part of the digests of requests.
+"""The rules that hold where nobody names others, by version: they decide what a run asks, and how its answers count.
 
+The limits of tokens are part of the digests of requests; the rules of councils decide whether a call is made at all.
 A run stores the version with which it was started. Resumes, replays, forks and children use that of the run that they
 come from, so that they ask what it asked. A run without one has the first. A change of a default is a new version;
 those that are here never change.
@@ -13,10 +14,13 @@ from muster.domain.errors import BadConfiguration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultRules:
-    """How many tokens an agent may write."""
+    """How many tokens an agent may write, and which votes of a council count."""
 
     max_tokens: int = 2048  # where neither the caller, nor the question, nor the section of the agent says anything
     section_holds: bool  # what the section says holds for every request; else it is only a default
+    # A round of a council needs a quorum of evaluations that count, and the verdicts of a council that judges are
+    # repaired like those of one judge; else who abstains, or weighs nothing, counts for the quorum.
+    strict_councils: bool = False
 
     def limit(self, asked: int | None, usual: int | None, section: int | None) -> int:
         """Return the limit of a request: as its caller asks, as is usual for its question, as its agent's section says.
@@ -34,11 +38,14 @@ class DefaultRules:
 
 
 FIRST_RULES = 1  # of runs that store none
-CURRENT_RULES = 2  # of runs that are started now
+CURRENT_RULES = 3  # of runs that are started now
 _RULES: Mapping[int, DefaultRules] = {
     1: DefaultRules(section_holds=False),
     2: DefaultRules(section_holds=True),
+    3: DefaultRules(section_holds=True, strict_councils=True),
+    4: DefaultRules(section_holds=False, strict_councils=True),  # of a run of version 1 that is judged anew
 }
+_ANEW: Mapping[int, int] = {1: 4, 2: 3}  # the same limits with the counting of today
 CURRENT = _RULES[CURRENT_RULES]
 
 
@@ -46,8 +53,13 @@ def rules_of(version: int) -> DefaultRules:
     """Return the rules of a version; raises BadConfiguration for one that a later Muster has stored."""
     if version not in _RULES:
         raise BadConfiguration(
-            f"the run was started with the default limits of version {version}, and this Muster knows up to "
-            f"{CURRENT_RULES}",
+            f"the run was started with the default rules of version {version}, and this Muster knows up to "
+            f"{max(_RULES)}",
             suggestions=("use the version of Muster that started it, or a later one",),
         )
     return _RULES[version]
+
+
+def counted_anew(version: int) -> int:
+    """Return the version of a run that takes over calls of another and decides anew: its limits, today's counting."""
+    return _ANEW.get(version, version)

@@ -212,7 +212,7 @@ class NewRun:
     origin: Origin | None = None
     budgets: Budgets | None = None  # none: it begins a lineage of its own
     request: StartRequest | None = None  # none: it was not started by a request to a server
-    rules: int = CURRENT_RULES  # the version of its default limits; one that comes from another run has that of it
+    rules: int = CURRENT_RULES  # the version of its default rules; one that comes from another run has that of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +250,7 @@ class Run:
     budgets: Budgets | None = None  # none: it was stored before runs kept their levels
     request: StartRequest | None = None  # none: it was not started by a request to a server
     continued_by: RunId | None = None  # the run that continues it; one that is not stored completed and was deleted
-    rules: int = FIRST_RULES  # the version of its default limits; the first: it was stored before runs had one
+    rules: int = FIRST_RULES  # the version of its default rules; the first: it was stored before runs had one
 
     @property
     def lineage_level(self) -> str:

@@ -84,6 +84,7 @@ class Context:
         limits: Mapping[str, int] | None = None,
     ) -> None:
         self.limits: Mapping[str, int] = limits or {}  # that the operator of this process sets, by name
+        self.rules = driven.rules  # those with which the run, or the one that it comes from, was started
         self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
         self._store, self._path, self._clock, self._children = store, path, clock, children
         self._receiver, self._activity, self._levels = receiver, driven.activity, driven.levels

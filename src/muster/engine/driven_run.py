@@ -257,7 +257,7 @@ class DrivenRun:
     levels: Levels
     inheritance: Inheritance
     activity: Activity
-    rules: DefaultRules  # of the limits that its requests leave open
+    rules: DefaultRules  # of the limits that its requests leave open, and of what its workload counts
     # Goes into the volatile part of its requests; may hold what nobody else should know.
     attached: Mapping[str, Json] = field(default_factory=dict, repr=False)
 

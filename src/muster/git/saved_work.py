@@ -6,11 +6,14 @@ stashed.
 """
 
 import asyncio
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch, our_branches, start_commit, unused
-from muster.git.commands import GitCommands
+from muster.git.commands import NO_SMUDGE, GitCommands
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, incoming_ref
 from muster.git.locks import remove_stale
 from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot, tree_of_files
@@ -84,6 +87,53 @@ async def commit_files(layout: Layout, new: Sequence[str], message: str) -> str:
     head = await start_commit(layout, None)
     tree = await tree_of_files(layout, new)
     return head if tree == await _tree_of(layout.git, head) else await _commit(layout.git, tree, head, message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeHistory:
+    """What a tree began with, what its branch changed in between, and what lies in it that git does not know."""
+
+    known: frozenset[str]  # files of the base
+    changed: tuple[str, ...]  # by any commit since, also what a later one took back
+    unknown: tuple[str, ...]  # ignored or excluded files, apart from copied ones; whole folders by their names
+
+
+async def history_of(layout: Layout, record: TreeRecord, work: SavedWork) -> TreeHistory:
+    """Return what happened in a tree whose work is saved; the caller holds its lock."""
+    git = layout.tree_git(record)
+    known = (await git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", work.base)).parts
+    listed = ("log", "-m", "-z", "--format=", "--name-only", "--no-renames", f"{work.base}..{work.head}")
+    changed = (await git.ask(*listed)).parts
+    unknown = (await git.ask("ls-files", "-z", "--others", "--directory")).parts
+    return TreeHistory(
+        known=frozenset(known),
+        changed=tuple(sorted({path.lstrip("\n") for path in changed} - {""})),
+        unknown=tuple(path for path in unknown if path not in record.copied),
+    )
+
+
+async def restore_files(layout: Layout, record: TreeRecord, work: SavedWork, paths: Sequence[str]) -> None:
+    """Let files of a tree be as they were at its base; those that were not there are removed. The caller saves."""
+    git = layout.tree_git(record)
+    for path in paths:
+        await asyncio.to_thread(_remove, git.folder / path)
+    listed = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", work.base, "--", *paths)
+    if there := (await git.ask(*listed)).parts:
+        told = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in there)
+        options = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        await git.configured(*NO_SMUDGE).ask("checkout", "--quiet", *options, work.base, told=told)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+async def diff_of_paths(layout: Layout, work: SavedWork, paths: Sequence[str], most_bytes: int) -> str:
+    """Return the patch of some files of what was saved."""
+    return await _patch(layout.git, work.base, work.head, most_bytes, *paths)
 
 
 async def diff_of_saved(layout: Layout, work: SavedWork, most_bytes: int) -> str:
@@ -250,9 +300,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-async def _patch(git: GitCommands, base: str, head: str, most_bytes: int) -> str:
-    """Return a patch; one that is too long ends with a line that says so."""
-    arguments = ("diff-tree", "-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", base, head)
+async def _patch(git: GitCommands, base: str, head: str, most_bytes: int, *paths: str) -> str:
+    """Return a patch, of some paths or of all; one that is too long ends with a line that says so."""
+    literal = ("--", *(f":(top,literal){path}" for path in paths)) if paths else ()
+    arguments = ("diff-tree", "-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", base, head, *literal)
     answer = await git.run(*arguments, most=most_bytes)
     if answer.code != 0:
         raise git.failed(arguments, answer)

@@ -32,7 +32,18 @@ from muster.git.locks import remove_stale
 from muster.git.merges import Merge, apply_merge, merge_branch
 from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
 from muster.git.retention import Collected, collect_trees, discard
-from muster.git.saved_work import SavedWork, commit_files, diff_of_saved, diff_of_tree, keep_head, save_tree
+from muster.git.saved_work import (
+    SavedWork,
+    TreeHistory,
+    commit_files,
+    diff_of_paths,
+    diff_of_saved,
+    diff_of_tree,
+    history_of,
+    keep_head,
+    restore_files,
+    save_tree,
+)
 from muster.text.words import count
 
 _MOST_NAMED = 10  # submodules that are named in a note
@@ -108,6 +119,23 @@ class Worktrees:
             return await diff_of_saved(layout, work, most_bytes)
         async with layout.tree_lock(work.name) as held:
             return await diff_of_tree(held, _known(held, work.name), most_bytes)
+
+    async def history(self, tree: Worktree, work: SavedWork) -> TreeHistory:
+        """Return what the branch of a tree changed since its base, and what lies in the tree that git does not know."""
+        layout = await self._layout()
+        async with layout.tree_lock(tree.name) as held:
+            return await history_of(held, _known(held, tree.name), work)
+
+    async def restore(self, tree: Worktree, work: SavedWork, paths: Sequence[str], message: str) -> SavedWork:
+        """Commit some files of a tree as they were at its base, and return what its branch holds then."""
+        layout = await self._layout()
+        async with layout.tree_lock(tree.name) as held:
+            await restore_files(held, _known(held, tree.name), work, paths)
+            return await save_tree(held, _known(held, tree.name), message)
+
+    async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int) -> str:
+        """Return the changes to some files as a patch of bounded size."""
+        return await diff_of_paths(await self._layout(), work, paths, most_bytes)
 
     async def overlaps(self, edits: Sequence[BranchEdits]) -> tuple[Overlap, ...]:
         """Return the paths that more than one branch changed, and which of them changed the same lines."""

@@ -321,6 +321,8 @@ async def keep_page(ctx: Context, tag: str, number: int, results: tuple[CaseResu
         if kept == packed:
             break
         standing = results_of(kept)
+        if standing == results:  # an older version spelled them without fields that it did not know
+            break
         if not mendable(standing):
             return standing
     return results

@@ -102,6 +102,7 @@ class Judgement:
     cost: Microdollars = NOTHING
     keys: tuple[str, ...] = ()  # of its calls in the journal; of a council that of its run
     members: tuple[MemberVerdict, ...] = ()  # of a council
+    votes: str = ""  # how many evaluations of a council decided, if not all: "decided by 2 of 3 evaluations"
     tie: str = ""  # how a council decided between verdicts with the same support: "tie, decided by draw"
 
     @property

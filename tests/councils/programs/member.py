@@ -32,8 +32,10 @@ def _propose(context: dict[str, Any], behaviour: str, answer: str) -> dict[str, 
 
 
 def _evaluate(context: dict[str, Any], behaviour: str, word: str) -> dict[str, Any]:
-    if behaviour == "silent":
+    if behaviour in ("silent", "shy"):
         return {"skipped": True, "reason": "I know nothing of this"}
+    if behaviour == "neutral":
+        return {"evaluations": [{"target_id": one["id"], "score": 0.5} for one in context["candidates"]]}
     said = [_weigh(place, one, behaviour, word) for place, one in enumerate(context["candidates"])]
     return {"evaluations": _spoiled(said, behaviour, context["agent_id"])}
 

@@ -21,7 +21,7 @@ from muster.git.merges import Merge
 from muster.git.overlaps import BranchEdits
 from muster.git.repository import Git
 from muster.git.retention import Collected
-from muster.git.saved_work import SavedWork
+from muster.git.saved_work import SavedWork, TreeHistory
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
@@ -104,6 +104,20 @@ class TaskTrees:
         trees, slot = await self._of(reference)
         tree = await trees.find(slot["tree"])
         return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot['task']}"))
+
+    async def history(self, reference: str, work: SavedWork) -> TreeHistory:
+        """Return what the branch of a task ever changed, and what lies in its tree that git does not know."""
+        trees, slot = await self._of(reference)
+        return await trees.history(await trees.find(slot["tree"]), work)
+
+    async def restore(self, reference: str, work: SavedWork, paths: Sequence[str], message: str) -> SavedWork:
+        """Commit some files as they were when a task began to its branch, and return what the branch holds then."""
+        trees, slot = await self._of(reference)
+        return await trees.restore(await trees.find(slot["tree"]), work, paths, message)
+
+    async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MOST_DIFF) -> str:
+        """Return what a branch changes in some files as a patch."""
+        return await self._worktrees().diff_of(work, paths, most_bytes)
 
     async def keep(self, run: Run) -> None:
         """Commit what a task that was stopped left uncommitted to its branch; any other one does so itself."""

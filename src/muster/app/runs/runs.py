@@ -23,8 +23,8 @@ from muster.domain.errors import (
     StopRun,
 )
 from muster.domain.ids import RunId
-from muster.domain.rules import CURRENT_RULES
-from muster.domain.run import LIVE, Dispatch, Origin, Run, RunState, mode_of
+from muster.domain.rules import CURRENT_RULES, counted_anew
+from muster.domain.run import LIVE, Dispatch, Origin, Reuse, Run, RunState, mode_of
 from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
@@ -260,6 +260,8 @@ class Runs(RunContinuations):
         id_, now = self.new_id(), self._clock.now()
         source = None if origin is None else await self._store.runs.get(origin.run)
         rules = CURRENT_RULES if source is None else source.rules  # else it would not ask what that run asked
+        if origin is not None and origin.reuse is Reuse.CALLS:
+            rules = counted_anew(rules)
         new = new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin, rules=rules)
         new = replace(new, request=self._user.request)
         return await self._engine.create(new, self._user.budget, self._user.level)

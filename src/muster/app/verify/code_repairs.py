@@ -3,7 +3,9 @@
 Each step is found again by its name, so that a repair that was interrupted goes on where it was.
 """
 
-from collections.abc import Callable
+import asyncio
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from muster.app.backend import Backend
 from muster.app.costs import Quoting
 from muster.app.pool.pool import Pool
 from muster.app.pool.task_queries import Task
+from muster.app.pool.trees import SavedTaskWork
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.app.verify.repair import Fixed
@@ -30,13 +33,18 @@ from muster.git.layout import Isolation
 from muster.git.repository import Git
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
+from muster.text.redaction import redact
 from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.findings.assignment import repair_prompt
+from muster.verify.findings.checker_files import CACHE, checker_files, silenced
 from muster.verify.journal import WORKLOAD
+from muster.verify.reports.run import open_waves_run
 from muster.verify.spec import read_spec, stored
 from muster.verify.verification import RepairTerms, Verification
 
 MOST_DIFF = 100_000  # bytes of a patch that are shown
+PYTEST = "pytest"  # the parser of agents whose findings are failed tests
+_MOST_NAMED = 10  # files in a sentence
 OnTask = Callable[[Task], None]
 
 
@@ -52,6 +60,14 @@ class _Found:
     def run(self) -> Run:
         return self.first.report.run
 
+    @property
+    def repairable(self) -> frozenset[str]:
+        """Files of which one must be changed by a repair: those with a finding; a failed test fails for any of them."""
+        tests = {one.name for one in self.spec.verifiers if one.parser == PYTEST}
+        merged = self.first.report.summary.merged
+        with_findings = {one.finding.file for one in merged}
+        return frozenset(with_findings | ({*self.spec.files} if any(tests & {*one.by} for one in merged) else set()))
+
     def left(self, *others: Run) -> Microdollars | None:
         """Return what is left of its budget; None when it has none."""
         if self.run.cap is None:
@@ -59,11 +75,21 @@ class _Found:
         return Microdollars(self.run.cap - sum(one.total.settled for one in (self.run, *others)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Restored:
+    """The work of an agent without what it did to the verification itself."""
+
+    work: SavedWork
+    why: str = ""  # it is not accepted
+    apart: str = ""  # the patch of what was restored
+    unknown: bool = False  # it cannot be restored, and what a checker says is worth nothing
+
+
 class CodeRepairs:
     """Repairs by agents that change files."""
 
     def __init__(self, backend: Backend, runs: Runs, pool: Pool, verifications: Verifications) -> None:
-        self._settings, self._directory = backend.settings, backend.directory
+        self._settings, self._directory, self._store = backend.settings, backend.directory, backend.store
         self._runs, self._pool, self._verifications = runs, pool, verifications
 
     async def begin(self, request: VerifyRequest) -> StartedVerification:
@@ -176,10 +202,15 @@ class CodeRepairs:
             return replace(nothing, obstacle=f"{found.terms.agent} changed nothing")
         if saved.work.changed > len(saved.work.files):
             return replace(nothing, obstacle=f"{saved.work.changed:,} changed files are too many to verify again")
-        changed = tuple(file.path for file in saved.work.files)
-        made = replace(nothing, fixed=Fixed(changed=changed))
+        restored = await self._restored(found, task, saved)
+        changed = tuple(file.path for file in restored.work.files)
+        work = replace(await self._work(found, task), apart=redact(restored.apart).text)
+        made = replace(nothing, fixed=Fixed(changed=changed), work=work, obstacle=restored.why)
+        if restored.unknown or not (found.repairable & set(changed)):
+            none = "" if restored.unknown else f"{found.terms.agent} changed no file with a finding"
+            return replace(made, obstacle="; ".join(filter(None, (none, made.obstacle))))
         try:
-            return await self._verified(found, made, task, saved.path, saved.work)
+            return await self._verified(found, made, task, saved.path, restored.work)
         except StopRun:
             raise
         except MusterError as error:
@@ -189,8 +220,34 @@ class CodeRepairs:
         work = AgentWork(agent=found.terms.agent, task=task.id, cost=task.run.total.settled)
         if not task.branch:
             return work
-        diff = await self._pool.trees.diff(task.id, MOST_DIFF)
+        diff = redact(await self._pool.trees.diff(task.id, MOST_DIFF)).text
         return replace(work, branch=task.branch, summary=str(task.saved.get("summary", "")), diff=diff)
+
+    async def _restored(self, found: _Found, task: Task, saved: SavedTaskWork) -> _Restored:
+        """Return the work of a task with everything that decides about a verification as it was before.
+
+        The branch keeps what was changed in its history, so that a repair that goes on sees it too.
+        """
+        trees, agent, work = self._pool.trees, found.terms.agent, saved.work
+        history = await trees.history(task.id, work)
+        files = checker_files(found.spec.verifiers, found.spec.root, history.known, found.spec.files)
+        touched = [path for path in history.changed if files.decides(path)]
+        await asyncio.to_thread(_drop_caches, saved.path, files.folders)
+        unknown = [path for path in history.unknown if not path.endswith("/") and files.decides(path)]
+        if unknown:
+            why = f"{agent} left files that decide about the verification where git does not see them"
+            return _Restored(work=work, unknown=True, why=f"{why}: {', '.join(unknown[:_MOST_NAMED])}")
+        if not touched:
+            return _Restored(work=work)
+        why = f"{agent} changed what decides about the verification: {', '.join(touched[:_MOST_NAMED])}"
+        now = [file.path for file in work.files if files.decides(file.path)]
+        before = work if now else replace(work, head=f"{work.head}~1")  # it was restored when this was begun
+        apart = await trees.diff_of(before, now or touched, MOST_DIFF)
+        if now:
+            work = await trees.restore(
+                task.id, work, now, f"Files that decide about the verification of {found.run.id}"
+            )
+        return _Restored(work=work, why=why, apart=apart)
 
     async def _verified(self, found: _Found, made: Repair, task: Task, root: Path, work: SavedWork) -> Repair:
         """Start to verify the files of a tree by whom and what the first verification was made with."""
@@ -213,7 +270,16 @@ class CodeRepairs:
         repair = replace(made, fixed=Fixed(changed=tuple(path for path in changed if path not in unasked)))
         if lost := sorted({*first.files, *repair.fixed.changed} - {*selected.files}):  # deleted, marked as generated, …
             return replace(repair, obstacle=f"no longer verifiable: {', '.join(lost)}")
+        if quiet := await self._silenced(found, root, repair.fixed.changed):
+            told = f"{found.terms.agent} asks checkers to overlook lines of {', '.join(quiet[:_MOST_NAMED])}"
+            repair = replace(repair, obstacle="; ".join(filter(None, (repair.obstacle, told))))
         return replace(repair, again=await self._started(found, prepared, task, work.head))
+
+    async def _silenced(self, found: _Found, root: Path, changed: Sequence[str]) -> tuple[str, ...]:
+        """Return the changed files that ask more often than before to be overlooked."""
+        waves = await open_waves_run(self._store, found.run)
+        before = {one.path: "\n".join(one.lines) async for one in waves.sources() if one.path in changed}
+        return silenced(before, await asyncio.to_thread(_texts, root, changed))
 
     async def _started(self, found: _Found, prepared: Prepared, task: Task, head: str) -> StartedVerification:
         """Return the verification of a commit: the one that there is, resumed if need be, else a new one."""
@@ -239,6 +305,17 @@ class CodeRepairs:
             return StartedVerification(prepared=prepared, handle=self._runs.watch(known))
         going_on = await self._runs.prepare_resume(known.id)
         return StartedVerification(prepared=prepared, handle=self._runs.go_on(going_on))
+
+
+def _drop_caches(root: Path, folders: Iterable[str]) -> None:
+    """Remove compiled modules beside the programs of checkers, which need not be those of their sources."""
+    for folder in folders:
+        for cache in [*(root / folder).rglob(CACHE)]:
+            shutil.rmtree(cache, ignore_errors=True)
+
+
+def _texts(root: Path, paths: Sequence[str]) -> dict[str, str]:
+    return {path: (root / path).read_text("utf-8", "replace") for path in paths if (root / path).is_file()}
 
 
 def _is_asked(spec: Verification, name: str, wave: int) -> bool:

@@ -90,7 +90,8 @@ class AgentWork:
     cost: Microdollars
     branch: str | None = None
     summary: str = ""  # of what the branch holds
-    diff: str = ""  # a patch of bounded size
+    diff: str = ""  # a patch of bounded size, without secrets
+    apart: str = ""  # the patch of what decides about a verification, which was restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class Repair:
     before: Run
     fixed: Fixed
     again: StartedVerification | None = None
-    obstacle: str = ""  # why changes are not verified
+    obstacle: str = ""  # why changes are not verified, or not accepted whatever their verification says
     work: AgentWork | None = None  # of an agent that made the changes, on a branch of its own
 
 
@@ -115,15 +116,20 @@ class ConcludedVerification:
 
     @property
     def ok(self) -> bool:
-        """Return whether it is a success; a changed file that was not verified is none."""
-        return self.report.ok and not self.unverified
+        """Return whether it is a success; a changed file that was not verified is none, nor is a refused repair."""
+        return self.report.ok and not self.unverified and not self._refused
 
     @property
     def verdict(self) -> str:
         """Return its result in a sentence."""
         if self.unverified:
             return f"Changed and not verified any more: {', '.join(self.unverified)}."
-        return self.report.summary.verdict
+        verdict = self.report.summary.verdict
+        return f"The repair is not accepted: {self._refused}." if self._refused and self.report.ok else verdict
+
+    @property
+    def _refused(self) -> str:
+        return "" if self.repair is None else self.repair.obstacle
 
     @property
     def can_be_repaired(self) -> bool:

@@ -166,6 +166,8 @@ def _comparison(found: PairedComparison) -> dict[str, Any]:
         "gained": found.gained,
         "lost": found.lost,
         "p": found.p,
+        "pText": found.p_words,
+        "leftOut": found.left_out,
         "result": found.word,
     }
 

@@ -8,7 +8,7 @@ from muster.battles.values import BattleDecision
 from muster.domain.call import Role
 from muster.domain.money import show_usd
 from muster.reporting.markdown import block, in_cell, inline
-from muster.text.words import percent
+from muster.text.words import count, percent
 
 LONGEST = 20_000  # characters of a message
 
@@ -124,10 +124,16 @@ def revision_words(report: ScaleReport) -> str:
     found = report.comparison
     if found is None:
         return "It was not tried: nothing says that it is better. --try-revised plays the same goals with it."
+    why = "since a side ended by error, budget, timeout or cancel"
+    left = f" {count(found.left_out, 'pair')} {_be(found.left_out)} left out, {why}." if found.left_out else ""
     return (
-        f"Tried on the same goals, {found.pairs} pairs: {found.before} reached before, {found.after} with it "
-        f"({found.gained} gained, {found.lost} lost; exact McNemar test p = {found.p:.3f}): {found.word}."
+        f"Tried on the same goals, {count(found.pairs, 'pair')}: {found.before} reached before, {found.after} with it "
+        f"({found.gained} gained, {found.lost} lost; exact McNemar test {found.p_words}): {found.word}.{left}"
     )
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -160,7 +160,7 @@ async def outcome_of(
         tell_report(console, report, run.id, Path.cwd())
         tell_left_behind(console, found.left, Path.cwd())
         if found.repair is not None and found.repair.work is not None:
-            tell_work(console, found.repair.work)
+            tell_work(console, found.repair.work, accepted=found.ok)
 
     return RunOutcome(
         ok=found.ok,

@@ -81,16 +81,26 @@ def tell_left_behind(console: Console, left: LeftBehind, here: Path) -> None:
         console.print(Text(f"{name}: {clean(str(near))}", style="dim"), soft_wrap=True)
 
 
-def tell_work(console: Console, work: AgentWork) -> None:
+def tell_work(console: Console, work: AgentWork, *, accepted: bool) -> None:
     """Print what an agent changed, and how to go on with it."""
     if not work.branch:
         return
-    lines = work.diff.splitlines()
     console.print(Text(clean(work.summary)), soft_wrap=True)
+    _tell_diff(console, work.diff, work.task)
+    if work.apart:
+        console.print("restored, since it decides what is found; this was changed in it:", soft_wrap=True)
+        _tell_diff(console, work.apart, work.task)
+    if accepted:
+        console.print(f"merge it with: muster task merge {work.task} --apply", soft_wrap=True)
+    else:
+        console.print(f"it is not accepted; its work is on {work.branch}", soft_wrap=True)
+
+
+def _tell_diff(console: Console, diff: str, task: str) -> None:
+    lines = diff.splitlines()
     console.out(clean("\n".join(lines[:MOST_DIFF_LINES])), highlight=False)
     if len(lines) > MOST_DIFF_LINES:
-        console.print(f"… {len(lines) - MOST_DIFF_LINES:,} more lines: muster task diff {work.task}", soft_wrap=True)
-    console.print(f"merge it with: muster task merge {work.task} --apply", soft_wrap=True)
+        console.print(f"… {len(lines) - MOST_DIFF_LINES:,} more lines: muster task diff {task}", soft_wrap=True)
 
 
 def _agents(report: VerifyReport, width: int) -> Table:

@@ -28,6 +28,7 @@ from muster.councils.values import (
 )
 from muster.domain.call import Quality, Reply, says_something
 from muster.domain.canonical import Json
+from muster.judging.verdicts import VerdictForm, ids_flaw, quotes_flaw
 from muster.text.json_documents import flaw_of, read_object
 from muster.text.schemas.json_schema import flaw as schema_flaw
 
@@ -96,15 +97,21 @@ class UnreadableAnswer:
     """Why an answer cannot be used, in words that help its author to repair it."""
 
     reason: str
-    rest: Evaluation | None = None  # what counts of it if it is not repaired: the votes that nothing is wrong with
+    # What counts of it if it is not repaired: votes that nothing is wrong with, or a verdict with a false quotation.
+    rest: Evaluation | Proposal | None = None
 
 
 def read_proposal(
-    reply: Reply, agent: str, *, person: bool = False, schema: Mapping[str, Json] | None = None
+    reply: Reply,
+    agent: str,
+    *,
+    person: bool = False,
+    schema: Mapping[str, Json] | None = None,
+    form: VerdictForm | None = None,
 ) -> Proposal | CouncilAbstention | UnreadableAnswer:
     """Read the answer of an agent that was asked to propose; all that a person writes is the proposal.
 
-    With a schema the text of the proposal must be one JSON object that fits it.
+    With a schema the text of the proposal must be one JSON object that fits it, and with a form a verdict of that form.
     """
     found = person_proposal(reply.text) if person else _proposal_in(reply)
     if isinstance(found, str):
@@ -115,7 +122,8 @@ def read_proposal(
     flaw = _proposal_flaw(text, claims, scratchpad) or ("" if schema is None else _text_flaw(text, schema))
     if flaw:
         return UnreadableAnswer(reason=flaw)
-    return Proposal(agent=agent, text=text, claims=tuple(claims), scratchpad=scratchpad, tokens=reply.usage.output)
+    made = Proposal(agent=agent, text=text, claims=tuple(claims), scratchpad=scratchpad, tokens=reply.usage.output)
+    return made if form is None else _held_to(form, made)
 
 
 def read_evaluation(
@@ -214,6 +222,22 @@ def _text_flaw(text: str, schema: Mapping[str, Json]) -> str:
     found = read_object(text)
     wrong = found if isinstance(found, str) else flaw_of(found) or schema_flaw(found, schema)
     return f"the text of the proposal cannot be used: {wrong}" if wrong else ""
+
+
+def _held_to(form: VerdictForm, proposal: Proposal) -> Proposal | UnreadableAnswer:
+    """Return a verdict, or what is wrong with it; one with a false quotation counts if it is not repaired."""
+    found = read_object(proposal.text)
+    items = found.get("items") if isinstance(found, Mapping) else None
+    if not isinstance(items, list) or not all(_is_item(item) for item in items):
+        return UnreadableAnswer(reason="the text of the proposal cannot be used: it has no items of a verdict")
+    if wrong := ids_flaw((item["id"] for item in items), form):
+        return UnreadableAnswer(reason=f"the text of the proposal cannot be used: {wrong}")
+    loose = quotes_flaw(items, form)
+    return UnreadableAnswer(reason=loose, rest=proposal) if loose else proposal
+
+
+def _is_item(item: Json) -> bool:
+    return isinstance(item, Mapping) and isinstance(item.get("id"), str) and isinstance(item.get("evidence"), str)
 
 
 def _texts(value: Json) -> tuple[str, ...]:

@@ -71,6 +71,8 @@ def round_json(one: CouncilRound) -> dict[str, Any]:
         "tied": list(score.tied),
         "tie_break": None if score.tie_break is None else str(score.tie_break),
         "conviction": conviction_of(score),
+        "counted": score.counted,
+        "needed": score.needed,
         "standings": [_plain(standing) for standing in score.standings],
         "matrix": [_plain(cell) for cell in score.contributions],
         "proposals": _proposals(one.proposals),

@@ -65,7 +65,7 @@ function Revision({ scale }) {
   return html`<h2>Revised prompt</h2>
     ${comparison ? html`<${Verdict} label="Comparison by pairs" kind=${RESULTS[comparison.result] ?? "pending"} name=${comparison.result}
         text=${`Played on the same goals, in ${number(comparison.pairs)} pairs: ${comparison.before} reached the goal before, ${comparison.after} with it.`}>
-        <${Facts} items=${[["Reached only with it", comparison.gained], ["Reached only before", comparison.lost], ["Exact McNemar test", `p = ${comparison.p.toFixed(3)}`]]} /><//>`
+        <${Facts} items=${[["Reached only with it", comparison.gained], ["Reached only before", comparison.lost], ["Exact McNemar test", comparison.pText], ["Pairs left out: error, budget, timeout or cancel", comparison.leftOut]]} /><//>`
       : html`<div class="notice warn">It was not played, so nothing says that it is better. <code>muster scale … --try-revised</code> plays the same goals with it and compares.</div>`}
     <div class="card padded" role="region" aria-label="Reasons"><h3>Why it was proposed</h3><${ModelText} text=${rationale.split("\n").map((one) => `- ${one}`).join("\n")} /></div>
     <div class="pair prompts"><section class="box" aria-label="Prompt before" tabindex="0"><h3>Before</h3>${originalPrompt ? html`<${Pieces} pieces=${found.before} />` : html`<p class="soft">The agent had none.</p>`}</section>

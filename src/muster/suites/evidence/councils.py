@@ -1,7 +1,7 @@
 """Councils that judged, in an archive: their runs with all replies, from which their judgements are read again."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muster.domain.call import Reply
@@ -81,9 +81,9 @@ class CouncilRetelling:
     children: tuple[Mapping[str, Any], ...]
     retell: RetellCouncil | None
 
-    def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str) -> Judgement:
-        """Return the judgement that the replies of the council come to."""
-        judge = council_of(spec)
+    def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str, version: str) -> Judgement:
+        """Return the judgement that the replies of the council come to, by the rules of the recorded one."""
+        judge = replace(council_of(spec), version=version)
         if why := missing(case, seen):
             return judge.failed(why)
         key = judge.key(unit)

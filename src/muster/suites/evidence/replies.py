@@ -17,6 +17,7 @@ from muster.suites.evidence.councils import CouncilRetelling
 from muster.suites.evidence.export import keys_of
 from muster.suites.evidence.layout import ANSWERS, CALLS, CHILDREN, RUN, EvidenceFault
 from muster.suites.journal import SuiteSnapshot, case_key
+from muster.suites.judge.council import LENIENT, VERSION
 from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
 from muster.suites.recorded import ONLY, observe_recorded
 from muster.suites.rules import ScoringRules
@@ -192,7 +193,7 @@ def retold(
     if Evaluator.PROCESS in evaluators:
         said[Evaluator.PROCESS] = retell_command(case, calls, key=key, rules=rules)
     if Evaluator.JUDGE in evaluators and spec.judge_file is not None:
-        said[Evaluator.JUDGE] = council.judgement(case, seen, spec, key)
+        said[Evaluator.JUDGE] = council.judgement(case, seen, spec, key, _council_version(result))
     elif Evaluator.JUDGE in evaluators:
         said[Evaluator.JUDGE] = retell_judge(
             case,
@@ -204,6 +205,11 @@ def retold(
             threshold=spec.threshold,
         )
     return said
+
+
+def _council_version(result: CaseResult) -> str:
+    """Return the rules by which a council was read: the recorded ones if they are older, else those of today."""
+    return LENIENT if any(one.version == LENIENT for one in result.judgements) else VERSION
 
 
 def unsaid(was: Sequence[Judgement], now: Sequence[Judgement]) -> str:

@@ -10,18 +10,21 @@ from dataclasses import dataclass, replace
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import AuthRefused, BadArgument, BudgetExhausted, ChildFailed
 from muster.domain.money import NOTHING, Microdollars
+from muster.domain.rules import DefaultRules
 from muster.engine.context import Context
 from muster.suites.case import Case
 from muster.suites.checks.opinions import weighted_mean
 from muster.suites.judge.question import JudgeQuestion, pose, read_verdict, verdict_schema
-from muster.suites.judge.rubric import Sample, agreement_of, items_of, missing
+from muster.suites.judge.rubric import Sample, agreement_of, items_of, missing, passes
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import ItemScore, Judgement, MemberVerdict, Observation
 from muster.text import typed
-from muster.text.thresholds import reaches
+from muster.text.words import count
 
 WORKLOAD = "deliberation"
-VERSION = "council/1"  # changed with every change of what a council is asked
+VERSION = "council/2"  # changed with every change of what a council is asked, or of how its answers count
+LENIENT = "council/1"  # of judgements that were made before evaluations without a weight were told from votes
+_LEAST_VOTES = 2  # where no quorum is recorded: one evaluator has nobody to agree with
 _SEED_DIGITS = 7  # hexadecimal
 _STOPS = {kind.code: kind for kind in (BudgetExhausted, AuthRefused)}
 
@@ -33,6 +36,7 @@ class CouncilJudge:
     name: str  # "council:" and the file
     policy: Mapping[str, Json]
     threshold: float  # where a case names none
+    version: str = VERSION  # of the rules by which it is read: evidence is read by those that it recorded
 
     def key(self, unit: str) -> str:
         """Return the key of the child run about the answer of a unit."""
@@ -40,11 +44,13 @@ class CouncilJudge:
 
     def spec(self, question: JudgeQuestion, key: str) -> dict[str, Json]:
         """Return the spec of the child run; the seed follows from the key, so that a replay draws the same labels."""
+        form = {"ids": list(question.form.ids), "texts": list(question.form.texts)}
         return {
             **self.policy,
             "question": question.for_council,
             "seed": int(digest(key)[:_SEED_DIGITS], 16),
             "proposal_schema": verdict_schema(question.rubric),
+            **({} if self.version == LENIENT else {"verdict_form": form}),
         }
 
     @property
@@ -54,7 +60,7 @@ class CouncilJudge:
 
     def failed(self, why: str, *keys: str) -> Judgement:
         """Return the judgement of a council that said nothing that counts."""
-        return Judgement(by=self.name, version=VERSION, model=", ".join(self.members), failures=(why,), keys=keys)
+        return Judgement(by=self.name, version=self.version, model=", ".join(self.members), failures=(why,), keys=keys)
 
 
 def council_of(spec: SuiteSpec) -> CouncilJudge:
@@ -67,10 +73,16 @@ def council_of(spec: SuiteSpec) -> CouncilJudge:
     return CouncilJudge(name=spec.judge, policy=spec.council, threshold=spec.threshold)
 
 
+def version_of(rules: DefaultRules) -> str:
+    """Return how a council is read in a run with these rules: a replay must come to what was stored."""
+    return VERSION if rules.strict_councils else LENIENT
+
+
 async def judge_by_council(
     ctx: Context, case: Case, observation: Observation, judge: CouncilJudge, *, unit: str, dispatch: str | None = None
 ) -> Judgement:
     """Have an answer judged by a council; its failure is a value, what stops the run passes through."""
+    judge = replace(judge, version=version_of(ctx.rules))
     if why := missing(case, observation):
         return judge.failed(why)
     question, key = pose(case, observation), judge.key(unit)
@@ -112,12 +124,30 @@ class VerdictScore:
     contributions: tuple[Mapping[str, Json], ...] = ()
     tied: tuple[str, ...] = ()
     tie_break: str | None = None
+    needed: int = 0  # evaluations that must count; 0: not recorded
+
+    @property
+    def counted(self) -> int:
+        """How many evaluations count: those with a weight other than 0."""
+        return len({str(cell.get("evaluator")) for cell in self.contributions if cell.get("weight")})
+
+    @property
+    def few_votes(self) -> str:
+        """Why its evaluations decide nothing, whoever leads: fewer count than a quorum."""
+        needed = self.needed or _LEAST_VOTES
+        if self.counted >= needed:
+            return ""
+        return (
+            f"{count(self.counted, 'evaluation')} {'counts' if self.counted == 1 else 'count'}, and {needed} are needed"
+        )
 
     @property
     def undecided(self) -> str:
-        """Why there is no winner."""
+        """Why there is no winner, or none that counts."""
         if not self.contributions or not self.standings:
             return "no evaluation counted"
+        if (self.needed or self.winner is not None) and self.few_votes:
+            return self.few_votes
         return f"no verdict is supported: the best has {self.standings[0].support:.3f}"
 
 
@@ -150,29 +180,53 @@ def judgement_of(judge: CouncilJudge, case: Case, question: JudgeQuestion, outco
         found = typed.convert(outcome, CouncilVerdicts)
     except typed.ValidationError as error:
         return judge.failed(f"the result of the council cannot be read: {error}", key)
-    deciding = next((one for one in reversed(found.result.rounds) if one.score.winner is not None), None)
-    if deciding is None:
-        why = found.result.rounds[-1].score.undecided if found.result.rounds else "no round is complete"
-        return replace(judge.failed(f"the council has no winning verdict: {why}", key), cost=found.spent)
+    deciding = _deciding(found.result.rounds, lenient=judge.version == LENIENT)
+    if isinstance(deciding, str):
+        return replace(judge.failed(f"the council has no winning verdict: {deciding}", key), cost=found.spent)
     threshold = judge.threshold if case.threshold is None else case.threshold
+    return replace(_judged(judge, question, deciding, threshold), cost=found.spent, keys=(key,))
+
+
+def _deciding(rounds: Sequence[VerdictRound], *, lenient: bool) -> VerdictRound | str:
+    """Return the round whose winner is the judgement, or why there is none.
+
+    It is the last one that is complete: what the members rejected after a winner was found is no verdict of theirs.
+    """
+    last, winning = (rounds[-1] if rounds else None), [one for one in rounds if one.score.winner is not None]
+    if last is None:
+        return "no round is complete"
+    if winning and (lenient or (last is winning[-1] and not last.score.few_votes)):
+        return winning[-1]
+    why = last.score.undecided
+    return f"round {len(rounds)}, its last, has none ({why})" if winning and last is not winning[-1] else why
+
+
+def _judged(judge: CouncilJudge, question: JudgeQuestion, deciding: VerdictRound, threshold: float) -> Judgement:
+    """Return what the deciding round comes to, apart from what it cost."""
+    is_strict, score = judge.version != LENIENT, deciding.score
     samples = {one.agent: _sample(one, question) for one in deciding.proposals}
-    members = tuple(_member(name, samples.get(name), question, threshold, deciding) for name in judge.members)
     good = [samples[name] for name in judge.members if name in samples and samples[name].verdicts]
-    winner = samples.get(deciding.score.winner or "", Sample(failure="it is not among the proposals"))
-    tied = {name: _passes(samples.get(name), question, threshold) for name in deciding.score.tied}
-    flaw = _flaw(deciding.score.winner, winner, tied)
+    winner = samples.get(score.winner or "", Sample(failure="it is not among the proposals"))
+    flaw = _flaw(score.winner, winner, {name: _passes(samples.get(name), question, threshold) for name in score.tied})
     return Judgement(
         by=judge.name,
-        version=VERSION,
+        version=judge.version,
         model=", ".join(judge.members),
         items=() if flaw else _items(question, winner, good),
         failures=(flaw,) if flaw else (),
-        agreement=agreement_of(question.rubric, good, threshold),
-        cost=found.spent,
-        keys=(key,),
-        members=members,
-        tie=f"tie, decided by {deciding.score.tie_break}" if deciding.score.tied and not flaw else "",
+        agreement=agreement_of(question.rubric, good, threshold, critical=is_strict),
+        members=tuple(
+            _member(name, samples.get(name), question, threshold, won=name == score.winner, critical=is_strict)
+            for name in judge.members
+        ),
+        tie=f"tie, decided by {score.tie_break}" if score.tied and not flaw else "",
+        votes=_votes(score.counted, len(judge.members)) if is_strict and not flaw else "",
     )
+
+
+def _votes(counted: int, members: int) -> str:
+    """Return how many evaluations decided, where it was not those of all members."""
+    return "" if counted >= members else f"decided by {counted} of {members} evaluations"
 
 
 def _flaw(name: str | None, winner: Sample, tied: Mapping[str, bool | None]) -> str:
@@ -189,10 +243,7 @@ def _passes(sample: Sample | None, question: JudgeQuestion, threshold: float) ->
     """Return whether an answer passes by one verdict alone, its critical items too; None without a verdict."""
     if sample is None or not sample.verdicts:
         return None
-    items = items_of(question.rubric, [sample])
-    score = weighted_mean(items)
-    critical = [item.score for item in items if item.critical and item.score is not None]
-    return score is not None and all(reaches(one, threshold) for one in (score, *critical))
+    return passes(question.rubric, sample, threshold, critical=True)
 
 
 _PASSING = {True: "passes it", False: "fails it", None: "gives no verdict that can be used"}
@@ -214,15 +265,11 @@ def _items(question: JudgeQuestion, winner: Sample, good: Sequence[Sample]) -> t
 
 
 def _member(
-    name: str, sample: Sample | None, question: JudgeQuestion, threshold: float, deciding: VerdictRound
+    name: str, sample: Sample | None, question: JudgeQuestion, threshold: float, *, won: bool, critical: bool
 ) -> MemberVerdict:
     if sample is None or not sample.verdicts:
         flaw = "it proposed nothing in the deciding round" if sample is None else sample.failure
-        return MemberVerdict(member=name, won=name == deciding.score.winner, flaw=flaw)
+        return MemberVerdict(member=name, won=won, flaw=flaw)
     score = weighted_mean(items_of(question.rubric, [sample]))
-    return MemberVerdict(
-        member=name,
-        score=score,
-        passed=score is not None and reaches(score, threshold),
-        won=name == deciding.score.winner,
-    )
+    passed = passes(question.rubric, sample, threshold, critical=critical)
+    return MemberVerdict(member=name, score=score, passed=passed, won=won)

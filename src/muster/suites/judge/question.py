@@ -3,7 +3,6 @@
 Whatever the agent said or was told stands behind a fence; only the author of the suite and we speak outside of it.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -11,6 +10,7 @@ from math import inf
 from muster.domain.call import Message, Quality, Reply, Request, Role, ToolCall, ask, message_json
 from muster.domain.canonical import Json, canonical
 from muster.judging.base import Fence, fence_for
+from muster.judging.verdicts import VerdictForm, ids_flaw, plain_texts, quotes_flaw, stands
 from muster.suites.case import Anchor, Case, RubricItem
 from muster.suites.verdict import Observation
 from muster.text.json_documents import flaw_of, read_object
@@ -106,6 +106,11 @@ class JudgeQuestion:
     answers: tuple[str, ...]
     fence: Fence
     material: str  # the rubric, and what is judged by it
+
+    @property
+    def form(self) -> VerdictForm:
+        """What the items of a verdict on it must be."""
+        return VerdictForm(ids=tuple(item.id for item in self.rubric), texts=self.answers)
 
     @property
     def for_council(self) -> str:
@@ -216,8 +221,6 @@ def _spelled(value: Json) -> str:
     return canonical(value).decode("utf-8", "backslashreplace")
 
 
-_QUOTES = "\"'“”‘’«»"
-_SHOWN = 60  # characters of an id that the judge made up
 _BAD = {
     Quality.CUT: "it was cut off before its end; be brief",
     Quality.REFUSED: "it is a refusal",
@@ -263,7 +266,7 @@ def _read(found: dict[str, Json] | str, text: str, question: JudgeQuestion) -> J
     if isinstance(found, str):
         return JudgeReading(flaw=found)
     items: list[Mapping[str, Json]] = found["items"]
-    flaw = _ids_flaw(items, question) or _scores_flaw(items)
+    flaw = ids_flaw((str(item["id"]) for item in items), question.form) or _scores_flaw(items)
     return JudgeReading(flaw=flaw) if flaw else _judged(items, question)
 
 
@@ -295,17 +298,6 @@ def _fitting(found: dict[str, Json]) -> dict[str, Json] | str:
     return f"the JSON does not fit: {wrong}." if wrong else found
 
 
-def _ids_flaw(items: list[Mapping[str, Json]], question: JudgeQuestion) -> str:
-    counted = Counter(str(item["id"]) for item in items)
-    wanted = [item.id for item in question.rubric]
-    problems = (
-        ("these items of the rubric are missing", [id_ for id_ in wanted if id_ not in counted]),
-        ("there are no such items in the rubric", [repr(id_[:_SHOWN]) for id_ in counted if id_ not in wanted]),
-        ("these items are there more than once", [id_ for id_ in wanted if counted[id_] > 1]),
-    )
-    return "; ".join(f"{problem}: {', '.join(ids)}" for problem, ids in problems if ids)
-
-
 def _scores_flaw(items: list[Mapping[str, Json]]) -> str:
     wrong = [f"{item['id']} has {item['score']}" for item in items if not 0 <= item["score"] <= 1]
     return f"scores must be from 0 to 1: {', '.join(wrong)}" if wrong else ""
@@ -313,35 +305,18 @@ def _scores_flaw(items: list[Mapping[str, Json]]) -> str:
 
 def _judged(items: list[Mapping[str, Json]], question: JudgeQuestion) -> JudgeReading:
     said = {item["id"]: item for item in items}
-    answers = [_plain(answer) for answer in question.answers]
-    verdicts = tuple(_verdict(said[item.id], answers) for item in question.rubric)
-    loose = [verdict.id for verdict in verdicts if verdict.quoted is False]
-    if not loose:
-        return JudgeReading(verdicts=verdicts)
-    flaw = (
-        f"the evidence for these items does not stand in any answer: {', '.join(loose)}. Copy it word by word from an "
-        "answer of the agent's, without leaving anything out, or let it be empty."
-    )
-    return JudgeReading(verdicts=verdicts, flaw=flaw)
+    ordered = [said[item.id] for item in question.rubric]
+    answers = plain_texts(question.answers)
+    verdicts = tuple(_verdict(item, answers) for item in ordered)
+    return JudgeReading(verdicts=verdicts, flaw=quotes_flaw(ordered, question.form))
 
 
-def _verdict(item: Mapping[str, Json], answers: list[str]) -> ItemVerdict:
+def _verdict(item: Mapping[str, Json], answers: Sequence[str]) -> ItemVerdict:
     evidence = str(item["evidence"]).strip()
     return ItemVerdict(
         id=str(item["id"]),
         score=float(item["score"]),
         evidence=evidence,
         rationale=str(item["rationale"]).strip(),
-        quoted=_stands(evidence, answers) if evidence else None,
+        quoted=stands(evidence, answers),
     )
-
-
-def _stands(evidence: str, answers: list[str]) -> bool:
-    """Return whether a passage was really said; judges like to put quotation marks around what they quote."""
-    passage = _plain(evidence)
-    bare = passage.strip(_QUOTES).strip()
-    return any(passage in answer or (bare and bare in answer) for answer in answers)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())

@@ -86,17 +86,20 @@ def _item(item: RubricItem, verdicts: Sequence[ItemVerdict]) -> ItemScore:
     )
 
 
-def agreement_of(rubric: tuple[RubricItem, ...], good: Sequence[Sample], threshold: float) -> float | None:
+def agreement_of(
+    rubric: tuple[RubricItem, ...], good: Sequence[Sample], threshold: float, *, critical: bool = False
+) -> float | None:
     """Return the share of pairs of samples that agree on whether the answer passes."""
-    passing = [_passes(rubric, sample, threshold) for sample in good]
+    passing = [passes(rubric, sample, threshold, critical=critical) for sample in good]
     pairs = [one == other for one, other in combinations(passing, 2)]
     return sum(pairs) / len(pairs) if pairs else None
 
 
-def _passes(rubric: tuple[RubricItem, ...], sample: Sample, threshold: float) -> bool:
+def passes(rubric: tuple[RubricItem, ...], sample: Sample, threshold: float, *, critical: bool) -> bool:
+    """Return whether an answer passes by one sample alone; where they count, every critical item must pass too."""
     items = items_of(rubric, [sample])
-    score = weighted_mean(items)
-    return score is not None and reaches(score, threshold)
+    needed = [weighted_mean(items), *(item.score for item in items if critical and item.critical)]
+    return all(score is not None and reaches(score, threshold) for score in needed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,6 +191,7 @@ def council_json(judgement: Judgement) -> dict[str, Any]:
         return {}
     return {
         "spread": judgement.spread,
+        "votes": judgement.votes or None,
         "tie": judgement.tie or None,
         "members": typed.to_builtins(judgement.members),
     }

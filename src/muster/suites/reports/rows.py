@@ -224,8 +224,8 @@ def _reasons(result: CaseResult) -> Iterator[str]:
 
 
 def council_words(judgement: Judgement) -> list[str]:
-    """Return the verdict of each member of a council, and whether a tie was decided."""
-    return [*map(_member, judgement.members), *([judgement.tie] if judgement.tie else [])]
+    """Return the verdict of each member of a council, how many evaluations decided, and whether a tie was decided."""
+    return [*map(_member, judgement.members), *filter(None, (judgement.votes, judgement.tie))]
 
 
 def _member(member: MemberVerdict) -> str:

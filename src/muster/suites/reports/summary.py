@@ -282,7 +282,7 @@ class _Gathering:
         self._of: defaultdict[str, _OfSubject] = defaultdict(_OfSubject)
         self._rows = 0
         self._odd: Counter[str] = Counter()
-        self._ties: Counter[str] = Counter()
+        self._councils: Counter[str] = Counter()  # what is to be known of their decisions
         self.judges: set[str] = set()  # who said something that counts
 
     def add(self, row: CaseRow) -> None:
@@ -312,7 +312,7 @@ class _Gathering:
             self._odd["misquoted"] += item.quoted is False
         for judgement in result.judgements:
             self._odd["failures"] += len(judgement.failures)
-            self._ties[judgement.tie] += bool(judgement.tie)
+            self._councils.update(filter(None, (judgement.votes, judgement.tie)))
 
     def subjects(self) -> tuple[SubjectLine, ...]:
         """Return the subjects, the best first."""
@@ -323,8 +323,10 @@ class _Gathering:
     def warnings(self) -> tuple[str, ...]:
         """Return what a reader must know about the figures."""
         odd = [f"{count(number, _NOUNS[odd])} {_ODD[odd]}." for odd, number in sorted((+self._odd).items())]
-        ties = [f"{count(number, 'judgement')} of a council: {tie}." for tie, number in sorted((+self._ties).items())]
-        return (*odd, *ties)
+        decided = [
+            f"{count(number, 'judgement')} of a council: {how}." for how, number in sorted(self._councils.items())
+        ]
+        return (*odd, *decided)
 
 
 class _OfSubject:

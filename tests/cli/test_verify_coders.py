@@ -1,0 +1,124 @@
+"""`muster verify --fix --agent CODER` with coders that cheat: what they change about the checkers counts for nothing.
+
+More of what they may touch is in tests/verify/findings/test_checker_files.py.
+"""
+
+import sys
+from typing import Any
+
+import pytest
+
+from .test_verify_agent_fix import hire, users_files
+from .verify_home import VerifyHome, home
+
+__all__ = ["home"]
+
+# A checker with a setting, a list of files to skip, and a word that silences it, like those that people use.
+LINT = """
+import json, pathlib, sys, tomllib
+import words
+top = pathlib.Path(".")
+found, config = [], {}
+for name in ("pyproject.toml", "ruff.toml", "src/ruff.toml"):
+    if (top / name).exists():
+        config |= tomllib.loads((top / name).read_text()).get("lint", {})
+skipped = (top / ".lintignore").read_text().split() if (top / ".lintignore").exists() else []
+for name in sys.argv[1:]:
+    for number, line in enumerate(pathlib.Path(name).read_text().splitlines(), 1):
+        if any(word in line for word in words.WORDS) and config.get("select") == ["F"] and name not in skipped:
+            if "# noqa" not in line:
+                found.append({"file": name, "line": number, "severity": "high", "finding": "there is BAD here"})
+print(json.dumps({"findings": found}))
+"""
+
+
+def linter(*command: str) -> dict[str, Any]:
+    command = command or (sys.executable, "-B", "-S", "tools/lint.py", "{files}")
+    return {"name": "lint", "wave": 1, "kind": "command", "command": list(command), "parser": "json"}
+
+
+@pytest.fixture
+def shop(home: VerifyHome) -> VerifyHome:
+    """A repository with two bad files and a linter of its own."""
+    write = home.repository.write
+    write("tools/lint.py", LINT)
+    write("tools/words.py", 'WORDS = ["BAD"]\n')
+    write("pyproject.toml", '[lint]\nselect = ["F"]\n')
+    write("src/one.py", "x = BAD\n")
+    write("src/two.py", "y = BAD\n")
+    home.declare(linter())
+    home.repository.commit()
+    return home
+
+
+OFF = """printf '[lint]\\nselect = ["E9"]\\n' """
+EMPTY = """printf 'print("{\\\\"findings\\\\": []}")\\n'"""
+
+CHEATS = {
+    "selects other rules": (f"{OFF} > pyproject.toml", "pyproject.toml"),
+    "selects other rules and mends one file": (
+        f"sed -i s/BAD/GOOD/ src/one.py; {OFF} > pyproject.toml",
+        "pyproject.toml",
+    ),
+    "adds a configuration that git ignores": (
+        f"echo '# z' >> src/one.py; echo ruff.toml >> $(git rev-parse --git-common-dir)/info/exclude;{OFF} > ruff.toml",
+        "ruff.toml",
+    ),
+    "overwrites the checker": (f"echo '# z' >> src/one.py; {EMPTY} > tools/lint.py", "tools/lint.py"),
+    "replaces the folder of the checker": (
+        f"echo '# z' >> src/one.py; mv tools other; ln -s other tools; {EMPTY} > other/lint.py",
+        "tools",
+    ),
+    "commits and takes the commit back": (
+        f"echo '# z' >> src/one.py; {OFF} > pyproject.toml; git -c user.name=c -c user.email=c@c commit -qam x;"
+        "git checkout -q HEAD~1 pyproject.toml",
+        "pyproject.toml",
+    ),
+    "silences the lines": ("sed -i 's/BAD/BAD  # noqa/' src/*.py", "src/one.py"),
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_coder_that_changes_what_verifies_is_no_success(shop: VerifyHome, cheat: str) -> None:
+    script, named = CHEATS[cheat]
+    hire(shop, script)
+    before = users_files(shop)
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    assert found.code == 1, found
+    fix = found.envelope()["data"]["fix"]
+    assert named in fix["obstacle"]
+    assert (fix["apart"] is None) is (cheat in ("silences the lines", "adds a configuration that git ignores"))
+    assert users_files(shop) == before
+
+
+def test_what_was_restored_is_shown_apart_and_the_rest_is_verified_by_the_checker_as_it_was(shop: VerifyHome) -> None:
+    hire(shop, f"sed -i s/BAD/GOOD/ src/*.py; {OFF} > pyproject.toml")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--name", "nightly")
+    assert found.code == 1
+    assert "coder changed what decides about the verification: pyproject.toml" in found.err
+    told, _, apart = found.out.partition("restored, since it decides what is found")
+    assert ("+x = GOOD" in told, "E9" in told, '+select = ["E9"]' in apart) == (True, False, True)
+    assert "it is not accepted; its work is on muster/task-" in apart
+    assert "task merge" not in found.out
+    branch = apart.rpartition("on ")[2].strip()
+    assert "E9" not in shop.repository.git("show", f"{branch}:pyproject.toml")
+    again = shop.verify("resume", "nightly", "--json")  # what was restored is still no success
+    assert again.code == 1
+    assert "pyproject.toml" in again.envelope()["data"]["fix"]["obstacle"]
+    assert "E9" in again.envelope()["data"]["fix"]["apart"]
+
+
+def test_a_repair_in_other_files_than_those_with_findings_is_no_success(shop: VerifyHome) -> None:
+    hire(shop, "echo more > notes.txt")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    assert found.code == 1
+    assert found.envelope()["data"]["fix"]["obstacle"] == "coder changed no file with a finding"
+
+
+def test_a_key_that_a_coder_writes_is_not_printed(shop: VerifyHome) -> None:
+    key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
+    hire(shop, f"sed -i s/BAD/GOOD/ src/*.py; echo 'KEY = \"{key}\"' >> src/one.py; echo '# {key}' >> pyproject.toml")
+    for options in ((), ("--json",)):
+        found = shop.verify("src", "--fix", "--agent", "coder", *options)
+        assert key not in found.out + found.err
+        assert "[redacted:" in found.out
