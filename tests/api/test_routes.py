@@ -114,7 +114,12 @@ def test_a_suite_is_started_reported_reviewed_and_compared(server: Server) -> No
     assert len(server.get(f"/api/reviews?run={run}").json["reviews"]) == 1
     other = server.post("/api/suites/start", {**body, "name": "later"}).json["id"]
     server.until(other, "completed")
-    assert server.get(f"/api/compare?a={run}&b={other}").status == 200
+    compared = server.get(f"/api/compare?a={run}&b={other}").json
+    assert (compared["verdict"], compared["gate"], compared["ok"]) == ("inconclusive", "blind", False)
+    assert compared["subjects"][0]["noticing"]["drop"] == 0.2
+    asked = server.get(f"/api/compare?a={run}&b={other}&margin=0.9&notice=0.5&inconclusive=ok").json
+    assert (asked["subjects"][0]["margin"], asked["ok"]) == (0.9, True)
+    assert server.get(f"/api/compare?a={run}&b={other}&inconclusive=maybe").status == 400
     assert server.get("/api/compare?a=nothing&b=nothing").status == 404
     page = server.get(f"/api/compare/pairs?a={run}&b={other}:sim/echo&limit=1").json
     assert (page["counts"]["same"], len(page["pairs"]), page["a"]["run"]) == (sum(page["counts"].values()), 1, run)

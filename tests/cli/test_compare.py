@@ -1,12 +1,15 @@
 """`muster compare`: the verdict decides the exit code; A and B are baselines, runs or files."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from muster.domain.money import Microdollars
+from muster.domain.run import RunState
 from muster.suites.verdict import Status
 from tests.suites.reports.suite_store import Story, a_case, a_result
 
@@ -39,26 +42,69 @@ def test_the_verdict_stands_first_and_decides_the_exit_code(
     assert (found.code, found.out.split()[0]) == (code, verdict)
 
 
-def test_too_little_evidence_exits_1(home: Home) -> None:
-    few = replace(GOOD, run="few1", cases=GOOD.cases[:3], results=GOOD.results[:3])
-    home.keep(few, replace(few, run="few2"))
-    found = home.muster("compare", "few1", "few2", "--json")
-    envelope = found.envelope()
-    assert (found.code, envelope["error"]["code"]) == (1, "not_enough_evidence")
-    assert envelope["data"]["verdict"] == "not enough evidence"
+def noisy(name: str, cases: int, changed: Sequence[int] = (), status: Status = Status.FAILED) -> Story:
+    """Make a run in which the last of ten cases fails; what is changed fails too, or ends in another way."""
+    names = [f"s/{number:03}" for number in range(cases)]
+    statuses = [
+        status if number in changed else Status.FAILED if number % 10 == 9 else Status.PASSED for number in range(cases)
+    ]
+    results = [
+        replace(a_result(case, one), cost=Microdollars(2_000)) for case, one in zip(names, statuses, strict=True)
+    ]
+    return a_run(name, cases=[a_case(case) for case in names], results=results)
 
 
-def test_too_little_evidence_can_be_accepted_and_nothing_compared_cannot(home: Home) -> None:
+def test_an_inconclusive_comparison_passes_if_it_would_have_noticed_a_drop(home: Home) -> None:
+    home.keep(noisy("a1", 100), noisy("b1", 100, [1, 2, 3]))
+    found = home.muster("compare", "a1", "b1")
+    assert (found.code, found.out.startswith("INCONCLUSIVE (gate: passed)")) == (0, True)
+    assert "with 100 cases a drop of 20 points would be noticed in 9" in found.out
+    data = home.muster("compare", "a1", "b1", "--json").data()
+    assert (data["verdict"], data["gate"], data["ok"]) == ("inconclusive", "passed", True)
+    assert data["subjects"][0]["noticing"]["power"] > 0.9
+    assert home.muster("compare", "a1", "b1", "--notice", "0.05").code == 6
+    assert home.muster("compare", "a1", "b1", "--inconclusive", "fail").code == 1
+    assert home.muster("compare", "a1", "b1", "--margin", "0.01").code == 1  # is not proven
+
+
+def test_a_comparison_that_is_blind_exits_6_and_says_what_would_help(home: Home) -> None:
+    home.keep(noisy("a1", 10), noisy("b1", 10, [1]))
+    found = home.muster("compare", "a1", "b1", "--json")
+    error = found.envelope()["error"]
+    assert (found.code, error["code"], found.envelope()["data"]["gate"]) == (6, "blind", "blind")
+    assert "with 10 cases a drop of 20 points would be noticed in" in error["message"]
+    assert re.search(r"add about \d+ cases \(about \$0\.\d\d in both runs\)", error["message"])
+    markdown = home.muster("compare", "a1", "b1", "--format", "markdown")
+    assert (markdown.code, markdown.out.startswith("### 🟡 Inconclusive (gate: blind)\n")) == (6, True)
+    assert home.muster("compare", "a1", "b1", "--inconclusive", "ok").code == 0
+    assert home.muster("compare", "a1", "b1", "--inconclusive", "fail").code == 1
+
+
+@pytest.mark.parametrize("status", [Status.ERROR, Status.UNJUDGED])
+def test_a_result_that_is_missing_on_one_side_never_passes_as_inconclusive(home: Home, status: Status) -> None:
+    home.keep(noisy("a1", 100), noisy("b1", 100, [9, 19], status), noisy("c1", 100, [1, 2, 3, 4]))
+    found = home.muster("compare", "c1", "b1")
+    assert (found.code, found.out.split()[0]) == (1, "INCONCLUSIVE")
+    assert "no result in A or in B: 2 cases" in found.out
+
+
+def test_a_run_that_has_not_ended_never_passes_as_inconclusive(home: Home) -> None:
+    home.keep(replace(noisy("a1", 100), state=RunState.INTERRUPTED), noisy("b1", 100, [1, 2, 3]))
+    found = home.muster("compare", "a1", "b1")
+    assert (found.code, found.out.startswith("INCONCLUSIVE (gate: failed)")) == (1, True)
+
+
+def test_an_inconclusive_result_can_be_accepted_and_nothing_compared_cannot(home: Home) -> None:
     few = replace(GOOD, run="few1", cases=GOOD.cases[:3], results=GOOD.results[:3])
     broken = replace(few, run="broken1", results=[replace(one, status=Status.ERROR) for one in few.results])
     home.keep(few, replace(few, run="few2"), broken)
     accepted = home.muster("compare", "few1", "few2", "--inconclusive", "ok", "--json")
-    assert (accepted.code, accepted.data()["verdict"]) == (0, "not enough evidence")
-    assert home.muster("compare", "few1", "few2", "--inconclusive", "fail").code == 1
+    assert (accepted.code, accepted.data()["verdict"]) == (0, "inconclusive")
+    assert home.muster("compare", "few1", "few2").code == 6
     worse = home.muster("compare", "few1", "broken1", "--inconclusive", "ok")
     assert (worse.code, worse.out.split()[0]) == (1, "WORSE")
     nothing = home.muster("compare", "broken1", "few1", "--inconclusive", "ok")
-    assert (nothing.code, nothing.out.startswith("NOT ENOUGH EVIDENCE")) == (1, True)
+    assert (nothing.code, nothing.out.startswith("INCONCLUSIVE")) == (1, True)
 
 
 def test_a_margin_is_asked_for_and_told_with_its_limits(home: Home) -> None:
@@ -140,6 +186,7 @@ def test_one_subject_is_compared_with_another_of_the_same_run(home: Home) -> Non
         (("good1", "bad1", "--alpha", "2"), 2),
         (("good1", "bad1", "--threshold", "-1"), 2),
         (("good1", "bad1", "--margin", "0"), 2),
+        (("good1", "bad1", "--notice", "0"), 2),
         (("good1", "bad1", "--inconclusive", "maybe"), 2),
         (("good1", "bad1", "--format", "pdf"), 2),
         (("good1", "bad1", "--subject", "nobody"), 5),

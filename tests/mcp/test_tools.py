@@ -214,6 +214,7 @@ async def test_suites_are_run_reported_and_compared(tmp_path: Path) -> None:
         assert "The only case passed" in (await desk.call("result", id=runs[0]["id"], part="report"))["text"]
         compared = json.loads((await desk.call("result", id=runs[1]["id"], compare_with=runs[0]["id"]))["text"])
         assert [compared[side]["run"] for side in ("a", "b")] == [runs[0]["id"], runs[1]["id"]]  # before, and after
+        assert (compared["verdict"], compared["gate"]) == ("inconclusive", "blind")  # one case can show nothing
 
 
 async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ COMMANDS = {
     ),
     "cases": CommandEntry("List the cases of a suite run; with CASE, show one in full.", "suites.cases:cases"),
     "compare": CommandEntry(
-        "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or there is not enough evidence.",
+        "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse, 6 if the runs could not have noticed.",
         "suites.compare:compare",
     ),
     "baseline": CommandEntry("Manage baselines: named runs that other runs are compared with.", commands=BASELINE),

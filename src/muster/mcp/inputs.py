@@ -284,7 +284,10 @@ class ResultInput(ToolInput):
     ] = ""
     compare_with: Annotated[
         Id | None,
-        Field(description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after)."),
+        Field(
+            description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after). "
+            "`gate` is `passed`, `failed`, or `blind`: inconclusive, and a drop of 20 points would hardly be noticed."
+        ),
     ] = None
     offset: Annotated[int, Field(ge=0, description="Of a text: `next_offset` of the page before.")] = 0
     after: Annotated[

@@ -62,16 +62,22 @@ def spread_of(cases: Sequence[Sequence[float]]) -> Spread:
     return Spread(mean=mean, cases=len(cases), epochs=epochs, between=max(0.0, total - within / epochs), within=within)
 
 
-def needed_for_margin(spreads: Sequence[Spread], margin: float, alpha: float) -> Needed:
-    """Return what would show that B is not worse by more than the margin, in every measure; else that it is worse."""
+def needed_for_margin(spreads: Sequence[Spread], margin: float, alpha: float, tests: int = 2) -> Needed:
+    """Return what would show that B is not worse by more than the margin, in every measure; else that it is worse.
+
+    The tests that would show the latter share alpha.
+    """
     if all(one.mean > -margin for one in spreads):
         return _needed(spreads, all, lambda one, n, epochs: _clears(one, n, epochs, margin, alpha))
-    return _needed(spreads, any, lambda one, n, epochs: _differs(one, n, epochs, alpha))
+    return _needed(spreads, any, lambda one, n, epochs: _differs(one, n, epochs, alpha / tests))
 
 
-def needed_for_change(spreads: Sequence[Spread], threshold: float, alpha: float) -> Needed:
-    """Return what would show a difference in some measure, or that there is none in any: whichever takes less."""
-    different = _needed(spreads, any, lambda one, n, epochs: _differs(one, n, epochs, alpha))
+def needed_for_change(spreads: Sequence[Spread], threshold: float, alpha: float, tests: int = 2) -> Needed:
+    """Return what would show a difference in some measure, or that there is none in any: whichever takes less.
+
+    So many tests share alpha.
+    """
+    different = _needed(spreads, any, lambda one, n, epochs: _differs(one, n, epochs, alpha / tests))
     alike = _needed(spreads, all, lambda one, n, epochs: _alike(one, n, epochs, threshold, alpha))
     return Needed(
         more_cases=_least(different.more_cases, alike.more_cases),
@@ -88,13 +94,13 @@ def _clears(one: Spread, cases: int, epochs: float | None, margin: float, alpha:
 
 
 def _differs(one: Spread, cases: int, epochs: float | None, alpha: float) -> bool:
-    """Return whether the first of two tests that share alpha would see the difference.
+    """Return whether a test at alpha would see the difference.
 
-    Both go by the signs of whole cases: n of them that all point one way have a p of 2 / 2**n, however many the epochs.
+    It goes by the signs of whole cases: n of them that all point one way have a p of 2 / 2**n, however many the epochs.
     """
-    if 2.0 ** (1 - cases) > alpha / 2:
+    if 2.0 ** (1 - cases) > alpha:
         return False
-    sure = _deviations(1 - alpha / 4) + _deviations(POWER)
+    sure = _deviations(1 - alpha / 2) + _deviations(POWER)
     return one.mean != 0 and abs(one.mean) > sure * sqrt(one.variance(epochs) / cases)
 
 
@@ -106,11 +112,11 @@ def _alike(one: Spread, cases: int, epochs: float | None, threshold: float, alph
 def _needed(spreads: Sequence[Spread], of: Callable[[Sequence[bool]], bool], decides: Decides) -> Needed:
     cases, epochs = spreads[0].cases, round(spreads[0].epochs)
     known = all(one.within is not None for one in spreads)
-    total = _smallest(lambda n: of([decides(one, n, None) for one in spreads]), cases, MOST_CASES)
+    total = smallest(lambda n: of([decides(one, n, None) for one in spreads]), cases, MOST_CASES)
     deepest = known and of([decides(one, cases, inf) for one in spreads])
     deeper = None
     if deepest:
-        deeper = _smallest(lambda k: of([decides(one, cases, k) for one in spreads]), epochs, MOST_EPOCHS)
+        deeper = smallest(lambda k: of([decides(one, cases, k) for one in spreads]), epochs, MOST_EPOCHS)
     return Needed(
         more_cases=None if total is None else total - cases,
         more_epochs=None if deeper is None else deeper - epochs,
@@ -119,8 +125,8 @@ def _needed(spreads: Sequence[Spread], of: Callable[[Sequence[bool]], bool], dec
     )
 
 
-def _smallest(holds: Callable[[int], bool], low: int, most: int) -> int | None:
-    """Bisect for the smallest number above `low` from which on something holds."""
+def smallest(holds: Callable[[int], bool], low: int, most: int) -> int | None:
+    """Return, by bisection, the smallest number above `low` from which on something holds."""
     high = low + 1
     while not holds(high):
         if high >= most:

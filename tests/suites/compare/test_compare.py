@@ -49,14 +49,6 @@ def test_a_few_changes_are_not_enough_evidence() -> None:
     assert (found.verdict, found.b) == (ComparisonVerdict.UNSURE, 2)
 
 
-def test_the_two_tests_share_alpha() -> None:
-    """Six of six changes have p = 0.031, which would do for one test alone; seven have 0.016."""
-    before = outcomes(*[True] * 20)
-    six, seven = (compare(before, outcomes(*[True] * (20 - lost), *[False] * lost)) for lost in (6, 7))
-    assert (six.verdict, seven.verdict) == (ComparisonVerdict.UNSURE, ComparisonVerdict.WORSE)
-    assert six.pass_p == pytest.approx(0.03125)
-
-
 def test_nothing_in_common_is_not_enough_evidence() -> None:
     for a, b in (({}, {}), ({}, outcomes(True)), ({("x", 1): EpochOutcome(status=Status.SKIPPED)}, outcomes(True))):
         assert verdict(a, b) is ComparisonVerdict.UNSURE

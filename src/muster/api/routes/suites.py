@@ -1,6 +1,6 @@
 """Suites: started by their names in the library, compared, and reviewed."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -123,11 +123,18 @@ async def compare(
     b: SideReference,
     threshold: Share = 0.05,
     alpha: Share = 0.05,
+    margin: Share | None = None,
+    notice: Share = 0.20,
+    inconclusive: Annotated[
+        Literal["ok", "fail"] | None,
+        Query(description="Whether an inconclusive result passes; else if a drop of `notice` would be noticed."),
+    ] = None,
     subject: SubjectName = None,
     changes: Annotated[int | None, Query(ge=0, description="The most changed cases that are listed; all.")] = None,
 ) -> dict[str, Any]:
     """Compare two suite runs or baselines, paired by case and epoch."""
-    terms = ComparisonTerms(threshold=threshold, alpha=alpha)
+    accept = None if inconclusive is None else inconclusive == "ok"
+    terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, notice=notice, accept_unsure=accept)
     found = await muster.suites.compare(a, b, terms, subject=subject)
     return comparison_view(found, most_changes=changes)
 

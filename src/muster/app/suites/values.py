@@ -2,9 +2,17 @@
 
 from muster.suites.case import MOST_TOOL_TURNS
 from muster.suites.compare.pairs import ComparedPair, PairFilter, PairPage
-from muster.suites.compare.report import between, comparison_json, comparison_markdown, limits, summary
+from muster.suites.compare.report import (
+    between,
+    comparison_json,
+    comparison_markdown,
+    gate_words,
+    limits,
+    power,
+    summary,
+)
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, SubjectComparison
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, PairChange
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, Gate, PairChange
 from muster.suites.format.suite import NOTHING
 from muster.suites.reports.figures import Figures, figures, score_of, steadiness
 from muster.suites.reports.json_report import report_json
@@ -33,6 +41,7 @@ __all__ = [
     "ComparisonTerms",
     "ComparisonVerdict",
     "Figures",
+    "Gate",
     "PairChange",
     "PairFilter",
     "PairPage",
@@ -51,7 +60,9 @@ __all__ = [
     "comparison_json",
     "comparison_markdown",
     "figures",
+    "gate_words",
     "limits",
+    "power",
     "read_spec",
     "reasons",
     "report_json",

@@ -50,7 +50,10 @@ def comparison_error(found: "RunComparison") -> Error | None:
     """Return the verdict of a comparison that is not a success."""
     if found.ok:
         return None
-    return error(str(found.verdict).replace(" ", "_"), f"{found.verdict}: {found.why}")
+    message = f"{found.verdict}: {found.why}"
+    if found.gate == "blind":
+        return error("blind", message, ["to accept it all the same: --inconclusive ok"])
+    return error(str(found.verdict), message)
 
 
 def evidence_error(file: Path, found: "ArchiveVerification") -> Error | None:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from muster.app import Muster
-from muster.app.suites.values import ComparisonTerms, RunComparison, comparison_markdown
+from muster.app.suites.values import ComparisonTerms, Gate, RunComparison, comparison_markdown
 from muster.app.views.errors import comparison_error
 from muster.app.views.suites import comparison_view
 from muster.cli.completion import run_names_or_files
@@ -15,6 +15,7 @@ TERMINAL, MARKDOWN = "terminal", "markdown"
 
 
 OK, FAIL = "ok", "fail"
+EXIT_CODES = {Gate.PASSED: 0, Gate.FAILED: 1, Gate.BLIND: 6}
 
 
 _SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT selects one of its subjects."
@@ -37,16 +38,27 @@ def compare(
             help="Pass if B is not worse than A by more than this, such as 0.05.",
         ),
     ] = None,
+    notice: Annotated[
+        float,
+        Option("--notice", metavar="SHARE", help="The drop of the pass rate that runs must be able to notice."),
+    ] = 0.20,
     inconclusive: Annotated[
-        str, Option("--inconclusive", values=(OK, FAIL), help="The result when there is not enough evidence.")
-    ] = FAIL,
+        str | None,
+        Option(
+            "--inconclusive",
+            values=(OK, FAIL),
+            shown="ok if such a drop would be noticed, fail with --margin",
+            help="Whether an inconclusive result passes.",
+        ),
+    ] = None,
     subject: Annotated[
         str | None, Option("--subject", metavar="SUBJECT", shown="all", help="Compare only this subject.")
     ] = None,
     format_: Annotated[str, Option("--format", values=(TERMINAL, MARKDOWN), help="The output format.")] = TERMINAL,
 ) -> int:
-    """Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or there is not enough evidence."""
-    terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
+    """Compare two suite runs, paired by case and epoch. Exit 1 if B is worse, 6 if the runs could not have noticed."""
+    accept = None if inconclusive is None else inconclusive == OK
+    terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, notice=notice, accept_unsure=accept)
 
     async def work(muster: Muster) -> RunComparison:
         return await muster.suites.compare(a, b, terms, subject=subject, on_note=lambda text: note(common, text))
@@ -60,9 +72,9 @@ def _tell(common: CommonOptions, found: RunComparison, format_: str) -> int:
     data = comparison_view(found, markdown=format_ == MARKDOWN)
     error = comparison_error(found)
     if common.json and error is not None:
-        return fail_with(common, error, 1, data)
+        return fail_with(common, error, EXIT_CODES[found.gate], data)
     if format_ == MARKDOWN:
         answer(common, data, lambda console: console.print(comparison_markdown(found), end="", soft_wrap=True))
     else:
         answer(common, data, lambda console: tell_comparison(console, found))
-    return 0 if error is None else 1
+    return EXIT_CODES[found.gate]

@@ -16,7 +16,9 @@ from muster.app.suites.values import (
     RunComparison,
     SubjectComparison,
     between,
+    gate_words,
     limits,
+    power,
     summary,
 )
 from muster.cli.terminal.output import clean
@@ -35,7 +37,7 @@ MOST_CHANGES = 50
 def tell_comparison(console: Console, found: RunComparison) -> None:
     """Print a comparison."""
     verdict = (str(found.verdict).upper(), f"bold {COLOURS[found.verdict]}")
-    console.print(Text.assemble(verdict, f"  {clean(found.why)}"), soft_wrap=True)
+    console.print(Text.assemble(verdict, f"{gate_words(found)}  {clean(found.why)}"), soft_wrap=True)
     console.print(Text(f"A {_named(found, 0)}   B {_named(found, 1)}", style="dim"), soft_wrap=True)
     for note in found.notes:
         console.print(Text(f"note: {clean(note)}", style="yellow"), soft_wrap=True)
@@ -44,7 +46,7 @@ def tell_comparison(console: Console, found: RunComparison) -> None:
             mark = (str(one.comparison.verdict), COLOURS[one.comparison.verdict])
             console.print()
             console.print(Text.assemble((clean(one.before), "bold"), "  ", mark))
-        _tell_subject(console, one)
+        _tell_subject(console, one, alone=len(found.subjects) == 1)
 
 
 def _named(found: RunComparison, side: int) -> str:
@@ -53,10 +55,10 @@ def _named(found: RunComparison, side: int) -> str:
     return clean(one.name) + ("" if one.name == run.id else f" (run {run.id})")
 
 
-def _tell_subject(console: Console, one: SubjectComparison) -> None:
+def _tell_subject(console: Console, one: SubjectComparison, *, alone: bool) -> None:
     found = one.comparison
     console.print(_numbers(found))
-    for line in (limits(found), summary(found)):
+    for line in (limits(found), None if alone else power(found), summary(found)):
         if line:
             console.print(Text(line, style="dim"), soft_wrap=True)
     for title, changes, colour in (("regressed", found.regressions, "red"), ("improved", found.improvements, "green")):

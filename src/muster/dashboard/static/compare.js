@@ -8,9 +8,9 @@ import { differences } from "./difference.js";
 import { AgainstPrevious, RunPicker } from "./picker.js";
 import { List, usePages } from "./window.js";
 
-const TONES = { better: "ok", same: "ok", "not worse": "ok", worse: "", "not enough evidence": "pending" };
+const TONES = { better: "ok", same: "ok", "not worse": "ok", worse: "", inconclusive: "pending" };
 
-const FIGURES = [["Agent"], ["Verdict"], ...["Pass rate A", "B", "Difference", "Score A", "B", "Worse", "Better"].map((name) => [name, "number"])];
+const FIGURES = [["Agent"], ["Verdict"], ...["Pass rate A", "B", "Difference", "Score A", "B", "Worse", "Better", "Power"].map((name) => [name, "number"])];
 
 /** What the address says: two runs, and the agent that is meant of each, if one is. */
 const NAMES = ["a", "of_a", "b", "of_b"];
@@ -55,10 +55,10 @@ function Side({ id, label, run, agent, onChange }) {
 function Comparison({ a, b }) {
   const { data, error } = useGet(`/api/compare?${new URLSearchParams({ a, b, changes: 0 })}`);
   if (!data) return html`<${Waiting} error=${error} what="the comparison" />`;
-  return html`<${Verdict} kind=${TONES[data.verdict] ?? ""} name=${data.verdict} text=${sentence(data.why, data.subjects.map((one) => one.subject_a))}>${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}<//>
+  return html`<${Verdict} kind=${TONES[data.verdict] ?? ""} name=${data.verdict === "inconclusive" ? `inconclusive (gate: ${data.gate})` : data.verdict} text=${sentence(data.why, data.subjects.map((one) => one.subject_a))}>${data.notes.map((note) => html`<p key=${note} class="soft">${note}</p>`)}<//>
     <h2>Figures</h2><${Table} label="Figures" columns=${FIGURES} rows=${data.subjects.map((one) => [
       subjectsOf(one), one.verdict, percent(one.pass_before), percent(one.pass_after), points(one),
-      score(one.score_before), score(one.score_after), number(one.counts.regressions), number(one.counts.improvements),
+      score(one.score_before), score(one.score_after), number(one.counts.regressions), number(one.counts.improvements), power(one.noticing),
     ])} />
     <${Pairs} a=${a} b=${b} several=${data.subjects.length > 1} />`;
 }
@@ -67,6 +67,9 @@ function subjectsOf({ subject_a: a, subject_b: b }) {
   if (b === null) return `${a}, only in A`;
   return a === b ? a : `${a} → ${b}`;
 }
+
+/** How often a drop would be noticed, rounded down; of what is undecided. */
+const power = (noticing) => (noticing ? `${Math.floor(100 * noticing.power)} % at −${+(100 * noticing.drop).toFixed(2)} points` : "–");
 
 function points(one) {
   if (one.pass_difference === null) return "–";

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from muster.domain.errors import BadArgument
+from muster.suites.compare.pairing import pair_up
 from muster.suites.compare.runs import Outcomes, Side, outcomes_of, paired_subjects
-from muster.suites.compare.test import pair_up
 from muster.suites.compare.values import EpochOutcome, PairChange
 from muster.suites.reports.run import Spoken
 

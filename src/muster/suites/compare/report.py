@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from muster.domain.money import to_usd
 from muster.reporting.markdown import in_cell, inline
 from muster.statistics.intervals import Interval
 from muster.suites.compare.pairs import ComparedPair, PairPage
 from muster.suites.compare.runs import RunComparison, Side, SubjectComparison
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, counted
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, Noticing, counted
 from muster.suites.reports.rows import WORDS
 from muster.text import typed
 from muster.text.words import count, percent
@@ -29,7 +30,7 @@ def comparison_markdown(found: RunComparison) -> str:
 
 
 def _lines(found: RunComparison) -> Iterator[str]:
-    yield f"### {SIGNS[found.verdict]} {str(found.verdict).capitalize()}"
+    yield f"### {SIGNS[found.verdict]} {str(found.verdict).capitalize()}{gate_words(found)}"
     yield ""
     yield f"{inline(found.b.name)} against {inline(found.a.name)}: {inline(found.why, 400)}"
     for note in found.notes:
@@ -49,12 +50,17 @@ def _subject(one: SubjectComparison, *, alone: bool) -> Iterator[str]:
     yield _row("pass rate", percent(found.pass_before), percent(found.pass_after), _points(found), found.pass_p)
     yield _row("score", _score(found.score_before), _score(found.score_after), _moved(found), found.score_p)
     yield ""
-    if limit := limits(found):
-        yield f"{limit}."
+    for line in filter(None, (limits(found), None if alone else power(found))):
+        yield f"{line}."
         yield ""
     yield f"{summary(found)}."
     yield from _table("Regressed", found.regressions, repeated=found.repeated)
     yield from _table("Improved", found.improvements, repeated=found.repeated)
+
+
+def gate_words(found: RunComparison) -> str:
+    """Return what follows an inconclusive verdict: whether it passes all the same."""
+    return f" (gate: {found.gate})" if found.verdict is ComparisonVerdict.UNSURE else ""
 
 
 def summary(found: Comparison) -> str:
@@ -66,6 +72,11 @@ def summary(found: Comparison) -> str:
     parts += [f"{len(found.new):,} only in B"] if found.new else []
     parts += [f"{counted(found.left_out, repeated=True)} of A left out"] if found.left_out else []
     return ", ".join(parts)
+
+
+def power(found: Comparison) -> str | None:
+    """Return how often a drop would be noticed, of a comparison that decided nothing."""
+    return None if found.noticing is None else found.noticing.words
 
 
 def limits(found: Comparison) -> str | None:
@@ -152,6 +163,7 @@ def comparison_json(found: RunComparison, most_changes: int | None = None) -> di
     """Return everything that is said as JSON; if asked for, with the first changed cases of each subject only."""
     return {
         "verdict": str(found.verdict),
+        "gate": str(found.gate),
         "ok": found.ok,
         "why": found.why,
         "a": _side(found.a),
@@ -166,6 +178,13 @@ def _side(side: Side) -> dict[str, Any]:
     return {"name": side.name, "run": run.id, "run_name": run.name, "state": str(run.state), "subject": side.subject}
 
 
+def _noticing_json(noticing: Noticing) -> dict[str, Any]:
+    costs = {"cases_cost": noticing.cases_cost, "epochs_cost": noticing.epochs_cost}
+    told: dict[str, Any] = typed.to_builtins(noticing)
+    told = {name: value for name, value in told.items() if name not in costs}
+    return told | {f"{name}_usd": None if cost is None else to_usd(cost) for name, cost in costs.items()}
+
+
 def _subject_json(one: SubjectComparison, most: int | None) -> dict[str, Any]:
     compared = one.comparison
     lists = {name: getattr(compared, name) for name in ("regressions", "improvements", "new")}
@@ -174,4 +193,5 @@ def _subject_json(one: SubjectComparison, most: int | None) -> dict[str, Any]:
     found["cases_worse"], found["cases_better"] = found.pop("b"), found.pop("c")
     found["new"] = [{"case": case, "epoch": epoch} for case, epoch in told.new]
     found["counts"] = {name: len(changes) for name, changes in lists.items()}
+    found["noticing"] = None if compared.noticing is None else _noticing_json(compared.noticing)
     return {"subject_a": one.before, "subject_b": one.after, **found}

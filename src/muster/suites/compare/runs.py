@@ -7,9 +7,10 @@ from typing import Any
 
 from muster.domain.canonical import canonical
 from muster.domain.errors import BadArgument, NotFound, state_verb
+from muster.domain.money import Microdollars
 from muster.domain.run import RunState
-from muster.suites.compare.test import ALPHA, THRESHOLD, compare
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome
+from muster.suites.compare.test import ALPHA, NOTICE, THRESHOLD, compare
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome, Gate
 from muster.suites.reports.run import SuiteRun
 from muster.suites.verdict import CaseResult
 from muster.text import typed
@@ -37,6 +38,9 @@ _WORST_FIRST = (
 GOOD = frozenset({ComparisonVerdict.BETTER, ComparisonVerdict.SAME, ComparisonVerdict.NOT_WORSE})
 
 
+_WORST_GATE_FIRST = (Gate.FAILED, Gate.BLIND, Gate.PASSED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One of the two runs, by the name that a person gave, and the one subject of it that is meant, if one is."""
@@ -50,13 +54,15 @@ class Side:
 class ComparisonTerms:
     """How sure one wants to be: differences below the threshold do not matter, false alarms are rarer than alpha.
 
-    With a margin it is asked whether B is not worse by more than that. `accept_unsure`: too little evidence is enough.
+    With a margin it is asked whether B is not worse by more than that. An inconclusive result passes if the two runs
+    would have noticed a drop of the pass rate by `notice`, and without a margin; `accept_unsure` overrides that.
     """
 
     threshold: float = THRESHOLD
     alpha: float = ALPHA
     margin: float | None = None
-    accept_unsure: bool = False
+    notice: float = NOTICE
+    accept_unsure: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no share."""
@@ -66,6 +72,8 @@ class ComparisonTerms:
             raise BadArgument(f"must be between 0 and 1, not {self.alpha:g}", argument="alpha")
         if self.margin is not None and not 0 < self.margin < 1:
             raise BadArgument(f"must be between 0 and 1, for example 0.05, not {self.margin:g}", argument="margin")
+        if not 0 < self.notice < 1:
+            raise BadArgument(f"must be between 0 and 1, for example 0.20, not {self.notice:g}", argument="notice")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,19 +104,38 @@ class RunComparison:
     @property
     def why(self) -> str:
         """What the verdict rests on."""
-        telling = next(one for one in self.subjects if one.comparison.verdict is self.verdict)
+        worst = [one for one in self.subjects if one.comparison.verdict is self.verdict]
+        telling = min(worst, key=lambda one: _WORST_GATE_FIRST.index(self._gate_of(one.comparison)))
         if len(self.subjects) == 1:
             return telling.comparison.why
         return f"{telling.before}: {telling.comparison.why}"
 
     @property
-    def ok(self) -> bool:
-        """Return whether B can take the place of A; where nothing has a result in both, it never can."""
-        return all(self._accepts(one.comparison) for one in self.subjects)
+    def gate(self) -> Gate:
+        """Whether B can take the place of A: the worst that is decided about any subject."""
+        return min((self._gate_of(one.comparison) for one in self.subjects), key=_WORST_GATE_FIRST.index)
 
-    def _accepts(self, found: Comparison) -> bool:
-        unsure = self.terms.accept_unsure and found.verdict is ComparisonVerdict.UNSURE and found.compared > 0
-        return found.verdict in GOOD or unsure
+    @property
+    def ok(self) -> bool:
+        """Return whether B can take the place of A."""
+        return self.gate is Gate.PASSED
+
+    def _gate_of(self, found: Comparison) -> Gate:
+        """Decide on one subject; where nothing has a result in both, it never passes."""
+        if found.verdict in GOOD:
+            return Gate.PASSED
+        if found.verdict is ComparisonVerdict.WORSE or not found.compared:
+            return Gate.FAILED
+        if self.terms.accept_unsure is not None:
+            return Gate.PASSED if self.terms.accept_unsure else Gate.FAILED
+        if self.terms.margin is not None or found.contradictory or not self._whole(found):
+            return Gate.FAILED
+        return Gate.PASSED if found.noticing is not None and found.noticing.enough else Gate.BLIND
+
+    def _whole(self, found: Comparison) -> bool:
+        """Return whether both runs ended, and everything that A was asked has a result in both."""
+        ended = all(side.suite.run.state is RunState.COMPLETED for side in (self.a, self.b))
+        return ended and found.compared == found.pairs
 
 
 Outcomes = dict[tuple[str, int], EpochOutcome]
@@ -125,7 +152,12 @@ async def compare_runs(a: Side, b: Side, terms: ComparisonTerms) -> RunCompariso
             before=one,
             after=other if other in after else None,
             comparison=compare(
-                before[one], after.get(other, {}), threshold=terms.threshold, alpha=alpha, margin=terms.margin
+                before[one],
+                after.get(other, {}),
+                threshold=terms.threshold,
+                alpha=alpha,
+                margin=terms.margin,
+                drop=terms.notice,
             ),
         )
         for one, other in pairs
@@ -143,7 +175,8 @@ async def outcomes_of(suite: SuiteRun) -> dict[str, Outcomes]:
 
 
 def _outcome(result: CaseResult) -> EpochOutcome:
-    return EpochOutcome(status=result.status, score=result.score, keys=result.keys)
+    cost = Microdollars(result.cost + result.judge_cost)
+    return EpochOutcome(status=result.status, score=result.score, cost=cost, keys=result.keys)
 
 
 def paired_subjects(

@@ -1,18 +1,20 @@
-"""Compares two runs of a suite, and says so when the evidence is not enough.
+"""Compares two runs of a suite, and says so when the result is inconclusive.
 
 Pass and fail are tested by McNemar's exact test, scores by drawing the signs of paired differences anew; intervals are
-paired bootstraps. All of them go by case: epochs of one case are no independent witnesses. The two tests share `alpha`
-(Holm), so that with nothing changed a verdict of better or worse comes no more often than that.
+paired bootstraps. All of them go by case: epochs of one case are no independent witnesses. With nothing changed a
+verdict of better or worse comes no more often than `alpha` (`significance`). An inconclusive result comes with its
+power: how often such runs would have noticed a drop (`notice`).
 
 With a margin another question is asked: is B worse by more than that? It is not if the one-sided limits of both
 differences lie above minus the margin; each is taken at all of alpha, since both must.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import fsum
 
+from muster.domain.money import show_usd
 from muster.statistics.intervals import RESAMPLES, Interval, bootstrap_mean
 from muster.statistics.paired_tests import lower_limit, mcnemar_exact, randomization_test
 from muster.statistics.sample_size import (
@@ -24,118 +26,14 @@ from muster.statistics.sample_size import (
     needed_for_margin,
     spread_of,
 )
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome, PairChange, counted
-from muster.suites.verdict import NOT_RUN, Status
-
-Outcomes = Mapping[tuple[str, int], EpochOutcome]
-
-NO_RESULT = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED, Status.SKIPPED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """One epoch of a case in both runs; what has no result did not pass and scores 0."""
-
-    case: str
-    epoch: int
-    before: EpochOutcome
-    after: EpochOutcome | None
-
-    @property
-    def hollow(self) -> bool:
-        """Return whether there is no result in A."""
-        return self.before.status in NO_RESULT
-
-    @property
-    def lost(self) -> bool:
-        """Return whether there is no result in B."""
-        return self.after is None or self.after.status in NO_RESULT
-
-    @property
-    def passes(self) -> tuple[bool, bool]:
-        """Return whether it passed in A, and in B."""
-        return _passed(self.before), _passed(self.after)
-
-    @property
-    def change(self) -> PairChange:
-        """Whether B is worse or better than A here; only passing counts."""
-        before, after = self.passes
-        if before == after:
-            return PairChange.SAME
-        return PairChange.WORSE if before else PairChange.BETTER
-
-    @property
-    def reason(self) -> str:
-        """How it ended in A and in B, or where a result is missing."""
-        if self.after is None:
-            return "missing in B"
-        if self.lost:
-            return f"no result in B: {_word(self.after.status)}"
-        if self.hollow:
-            return f"no result in A: {_word(self.before.status)}"
-        return f"{_word(self.before.status)} in A, {_word(self.after.status)} in B"
-
-    @property
-    def scores(self) -> tuple[float, float]:
-        """The scores in A and in B."""
-        return _score(self.before), _score(self.after)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairing:
-    """All pairs, and what cannot be paired."""
-
-    pairs: tuple[Pair, ...]
-    new: tuple[tuple[str, int], ...]
-    left_out: int
-
-
-def pair_up(a: Outcomes, b: Outcomes) -> Pairing:
-    """Pair two runs. What A skipped is no part of the comparison; what only A has is lost in B.
-
-    When B was run with fewer epochs, those that it has of no case at all are left out rather than lost.
-    """
-    epochs = max((epoch for _, epoch in b), default=None)
-    asked = {key: outcome for key, outcome in a.items() if outcome.status not in NOT_RUN}
-    kept = {key: outcome for key, outcome in asked.items() if epochs is None or key[1] <= epochs}
-    pairs = (
-        Pair(case=case, epoch=epoch, before=kept[case, epoch], after=b.get((case, epoch)))
-        for case, epoch in sorted(kept)
-    )
-    new = sorted(key for key, outcome in b.items() if key not in asked and outcome.status not in NOT_RUN)
-    return Pairing(pairs=tuple(pairs), new=tuple(new), left_out=len(asked) - len(kept))
-
-
-def change_of(pair: Pair) -> Change:
-    """Describe a pair whose two sides differ."""
-    after = pair.after
-    return Change(
-        case=pair.case,
-        epoch=pair.epoch,
-        before=pair.before.status,
-        after=None if after is None else after.status,
-        before_score=pair.before.score,
-        after_score=None if after is None else after.score,
-        reason=pair.reason,
-    )
-
-
-def _word(status: Status) -> str:
-    return status.value.replace("_", " ")
-
-
-def _passed(outcome: EpochOutcome | None) -> bool:
-    return outcome is not None and outcome.status is Status.PASSED
-
-
-def _score(outcome: EpochOutcome | None) -> float:
-    if outcome is None or outcome.status in NO_RESULT:
-        return 0.0
-    return float(outcome.status is Status.PASSED) if outcome.score is None else outcome.score
-
+from muster.suites.compare.notice import NoticeTerms, notice
+from muster.suites.compare.pairing import Outcomes, Pair, Pairing, change_of, pair_up
+from muster.suites.compare.significance import Numbers, contradictory, significant
+from muster.suites.compare.values import Comparison, ComparisonVerdict, Noticing, PairChange, counted
 
 THRESHOLD = 0.05
 ALPHA = 0.05
+NOTICE = 0.20  # the drop of the pass rate that runs should be able to notice
 _LEAST_P = 0.001  # below it the exact number says nothing more
 FEWEST = 5  # pairs that can show that two runs are the same
 
@@ -145,40 +43,50 @@ class _Terms:
     threshold: float
     alpha: float
     margin: float | None
+    drop: float | None
     resamples: int
     seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
-    """The numbers of a set of pairs; a list holds one number for each case."""
+    """The numbers of a set of pairs."""
 
-    cases: int
+    by_case: tuple[tuple[Pair, ...], ...]
     pairs: int
-    b: int
-    c: int
+    numbers: Numbers
     passes: tuple[float, float]  # rates in A and B
     scores: tuple[float, float]
     pass_interval: Interval | None
     score_interval: Interval | None
     regressed: int  # pairs that passed in A only
     improved: int  # in B only
-    pass_p: float
-    score_p: float
     spreads: tuple[Spread, Spread]  # of pass rate and score
     limits: tuple[float, float] | None  # the least that the differences of pass rate and score are; None: no margin
 
     @property
-    def pass_difference(self) -> float:
-        return self.passes[1] - self.passes[0]
-
-    @property
-    def score_difference(self) -> float:
-        return self.scores[1] - self.scores[0]
+    def cases(self) -> int:
+        return len(self.by_case)
 
     @property
     def repeated(self) -> bool:
         return self.pairs > self.cases
+
+    @property
+    def tests(self) -> int:
+        """Return how many tests share alpha."""
+        return 1 if self.numbers.one_number else 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decision:
+    """A verdict, and what is said of it."""
+
+    verdict: ComparisonVerdict
+    why: str
+    contradictory: bool = False
+    needed: Needed | None = None
+    noticing: Noticing | None = None
 
 
 def compare(
@@ -188,11 +96,15 @@ def compare(
     threshold: float = THRESHOLD,
     alpha: float = ALPHA,
     margin: float | None = None,
+    drop: float | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Return whether B is better or worse than A, the same or not worse by a margin, or undecided."""
-    terms = _Terms(threshold=threshold, alpha=alpha, margin=margin, resamples=resamples, seed=seed)
+    """Return whether B is better or worse than A, the same or not worse by a margin, or undecided.
+
+    If it is undecided and a drop is given, also how often runs like these would notice such a drop of the pass rate.
+    """
+    terms = _Terms(threshold=threshold, alpha=alpha, margin=margin, drop=drop, resamples=resamples, seed=seed)
     pairing = pair_up(a, b)
     if not pairing.pairs:
         why = "A and B have no case in common that was run in A"
@@ -200,31 +112,38 @@ def compare(
             verdict=ComparisonVerdict.UNSURE, why=why, threshold=threshold, alpha=alpha, margin=margin, new=pairing.new
         )
     evidence = _weigh(pairing.pairs, terms)
-    verdict, why, needed = _decide(pairing.pairs, evidence, terms)
-    return _comparison(verdict, why, needed, evidence, pairing, terms)
+    return _comparison(_decide(pairing.pairs, evidence, terms), evidence, pairing, terms)
 
 
 def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
-    by_case = [list(group) for _, group in groupby(pairs, key=lambda pair: pair.case)]
+    by_case = tuple(tuple(group) for _, group in groupby(pairs, key=lambda pair: pair.case))
     nets = [sum(after - before for before, after in (pair.passes for pair in case)) for case in by_case]
     passes = [_means([pair.passes for pair in case]) for case in by_case]
     scores = [_means([pair.scores for pair in case]) for case in by_case]
     passed = [after - before for before, after in passes]
     moved = [after - before for before, after in scores]
     worse, better = sum(net < 0 for net in nets), sum(net > 0 for net in nets)
+    pass_rates, mean_scores = _means(passes), _means(scores)
+    numbers = Numbers(
+        worse=worse,
+        better=better,
+        pass_difference=pass_rates[1] - pass_rates[0],
+        score_difference=mean_scores[1] - mean_scores[0],
+        pass_p=mcnemar_exact(worse, better),
+        score_p=randomization_test(moved, resamples=terms.resamples, seed=terms.seed),
+        one_number=all(pair.one_number for pair in pairs),
+        repeated=len(pairs) > len(by_case),
+    )
     return _Evidence(
-        cases=len(by_case),
+        by_case=by_case,
         pairs=len(pairs),
-        b=worse,
-        c=better,
-        passes=_means(passes),
-        scores=_means(scores),
+        numbers=numbers,
+        passes=pass_rates,
+        scores=mean_scores,
         pass_interval=_interval(passed, terms),
         score_interval=_interval(moved, terms),
         regressed=sum(pair.passes == (True, False) for pair in pairs),
         improved=sum(pair.passes == (False, True) for pair in pairs),
-        pass_p=mcnemar_exact(worse, better),
-        score_p=randomization_test(moved, resamples=terms.resamples, seed=terms.seed),
         spreads=(
             spread_of([[after - before for before, after in (pair.passes for pair in case)] for case in by_case]),
             spread_of([[after - before for before, after in (pair.scores for pair in case)] for case in by_case]),
@@ -245,56 +164,90 @@ def _limit(differences: Sequence[float], terms: _Terms) -> float:
     return lower_limit(differences, alpha=terms.alpha, resamples=terms.resamples, seed=terms.seed)
 
 
-def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[ComparisonVerdict, str, Needed | None]:
+def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> _Decision:
     """Take the verdict of the numbers, unless too little stands behind it."""
     if all(pair.lost for pair in pairs):
-        return ComparisonVerdict.WORSE, "B has no result for any case", None
-    verdict, why = _verdict(evidence, terms)
-    if verdict is ComparisonVerdict.UNSURE:
-        needed = _needed(evidence, terms)
-        return verdict, why + (f"; {_more(needed)}" if needed else ""), needed
-    if verdict is ComparisonVerdict.WORSE:
-        return verdict, why, None
+        return _Decision(verdict=ComparisonVerdict.WORSE, why="B has no result for any case")
+    found = _verdict(evidence, terms)
+    if found.verdict is ComparisonVerdict.UNSURE:
+        return _with_power(found, pairs, evidence, terms)
+    if found.verdict is ComparisonVerdict.WORSE:
+        return found
     lost = sum(pair.lost and pair.passes[0] for pair in pairs)
     if lost:
         told = f"{counted(lost, repeated=evidence.repeated)} that passed in A have no result in B"
-        return ComparisonVerdict.UNSURE, f"{told}, so it is not called {verdict.value}", None
+        return _unsure(f"{told}, so it is not called {found.verdict}")
     solid = [pair for pair in pairs if not pair.hollow]
-    if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms)[0] is verdict):
-        why = f"without the cases that had no result in A, the evidence that B is {verdict.value} is too weak"
-        return ComparisonVerdict.UNSURE, why, None
-    return verdict, why, None
+    if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms).verdict is found.verdict):
+        return _unsure(f"without the cases that had no result in A, the evidence that B is {found.verdict} is too weak")
+    return found
 
 
-def _verdict(evidence: _Evidence, terms: _Terms) -> tuple[ComparisonVerdict, str]:
+def _unsure(why: str) -> _Decision:
+    return _Decision(verdict=ComparisonVerdict.UNSURE, why=why)
+
+
+def _with_power(found: _Decision, pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> _Decision:
+    """Return an undecided result with its power, and with what would decide or be enough."""
+    needed = None if found.contradictory else _needed(evidence, terms)
+    noticing = _noticing(evidence, terms)
+    missing = sum(pair.lost or pair.hollow for pair in pairs)
+    parts = [found.why]
+    parts += [f"no result in A or in B: {counted(missing, repeated=evidence.repeated)}"] if missing else []
+    parts += [] if noticing is None else [f"with {_all(evidence)} {noticing.words}"]
+    if noticing is not None and not noticing.enough and terms.margin is None:
+        parts.append(_enough(noticing, evidence))
+    elif needed is not None:
+        parts.append(_more(needed))
+    return replace(found, why="; ".join(filter(None, parts)), needed=needed, noticing=noticing)
+
+
+def _noticing(evidence: _Evidence, terms: _Terms) -> Noticing | None:
+    if terms.drop is None:
+        return None
+    wanted = NoticeTerms(drop=terms.drop, alpha=terms.alpha, threshold=terms.threshold)
+    return notice(evidence.by_case, evidence.spreads[0], wanted)
+
+
+def _enough(noticing: Noticing, evidence: _Evidence) -> str:
+    """Return what would be enough to notice the drop, and what it would cost."""
+    parts = []
+    if noticing.more_cases is not None:
+        parts.append(f"add about {noticing.more_cases:,} cases{_price(noticing.cases_cost)}")
+    if noticing.more_epochs is not None:
+        parts.append(f"about {noticing.more_epochs:,} epochs of each case{_price(noticing.epochs_cost)}")
+    known = "" if evidence.repeated else " (with --epochs 2 it also says how many epochs would do)"
+    return " or ".join(parts) + known if parts else ""
+
+
+def _price(cost: int | None) -> str:
+    return f" (about {show_usd(round(cost, -4) or cost)} in both runs)" if cost else ""
+
+
+def _verdict(evidence: _Evidence, terms: _Terms) -> _Decision:
     """Take the verdict of the tests; with a margin it is only good if the limits lie within it."""
-    verdict, why = _by_numbers(evidence, terms)
+    found = _by_numbers(evidence, terms)
     if terms.margin is None or evidence.limits is None:
-        return verdict, why
+        return found
     least = min(evidence.limits)
     sure = f"{100 * (1 - terms.alpha):.4g} % sure"
     if least > -terms.margin:
-        if verdict is ComparisonVerdict.BETTER:
-            return verdict, why
-        return (
-            ComparisonVerdict.NOT_WORSE,
-            f"worse by {max(0.0, -least):.3f} at most ({sure}), and the margin is {terms.margin:g}",
-        )
-    if verdict is ComparisonVerdict.WORSE:
-        return verdict, why
-    return (
-        ComparisonVerdict.UNSURE,
-        f"B may be worse by {-least:.3f} ({sure}), which is more than the margin of {terms.margin:g}",
-    )
+        if found.verdict is ComparisonVerdict.BETTER:
+            return found
+        within = f"worse by {max(0.0, -least):.3f} at most ({sure}), and the margin is {terms.margin:g}"
+        return _Decision(verdict=ComparisonVerdict.NOT_WORSE, why=within)
+    if found.verdict is ComparisonVerdict.WORSE:
+        return found
+    return _unsure(f"B may be worse by {-least:.3f} ({sure}), which is more than the margin of {terms.margin:g}")
 
 
 def _needed(evidence: _Evidence, terms: _Terms) -> Needed | None:
     """Return what would decide, unless pass rate and score contradict each other."""
-    if evidence.pass_difference * evidence.score_difference < 0 and terms.margin is None:
-        return None
     if terms.margin is not None:
-        return needed_for_margin(evidence.spreads, terms.margin, terms.alpha)
-    found = needed_for_change(evidence.spreads, terms.threshold, terms.alpha)
+        return needed_for_margin(evidence.spreads, terms.margin, terms.alpha, evidence.tests)
+    if evidence.numbers.pass_difference * evidence.numbers.score_difference < 0:
+        return None
+    found = needed_for_change(evidence.spreads, terms.threshold, terms.alpha, evidence.tests)
     if found.more_cases is None or evidence.cases + found.more_cases >= FEWEST:
         return found
     return replace(found, more_cases=FEWEST - evidence.cases)
@@ -320,49 +273,42 @@ def _epochs(needed: Needed) -> str:
     return "; more epochs of the same cases alone would not, however many"
 
 
-def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[ComparisonVerdict, str]:
-    by_passing, by_score = _significant(evidence, terms)
-    if by_score and not by_passing and abs(evidence.score_difference) < terms.threshold:
+def _by_numbers(evidence: _Evidence, terms: _Terms) -> _Decision:
+    numbers = evidence.numbers
+    by_passing, by_score = significant(numbers, terms.alpha)
+    by_score = by_score and evidence.score_interval is not None and not evidence.score_interval.holds(0)
+    if by_score and not by_passing and abs(numbers.score_difference) < terms.threshold:
         by_score = False  # sure, and too small to matter
-        if not (evidence.b or evidence.c) and evidence.pairs >= FEWEST:
-            return ComparisonVerdict.SAME, f"scores differ by less than {terms.threshold:g}, and no case changed sides"
+        if not (numbers.worse or numbers.better) and evidence.pairs >= FEWEST:
+            why = f"scores differ by less than {terms.threshold:g}, and no case changed sides"
+            return _Decision(verdict=ComparisonVerdict.SAME, why=why)
     if by_passing or by_score:
-        return _direction(evidence, by_passing)
+        return _direction(numbers, by_passing)
     if _alike(evidence, terms.threshold):
-        return ComparisonVerdict.SAME, f"pass rate and score differ by less than {terms.threshold:g}"
+        why = f"pass rate and score differ by less than {terms.threshold:g}"
+        return _Decision(verdict=ComparisonVerdict.SAME, why=why)
     if evidence.pairs < FEWEST:
         few = "is" if evidence.pairs == 1 else "are"
-        return ComparisonVerdict.UNSURE, f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least"
+        return _unsure(f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least")
     once = ", each case counted once" if evidence.repeated else ""
     told = f"{evidence.regressed:,} regressed and {evidence.improved:,} improved"
-    return (
-        ComparisonVerdict.UNSURE,
-        f"of {_all(evidence)} {told}, which may be chance (p = {evidence.pass_p:.3g}{once})",
-    )
+    return _unsure(f"of {_all(evidence)} {told}, which may be chance (p = {numbers.p_of_passing:.3g}{once})")
 
 
 def _all(evidence: _Evidence) -> str:
     return counted(evidence.pairs, repeated=evidence.repeated)
 
 
-def _significant(evidence: _Evidence, terms: _Terms) -> tuple[bool, bool]:
-    """Return which of the two tests is significant: that with the lower p at half of alpha, the other at alpha."""
-    first = min(evidence.pass_p, evidence.score_p) <= terms.alpha / 2
-    by_passing = first and evidence.pass_p <= terms.alpha
-    by_score = first and evidence.score_p <= terms.alpha
-    interval = evidence.score_interval
-    return by_passing, by_score and interval is not None and not interval.holds(0)
-
-
-def _direction(evidence: _Evidence, by_passing: bool) -> tuple[ComparisonVerdict, str]:
+def _direction(numbers: Numbers, by_passing: bool) -> _Decision:
     """Follow the tests; when pass rate and score point in different directions the result is undecided."""
-    passing, scoring = evidence.pass_difference, evidence.score_difference
-    if passing * scoring < 0 or (by_passing and (evidence.c - evidence.b) * passing < 0):
-        return ComparisonVerdict.UNSURE, "pass rate and score moved in different directions"
+    passing, scoring = numbers.pass_difference, numbers.score_difference
+    if contradictory(numbers, by_passing=by_passing):
+        return replace(_unsure("pass rate and score moved in different directions"), contradictory=True)
     verdict = ComparisonVerdict.BETTER if passing + scoring > 0 else ComparisonVerdict.WORSE
     what = f"pass rate {100 * passing:+.1f} points" if by_passing else f"score {scoring:+.3f}"
-    p = evidence.pass_p if by_passing else evidence.score_p
-    return verdict, f"{what}, which is hardly chance ({f'p = {p:.2g}' if p >= _LEAST_P else f'p < {_LEAST_P}'})"
+    p = numbers.p_of_passing if by_passing else numbers.score_p
+    sure = f"p = {p:.2g}" if p >= _LEAST_P else f"p < {_LEAST_P}"
+    return _Decision(verdict=verdict, why=f"{what}, which is hardly chance ({sure})")
 
 
 def _alike(evidence: _Evidence, threshold: float) -> bool:
@@ -370,28 +316,27 @@ def _alike(evidence: _Evidence, threshold: float) -> bool:
     return evidence.pairs >= FEWEST and all(one is not None and one.within(threshold) for one in intervals)
 
 
-def _comparison(
-    verdict: ComparisonVerdict, why: str, needed: Needed | None, evidence: _Evidence, pairing: Pairing, terms: _Terms
-) -> Comparison:
+def _comparison(found: _Decision, evidence: _Evidence, pairing: Pairing, terms: _Terms) -> Comparison:
     pass_at_least, score_at_least = evidence.limits or (None, None)
+    numbers = evidence.numbers
     return Comparison(
-        verdict=verdict,
-        why=why,
+        verdict=found.verdict,
+        why=found.why,
         threshold=terms.threshold,
         alpha=terms.alpha,
         cases=evidence.cases,
         pairs=evidence.pairs,
-        b=evidence.b,
-        c=evidence.c,
-        pass_p=evidence.pass_p,
+        b=numbers.worse,
+        c=numbers.better,
+        pass_p=numbers.pass_p,
         pass_before=evidence.passes[0],
         pass_after=evidence.passes[1],
-        pass_difference=evidence.pass_difference,
+        pass_difference=numbers.pass_difference,
         pass_interval=evidence.pass_interval,
-        score_p=evidence.score_p,
+        score_p=numbers.score_p,
         score_before=evidence.scores[0],
         score_after=evidence.scores[1],
-        score_difference=evidence.score_difference,
+        score_difference=numbers.score_difference,
         score_interval=evidence.score_interval,
         regressions=tuple(change_of(pair) for pair in pairing.pairs if pair.change is PairChange.WORSE),
         improvements=tuple(change_of(pair) for pair in pairing.pairs if pair.change is PairChange.BETTER),
@@ -402,5 +347,7 @@ def _comparison(
         margin=terms.margin,
         pass_at_least=pass_at_least,
         score_at_least=score_at_least,
-        needed=needed,
+        needed=found.needed,
+        contradictory=found.contradictory,
+        noticing=found.noticing,
     )

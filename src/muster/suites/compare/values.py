@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.intervals import Interval
 from muster.statistics.sample_size import Needed
 from muster.suites.verdict import Status
@@ -15,7 +16,18 @@ class ComparisonVerdict(StrEnum):
     WORSE = "worse"
     SAME = "same"  # so near that the difference does not matter
     NOT_WORSE = "not worse"  # by more than the margin that was asked for
-    UNSURE = "not enough evidence"
+    UNSURE = "inconclusive"  # neither a difference nor its absence is shown
+
+
+class Gate(StrEnum):
+    """Whether a comparison lets B take the place of A."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BLIND = "blind"  # inconclusive, and such runs would hardly notice the drop that was asked about
+
+
+ENOUGH_POWER = 0.5  # that a comparison must have to pass without having decided
 
 
 class PairChange(StrEnum):
@@ -29,10 +41,11 @@ class PairChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochOutcome:
-    """How one epoch of a case ended in one of the runs, and the keys of its calls."""
+    """How one epoch of a case ended in one of the runs, what it cost, and the keys of its calls."""
 
     status: Status
     score: float | None = None
+    cost: Microdollars = NOTHING  # of agent and judge
     keys: tuple[str, ...] = ()
 
 
@@ -47,6 +60,33 @@ class Change:
     before_score: float | None
     after_score: float | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noticing:
+    """The power of a comparison: how often runs like these would show a drop of the pass rate."""
+
+    drop: float
+    power: float
+    possible: bool = True  # whether so much passes that it can drop by so much
+    more_cases: int | None = None  # that would be enough, if the power is not; None: not known, or no number would
+    more_epochs: int | None = None
+    cases_cost: Microdollars | None = None  # of these in both runs, at the price of those that were compared
+    epochs_cost: Microdollars | None = None
+
+    @property
+    def enough(self) -> bool:
+        """Return whether the drop would be noticed often enough."""
+        return self.power >= ENOUGH_POWER
+
+    @property
+    def words(self) -> str:
+        """How often it would be noticed, rounded down: what is just below the limit is not shown as at it."""
+        drop = f"a drop of {100 * self.drop:.4g} points"
+        if not self.possible:
+            return f"{drop} is not possible, since fewer pass"
+        share = f"{int(100 * self.power)} %" if self.power >= 0.01 else "less than 1 %"
+        return f"{drop} would be noticed in {share} of comparisons"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +121,8 @@ class Comparison:
     pass_at_least: float | None = None  # limits that the differences are below with a probability of alpha at most
     score_at_least: float | None = None
     needed: Needed | None = None  # what would decide, when nothing is decided
+    contradictory: bool = False  # undecided since pass rate and score moved in different directions
+    noticing: Noticing | None = None  # None: nothing was compared
 
     @property
     def repeated(self) -> bool:
