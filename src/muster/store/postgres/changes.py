@@ -29,7 +29,7 @@ UNUSED_SECONDS = 10.0  # after which a session ends for which nobody waits
 CLOSE_SECONDS = 12.0  # for which a session that is being opened is waited for: longer than that may take
 
 
-class Listener:
+class NotificationListener:
     """A session that listens on a channel, opened again when it is lost.
 
     `hear` is given what was notified. `stay` runs beside each session, is told when it is lost, and returns whether
@@ -132,7 +132,7 @@ class PostgresOffers:
 
     def __init__(self, address: PostgresAddress) -> None:
         self._watches: WeakSet[OfferWatch] = WeakSet()
-        self._listener = Listener(partial(_subscribe, address, OFFERS), self._hear, self._stay)
+        self._listener = NotificationListener(partial(_subscribe, address, OFFERS), self._hear, self._stay)
 
     def watch(self, wanted: Callable[[str], bool]) -> OfferWatch:
         """Return what waits for offers of the workloads that are wanted."""
@@ -165,7 +165,9 @@ class PostgresChanges:
         self._reader, self._token = reader, token
         self._commits = 0
         self._signal = CommitSignal(lambda: self._commits, STEP_SECONDS)
-        self._listener = Listener(partial(_subscribe, address, CHANGES, watched=True), self._hear, self._stay)
+        self._listener = NotificationListener(
+            partial(_subscribe, address, CHANGES, watched=True), self._hear, self._stay
+        )
         self._heard = False  # a notification, since it was looked
         self._waiting, self._waited_at = 0, 0.0
 
