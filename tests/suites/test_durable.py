@@ -2,19 +2,25 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from muster.app.runs.handle import follow
 from muster.domain.call import Reply, Request
 from muster.domain.errors import Interrupted, InvalidRequest, MusterError, Unreachable
+from muster.domain.money import Microdollars
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.suites.journal import results_key
+from muster.suites.reports.run import open_suite_run
+from muster.suites.reports.summary import summarize
 from muster.suites.spec import read_spec
 from muster.suites.verdict import CaseResult, Status
 from muster.suites.workload import suite
 from tests.engine.house import House, Puppet, check_books, house, reply
 from tests.suites.stage import Cases, a_case, a_judged_case, a_suite, a_verdict, error_of, results_of, stage, statuses
+
+FAILS = {"output": [{"kind": "contains", "value": "never said"}]}
 
 
 class Player:
@@ -82,6 +88,53 @@ async def kept(h: House, run: Run, pages: int) -> None:
 
 def without_time(results: list[CaseResult]) -> list[tuple[Any, ...]]:
     return [(r.case, r.epoch, r.status, r.score, r.why, r.keys, r.judgements, r.cost) for r in results]
+
+
+async def test_a_run_that_was_stopped_tells_what_was_answered_and_paid_and_judges_what_needs_no_judge(
+    tmp_path: Path,
+) -> None:
+    judge = Player(holds="judge")
+    a_suite(tmp_path, a_judged_case("first", "first"), *the_cases("two", "three"), a_case("no", "x", expected=FAILS))
+    names = ("first", "two", "three", "x")
+    answered = asyncio.Event()
+
+    async def answer(request: Request, n: int) -> Reply:
+        if n == len(names):
+            answered.set()
+        return replace(reply(request.messages[-1].text), cost=Microdollars(1000))
+
+    async def hold(request: Request, n: int) -> Reply:
+        judge.arrived.set()
+        await judge.let_go.wait()
+        raise InvalidRequest("stopped")
+
+    async with house(tmp_path, a=Puppet(answer, 2000), judge=Puppet(hold)) as h:
+        run = await h.create(suite, spec=spec_of(tmp_path, judge="judge"), concurrency=8)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        await asyncio.gather(answered.wait(), judge.arrived.wait())
+        await calls_settled(h, run, 4)
+        h.engine.stop_all(Interrupted("stop"), now=True)
+        judge.let_go.set()
+        stopped = await driving
+        assert stopped.state is RunState.INTERRUPTED
+        assert await results_of(h.store, stopped) == []  # the first case holds the others back
+        report = await summarize(await open_suite_run(h.store, stopped))
+        assert report.counts == {Status.SKIPPED: 1, Status.PASSED: 2, Status.FAILED: 1}
+        assert (report.missing, report.answered, report.answered_cost) == (1, 1, 1000)
+        assert report.subjects[0].stats.cost == 4000
+        assert "1 answer not judged yet, for $0.001" in report.verdict
+        assert "No case was run" not in report.verdict
+        assert next(line.why for line in report.lines) == "it was answered, and is not judged yet"
+        assert not report.ok
+
+
+async def calls_settled(h: House, run: Run, number: int) -> None:
+    """Wait until so many calls have their replies in the store."""
+    while True:
+        entries = [entry async for entry in h.store.archive.entries(run.id)]
+        if sum(entry.reply is not None for entry in entries) >= number:
+            return
+        await asyncio.sleep(0)
 
 
 async def test_files_are_not_looked_at_after_the_first_call_has_left(tmp_path: Path) -> None:

@@ -133,6 +133,11 @@ class SubjectTally:
         self._agreements.extend([one.agreement for one in result.judgements if one.agreement is not None])
         self._spreads.extend([one.spread for one in result.judgements if one.members and one.spread is not None])
 
+    def spend(self, result: CaseResult) -> None:
+        """Add the money and tokens of an answer that is not judged yet, and nothing else."""
+        self._subject = result.subject
+        self._add_money(result)
+
     def stats(self, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0) -> SubjectStats:
         """Return the figures of all that was added so far."""
         of = self._of

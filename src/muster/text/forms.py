@@ -45,6 +45,12 @@ def _meant(value: Any) -> Any:
     return value.meaning() if isinstance(value, Plain) else value
 
 
+def _version(value: Any) -> Any:
+    """Return a number as it was meant; true is none, though Python holds it equal to 1."""
+    found = _meant(value)
+    return str(found) if isinstance(found, bool) else found
+
+
 def _json(value: Any) -> Json:
     found = plain_value(value)
     if flaw := flaw_of(found):
@@ -130,7 +136,7 @@ NotNegative = Annotated[Number, Field(ge=0)]
 Weight = Annotated[NotNegative, AfterValidator(_weight)]
 Seconds = Annotated[Number, Field(gt=0, le=604_800)]
 Share = Annotated[Number, Field(ge=0, le=1)]
-Version = Annotated[Literal[1], BeforeValidator(_meant)]
+Version = Annotated[Literal[1], BeforeValidator(_version)]
 
 AnyJson = Annotated[Any, BeforeValidator(_json)]
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_json_object)]

@@ -9,7 +9,7 @@ from tests.suites.reports.house import REFUND, Story, called, case, hostile, res
 
 TOP = {
     "schema", "ok", "verdict", "run", "counts", "cases_total", "results_expected", "results_missing", "warnings",
-    "not_passed", "subjects", "environment", "cases",
+    "not_passed", "subjects", "environment", "cases", "answers_not_judged",
 }  # fmt: skip
 CASE = {
     "case", "suite", "subject", "status", "score", "threshold", "why", "description", "file", "line", "tags",

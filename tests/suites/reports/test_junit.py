@@ -117,5 +117,5 @@ async def test_an_answer_of_a_megabyte_is_cut_and_says_so(tmp_path: Path) -> Non
 
 
 async def test_a_case_that_was_not_run_at_all_has_no_output(tmp_path: Path) -> None:
-    story = replace(shop(), results=[], state=RunState.FAILED)
+    story = replace(shop(), results=[], calls=[], state=RunState.FAILED)
     assert list((await junit(tmp_path, story)).iter("system-out")) == []

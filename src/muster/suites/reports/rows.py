@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
 from muster.suites.journal import Subject
+from muster.suites.reports.answered import NOT_JUDGED, AnsweredCases
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import settle
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, MemberVerdict, Status
@@ -20,7 +21,7 @@ WAITS = "the run waits for a batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRow:
-    """What a case came to under one subject; `missing` counts the epochs that were never done."""
+    """What a case came to under one subject; `missing` counts the epochs that have no result."""
 
     case: Case
     subject: str
@@ -28,6 +29,7 @@ class CaseRow:
     why: str
     results: tuple[CaseResult, ...]
     missing: int = 0
+    answered: tuple[CaseResult, ...] = ()  # of the missing ones, those whose answers are there and not judged yet
 
     @property
     def score(self) -> float | None:
@@ -52,7 +54,7 @@ class CaseRow:
     @property
     def cost(self) -> Microdollars:
         """What all its epochs cost."""
-        return Microdollars(sum(result.cost for result in self.results))
+        return Microdollars(sum(result.cost for result in (*self.results, *self.answered)))
 
     @property
     def judge_cost(self) -> Microdollars:
@@ -121,6 +123,7 @@ class CaseRows:
         self._suite = suite
         self._cases = PagedValues(suite.page_of_cases, begin.case_page, begin.case)
         self._results = PagedValues(suite.page_of_results, begin.result_page, begin.result)
+        self._answered = AnsweredCases(suite)
         self.stray = 0
 
     async def __aiter__(self) -> AsyncIterator[CaseRow]:
@@ -141,8 +144,8 @@ class CaseRows:
                 continue
             special = case.agents or case.flaw
             subjects = self._labels(tested(case, self._suite.snapshot)) if special else usual
-            rows = tuple([self._row(case, subject, found) for subject in subjects])
-            self.stray += len(found) - sum([len(row.results) for row in rows])
+            self.stray += len([result for result in found if result.subject not in subjects])
+            rows = tuple([await self._row(case, subject, found) for subject in subjects])
             yield CaseGroup(place=place, rows=rows)
         while await self._results.peek() is not None:
             self.stray += 1
@@ -163,14 +166,26 @@ class CaseRows:
             results.index += 1
         return found
 
-    def _row(self, case: Case, subject: str, found: list[CaseResult]) -> CaseRow:
-        return _row(case, subject, tuple([result for result in found if result.subject == subject]), self._suite)
+    async def _row(self, case: Case, subject: str, found: list[CaseResult]) -> CaseRow:
+        results = [result for result in found if result.subject == subject]
+        answered: list[CaseResult] = []
+        for epoch in range(len(results) + 1, self._suite.spec.epochs + 1):
+            more = await self._answered.find(case, subject, epoch)
+            if more is not None:
+                (answered if more.status is Status.WAITING else results).append(more)
+        return _row(case, subject, tuple(results), tuple(answered), self._suite)
 
 
-def _row(case: Case, subject: str, results: tuple[CaseResult, ...], suite: SuiteRun) -> CaseRow:
+def _row(
+    case: Case, subject: str, results: tuple[CaseResult, ...], answered: tuple[CaseResult, ...], suite: SuiteRun
+) -> CaseRow:
     missing = 0 if case.skip else max(0, suite.spec.epochs - len(results))
     status, why = _ending(case, results, missing, waits=suite.waits)
-    return CaseRow(case=case, subject=subject, status=status, why=why, results=results, missing=missing)
+    if answered and not results:
+        why = f"{why}; {NOT_JUDGED}" if suite.waits else NOT_JUDGED
+    return CaseRow(
+        case=case, subject=subject, status=status, why=why, results=results, missing=missing, answered=answered
+    )
 
 
 def _ending(case: Case, results: tuple[CaseResult, ...], missing: int, *, waits: bool) -> tuple[Status, str]:

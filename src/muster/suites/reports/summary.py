@@ -143,7 +143,9 @@ class SuiteFigures:
     counts: Mapping[Status, int]  # of cases under subjects
     cases: int
     expected: int  # results there would be at the end: cases, subjects, epochs
-    missing: int  # of them never done
+    missing: int  # of them without a result
+    answered: int  # of these, how many have an answer that is not judged yet
+    answered_cost: Microdollars
     stray: int  # results that belong to no case of the run
     troubles: tuple[CaseLine, ...]  # what did not pass
     waits: tuple[CaseLine, ...]  # what waits for a batch
@@ -201,7 +203,10 @@ class SuiteReport(SuiteFigures):
             found.append(f"{self.missing:,} of {self.expected:,} results are {still}.")
         if self.stray:
             found.append(f"{count(self.stray, 'result')} in the store belong to no case of the run.")
-        if not self.begun and not self.waiting:
+        if self.answered:
+            told = count(self.answered, "answer")
+            found.append(f"{told} not judged yet, for {show_usd(self.answered_cost)}; resume the run to judge them.")
+        elif not self.begun and not self.waiting:
             found.append("No case was run.")
         return tuple(found)
 
@@ -234,7 +239,7 @@ async def summarize(suite: SuiteRun) -> SuiteReport:
     return SuiteReport(run=facts, **parts)
 
 
-FIGURES = 1  # the version of how figures are made and kept: those of another one are made anew
+FIGURES = 2  # the version of how figures are made and kept: those of another one are made anew
 
 
 async def _kept_figures(suite: SuiteRun) -> SuiteFigures:
@@ -261,6 +266,8 @@ async def _gather(suite: SuiteRun) -> SuiteFigures:
         cases=suite.snapshot.cases,
         expected=gathering.expected,
         missing=gathering.missing,
+        answered=gathering.answered,
+        answered_cost=Microdollars(gathering.answered_cost),
         stray=rows.stray,
         troubles=tuple(gathering.troubles),
         waits=tuple(gathering.waits),
@@ -275,7 +282,7 @@ class _Gathering:
 
     def __init__(self) -> None:
         self.counts: Counter[Status] = Counter()
-        self.expected = self.missing = 0
+        self.expected = self.missing = self.answered = self.answered_cost = 0
         self.troubles: list[CaseLine] = []
         self.waits: list[CaseLine] = []
         self.lines: list[CaseLine] = []
@@ -290,6 +297,8 @@ class _Gathering:
         self.counts[row.status] += 1
         self.expected += len(row.results) + row.missing
         self.missing += row.missing
+        self.answered += len(row.answered)
+        self.answered_cost += sum(result.cost for result in row.answered)
         self._of[row.subject].add(row)
         for result in row.results:
             self._add_oddities(result)
@@ -343,6 +352,8 @@ class _OfSubject:
         self._counts[row.status] += 1
         if row.score is not None:
             self._histogram.add_score(row.score)
+        for result in row.answered:
+            self.tally.spend(result)
         for result in row.results:
             self.tally.add(result)
             self._model = result.model or self._model
