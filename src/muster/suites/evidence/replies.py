@@ -124,9 +124,7 @@ class RecordedVerdict:
 
     def asked_flaw(self, case: Case, spec: SuiteSpec, result: CaseResult) -> str:
         """Return which request is not the one that the case, or the judge's question about the answer, asks."""
-        if self.recorded:
-            return ""
-        if flaw := asked_flaw(case, self.asked):
+        if not self.recorded and (flaw := asked_flaw(case, self.asked)):
             return flaw
         seen = self.observation(case, result)
         if spec.judge is None or spec.judge_file is not None or not self.judged or missing(case, seen):

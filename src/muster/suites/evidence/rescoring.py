@@ -168,7 +168,7 @@ class _Rescoring:
         now = _scored(case, was, testimony, self._spec, council)
         flaw = testimony.asked_flaw(case, self._spec, was) or unsaid(was.judgements, now.judgements)
         spent = _spent_flaw(was, now)
-        flaw = spent or flaw
+        flaw = flaw or spent
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
             self._same += 1
             self._figures.add(now)
