@@ -134,7 +134,8 @@ async def test_a_model_may_repair_its_votes_once_and_then_the_rest_counts(tmp_pa
         given = {cell.target for cell in only.score.contributions if cell.evaluator == model}
         assert given == set(labels.agents[1:])
         replies = {entry.key: entry.reply for entry in await home.calls(run) if entry.reply is not None}
-        assert canonical(retell(run.spec, run.result, replies)) == canonical(run.result)
+        asked = {entry.key: (entry.request or {})["messages"][0]["text"] for entry in await home.calls(run)}
+        assert canonical(retell(run.spec, run.result, replies, asked)) == canonical(run.result)
 
 
 async def test_an_evaluator_that_favours_the_first_place_is_reported(tmp_path: Path) -> None:

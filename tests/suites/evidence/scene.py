@@ -14,8 +14,10 @@ from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
 from muster.suites.case import Case, CheckKind, Evaluator, OutputCheck, RubricItem, ScriptedTool, ToolExpectation
 from muster.suites.checks.scoring import evaluators_of, score
+from muster.suites.checks.tool_calls import use
 from muster.suites.evidence.export import Exported, export_evidence
 from muster.suites.journal import SuiteInfo, case_key
+from muster.suites.judge.question import pose
 from muster.suites.reports.run import open_suite_run
 from muster.suites.verdict import CaseResult, ItemScore, Judgement, Observation
 from tests.suites.reports.suite_store import Said, Story, a_case, a_reply, an_answer, fill
@@ -70,11 +72,13 @@ def story() -> Story:
     """Give the run as the workload would have left it."""
     key = f"{case_key(TOOLED.id, SUBJECT, 1)}/"
     look = ToolCall(id="1", name="look", arguments={"at": 1})
-    tool_turn = Request(messages=(*TOOLED.messages, Message(role=Role.TOOL, text="seen", tool_call_id="1")))
+    looked = Message(role=Role.TOOL, text=use(TOOLED.tools, look).result or "", tool_call_id="1")
+    asked_for = Message(role=Role.ASSISTANT, text="", tool_calls=(look,))
+    tool_turn = Request(messages=(*TOOLED.messages, asked_for, looked))
     judge_calls = [
         Said(
             key=JUDGE_KEY,
-            request=Request(messages=JUDGED.messages),
+            request=pose(JUDGED, Observation(answers=("dear friend",))).request,
             reply=a_reply(json.dumps(JUDGED_SO)),
             agent="sim/judge",
         )

@@ -261,6 +261,7 @@ def test_figures_and_verdicts_that_were_forged_together_are_found_by_the_calls(t
     """Costs stand in the calls; nobody can make an agent cheaper in the verdicts and the figures alone."""
     found = rescore(export(tmp_path, changed(story(), PASSES.id, cost=Microdollars(0))).path, allow_redacted=True)
     assert {figure.where.rsplit("/", 1)[1] for figure in found.figures} == {"cost", "cost_per_case"}
+    assert "its cost is 0, and its calls give 40" in _why(found)
 
 
 def test_numbers_that_nobody_gave_break_nothing(tmp_path: Path, archive: Path) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from muster.app.outputs import require_output
 from muster.councils.retelling import retell
 from muster.domain.errors import BadConfiguration
-from muster.suites.evidence.export import Exported, FigureDifference, export_evidence
+from muster.suites.evidence.accounts import FigureDifference
+from muster.suites.evidence.export import Exported, export_evidence
 from muster.suites.evidence.keys import KeyFiles, load_private_key, load_public_key, make_keys
 from muster.suites.evidence.rescoring import Difference, Rescoring, rescore
 from muster.suites.evidence.verification import ArchiveVerification, verify

@@ -46,6 +46,7 @@ def _run_view(run: Run) -> dict[str, Any]:
         "subject": subject_of(run),
         "workload": run.workload,
         "kind": kind_of(run.workload),
+        "state": str(run.state),
     }
     begun = {"started_by": run.owner, "created_at": moment(run.created_at)}
     return named | money_view(run.spent) | _budget(run.cap) | begun

@@ -12,8 +12,10 @@ from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
 from muster.store.base import Store
 from muster.suites.case import Case
+from muster.suites.evidence.accounts import account_of, settled_of
 from muster.suites.evidence.archive import read_as
 from muster.suites.evidence.layout import CHILDREN, EvidenceFault
+from muster.suites.evidence.requests import is_about, text_of
 from muster.suites.judge.council import council_of, judgement_of, without_verdict
 from muster.suites.judge.question import pose
 from muster.suites.judge.rubric import missing
@@ -47,12 +49,18 @@ class RecordedCouncil:
     cause: str  # why it did not complete
     outcome: Json
     replies: Mapping[str, Reply]
+    asked: Mapping[str, str]  # the texts of all requests, by key
+    figures: tuple[str, ...] = ()  # that do not follow from its calls
 
     @staticmethod
     def of(child: Mapping[str, Any]) -> "RecordedCouncil":
         """Read a line of children.jsonl."""
         try:
             run, calls = child["run"], child["calls"]
+            account = account_of(calls)
+            figures = [figure.where for figure in account.differences("run", run)]
+            if run["origin"] is None and isinstance(run["result"], Mapping):
+                figures += ["run/result/spent"] if run["result"].get("spent") != settled_of(run) else []
             return RecordedCouncil(
                 key=str(child["key"]),
                 spec=dict(run["spec"]),
@@ -64,14 +72,17 @@ class RecordedCouncil:
                     for call in calls
                     if call["reply"] is not None
                 },
+                asked={str(call["key"]): text_of(call) for call in calls},
+                figures=tuple(figures),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EvidenceFault(CHILDREN, "a line is not a valid child run") from error
 
 
-# Reads the replies of a council again: takes its spec, its recorded outcome and its replies, returns the outcome that
-# they bear out. Councils are another feature, so whoever puts the two together brings it.
-RetellCouncil = Callable[[Json, Json, Mapping[str, Reply]], Json]
+# Reads the replies of a council again: takes its spec, its recorded outcome, its replies and the texts of its requests,
+# returns the outcome that they bear out; raises what does not fit. Councils are another feature, so whoever puts the
+# two together brings it.
+RetellCouncil = Callable[[Json, Json, Mapping[str, Reply], Mapping[str, str]], Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +106,12 @@ class CouncilRetelling:
         question = pose(case, seen)
         if _without_question(found.spec) != _without_question(judge.spec(question, key)):
             return judge.failed("the council that is recorded is not the one of the policy", key)
+        if not is_about(question, str(found.spec.get("question", ""))):
+            return judge.failed("the council that is recorded was asked about something else", key)
+        if found.figures:
+            return judge.failed(f"figures of the council do not follow from its calls: {', '.join(found.figures)}", key)
         try:
-            outcome = self.retell(found.spec, found.outcome, found.replies)
+            outcome = self.retell(found.spec, found.outcome, found.replies, found.asked)
         except MusterError as error:
             return judge.failed(f"the recorded council cannot be read: {error.message}", key)
         return judgement_of(judge, case, question, outcome, key)

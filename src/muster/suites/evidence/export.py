@@ -16,6 +16,7 @@ from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import BadArgument, Conflict, state_verb
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
+from muster.suites.evidence.accounts import FigureDifference
 from muster.suites.evidence.archive import Content, TarWriter
 from muster.suites.evidence.councils import calls_of_child
 from muster.suites.evidence.keys import key_id, public_pem
@@ -352,15 +353,6 @@ def spell(value: Json) -> bytes:
 
 
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureDifference:
-    """A figure that does not follow from the results."""
-
-    where: str
-    was: Json  # None: it is not there
-    now: Json
 
 
 class SubjectTallies:

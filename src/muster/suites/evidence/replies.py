@@ -12,13 +12,16 @@ from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
+from muster.suites.evidence.accounts import CallAccount, account_of
 from muster.suites.evidence.archive import EvidenceArchive, read_as
 from muster.suites.evidence.councils import CouncilRetelling
 from muster.suites.evidence.export import keys_of
 from muster.suites.evidence.layout import ANSWERS, CALLS, CHILDREN, RUN, EvidenceFault
+from muster.suites.evidence.requests import asked_flaw, judged_flaw
 from muster.suites.journal import SuiteSnapshot, case_key
 from muster.suites.judge.council import LENIENT, VERSION
-from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
+from muster.suites.judge.question import pose
+from muster.suites.judge.rubric import Calls, Heard, missing, retell_command, retell_judge
 from muster.suites.recorded import ONLY, observe_recorded
 from muster.suites.rules import ScoringRules
 from muster.suites.spec import SuiteSpec
@@ -114,6 +117,15 @@ class RecordedVerdict:
         """Return what judges and commands replied, by key."""
         return {str(call["key"]): _heard(call) for call in self.judged}
 
+    def asked_flaw(self, case: Case, spec: SuiteSpec, result: CaseResult, rules: ScoringRules) -> str:
+        """Return which request is not the one that the case, or the judge's question about the answer, asks."""
+        if not self.recorded and (flaw := asked_flaw(case, self.asked)):
+            return flaw
+        seen = self.observation(case, result, rules)
+        if spec.judge is None or spec.judge_file is not None or not self.judged or missing(case, seen):
+            return ""
+        return judged_flaw(pose(case, seen), spec.judge, self.judged)
+
     @property
     def redacted(self) -> bool:
         """Return whether a secret was really taken out of any text that the result was made from."""
@@ -137,6 +149,7 @@ class RecordedReplies:
         self._children = archive.stream(CHILDREN, lambda child: str(child["key"])) if children else None
         self._answers = archive.stream(ANSWERS, lambda answer: str(answer["case"])) if recorded else None
         self._of = RecordedVerdict(case={}, recorded=recorded)
+        self.account = CallAccount()  # of all calls that were gone through
 
     def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
         """Go on to the next case."""
@@ -150,6 +163,10 @@ class RecordedReplies:
         found = [self._calls.take(key) for key in keys_of(result)]
         asked, judged = found[: len(result.keys)], found[len(result.keys) :]
         councils = [] if self._children is None else [self._children.take(key) for key in keys_of(result)]
+        for call in found:
+            self._count(call)
+        for child in councils:
+            self._count(child)
         return RecordedVerdict(
             case=self._of.case,
             asked=tuple(call for call in asked if call is not None),
@@ -161,7 +178,21 @@ class RecordedReplies:
 
     def unheard(self) -> Iterator[Call]:
         """Return the calls and child runs that belong to no result."""
-        return chain(self._calls.rest(), () if self._children is None else self._children.rest())
+        for one in chain(self._calls.rest(), () if self._children is None else self._children.rest()):
+            self._count(one)
+            yield one
+
+    def _count(self, one: Mapping[str, Any] | None) -> None:
+        """Add a call, or the calls of a child run, to what the run cost."""
+        if one is None:
+            return
+        if "calls" not in one:
+            self.account.add(one)
+            return
+        calls, run = one["calls"], one.get("run")
+        listed = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+        is_whole = isinstance(run, Mapping) and run.get("origin") is None
+        self.account.add_run(account_of(listed) if is_whole else CallAccount(is_exact=False))
 
 
 def _heard(call: Call) -> Heard:

@@ -15,10 +15,21 @@ from muster.domain.errors import BadFile, MusterError
 from muster.domain.run import RunState
 from muster.suites.case import Case
 from muster.suites.checks.scoring import evaluators_of, score
+from muster.suites.evidence.accounts import FigureDifference
 from muster.suites.evidence.archive import EvidenceArchive, read_as
 from muster.suites.evidence.councils import CouncilRetelling, RetellCouncil
-from muster.suites.evidence.export import TOLERANCE, FigureDifference, SubjectTallies, differences
-from muster.suites.evidence.layout import CASES, ENVIRONMENT, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, EvidenceFault
+from muster.suites.evidence.export import TOLERANCE, SubjectTallies, differences
+from muster.suites.evidence.layout import (
+    CALLS,
+    CASES,
+    ENVIRONMENT,
+    RUN,
+    STATEMENT,
+    STATISTICS,
+    SUITE,
+    VERDICTS,
+    EvidenceFault,
+)
 from muster.suites.evidence.replies import (
     EvidenceUnits,
     RecordedReplies,
@@ -112,8 +123,8 @@ class _Rescoring:
     ) -> None:
         self._archive, self._verification, self._allow_redacted = archive, verification, allow_redacted
         self._retell_council = retell_council
-        run = archive.first(RUN)
-        self._spec, self._completed = _spec_of(run), run.get("state") == RunState.COMPLETED
+        self._run = archive.first(RUN)
+        self._spec, self._completed = _spec_of(self._run), self._run.get("state") == RunState.COMPLETED
         self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
         self._rules = _rules_of(archive.first(ENVIRONMENT))
         self._units = EvidenceUnits(self._spec, self._snapshot)
@@ -127,11 +138,11 @@ class _Rescoring:
     def all(self) -> Rescoring:
         """Score every verdict of the archive again."""
         self._score_cases()
+        unmentioned, keys, strays = self._count_unmentioned()
         try:
-            figures = tuple(islice(self._compare_figures(), KEPT))
+            figures = (*strays, *islice(self._compare_figures(), KEPT))
         except (ArithmeticError, ValueError) as error:  # numbers that no agent ever gave
             raise EvidenceFault(STATISTICS, "the figures of these results cannot be computed") from error
-        unmentioned, keys = self._count_unmentioned()
         return Rescoring(
             verification=self._verification,
             allow_redacted=self._allow_redacted,
@@ -167,12 +178,14 @@ class _Rescoring:
             return
         council = CouncilRetelling(children=testimony.children, retell=self._retell_council)
         now = _scored(case, was, testimony, self._spec, council, self._rules)
-        flaw = unsaid(was.judgements, now.judgements)
+        flaw = testimony.asked_flaw(case, self._spec, was, self._rules) or unsaid(was.judgements, now.judgements)
+        spent = _spent_flaw(was, now)
+        flaw = flaw or spent
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
             self._same += 1
             self._figures.add(now)
             return
-        redacted = testimony.redacted
+        redacted = testimony.redacted and not spent  # no secret is part of a cost
         self._figures.add(was if redacted else now)
         self._differ(_difference(was, now, flaw or now.why, redacted=redacted))
 
@@ -201,17 +214,21 @@ class _Rescoring:
         now = self._figures.json()
         yield from differences(STATISTICS, self._archive.first(STATISTICS), now)
         yield from differences(f"{SUITE}/cases", self._snapshot.cases, self._cases)
+        yield from self._replies.account.differences(RUN, self._run)
         if (stated := self._verification.predicate.get("results")) is not None:
             yield from differences(f"{STATEMENT}/results", stated, now["statuses"])
 
-    def _count_unmentioned(self) -> tuple[int, tuple[str, ...]]:
-        number, keys = 0, []
+    def _count_unmentioned(self) -> tuple[int, tuple[str, ...], tuple[FigureDifference, ...]]:
+        """Count the calls of units without a verdict, and name those that no verdict of their unit accounts for."""
+        number, keys, strays = 0, list[str](), list[FigureDifference]()
         for call in self._replies.unheard():
             key = str(call.get("key"))
             if not self._units.mentions(key):
                 number += 1
                 keys += [key] if number <= KEPT else []
-        return number, tuple(keys)
+            elif len(strays) < KEPT:
+                strays.append(FigureDifference(where=f"{CALLS}/{key}", was="recorded", now="belongs to no verdict"))
+        return number, tuple(keys), tuple(strays)
 
 
 def _spec_of(run: dict[str, Any]) -> SuiteSpec:
@@ -251,6 +268,16 @@ def _scored(
         judgements=retold(case, seen, result, spec, evaluators, testimony.heard(), council, rules),
         rules=rules,
     )
+
+
+def _spent_flaw(was: CaseResult, now: CaseResult) -> str:
+    """Return which figure of a result its calls do not give."""
+    told = ((name, getattr(was, name), getattr(now, name)) for name in _SPENT)
+    wrong = next(((name, left, right) for name, left, right in told if left != right), None)
+    return "" if wrong is None else f"its {wrong[0]} is {wrong[1]}, and its calls give {wrong[2]}"
+
+
+_SPENT = ("cost", "judge_cost", "input_tokens", "output_tokens")
 
 
 def _same_result(left: float | None, right: float | None) -> bool:
