@@ -110,7 +110,7 @@ class SubjectTally:
         self._seconds = array("d")
         self._agreements, self._spreads = array("d"), array("d")
         self._error_ss, self._error_df = 0.0, 0
-        self._cost = self._judge_cost = self._input = self._output = self._unjudged = 0
+        self._not_judged = self._cost = self._judge_cost = self._input = self._output = self._unjudged = 0
 
     def add(self, result: CaseResult) -> None:
         """Add one epoch of one case."""
@@ -134,9 +134,11 @@ class SubjectTally:
         self._spreads.extend([one.spread for one in result.judgements if one.members and one.spread is not None])
 
     def spend(self, result: CaseResult) -> None:
-        """Add the money and tokens of an answer that is not judged yet, and nothing else."""
+        """Add the money and tokens of an answer that is not judged yet; figures for a case leave it out."""
         self._subject = result.subject
-        self._add_money(result)
+        self._not_judged += result.cost
+        self._input += result.input_tokens
+        self._output += result.output_tokens
 
     def stats(self, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0) -> SubjectStats:
         """Return the figures of all that was added so far."""
@@ -160,7 +162,7 @@ class SubjectTally:
             repeats=tuple(self._repeats()),
             variance=variance_components(list(self._sums()), ErrorSums(ss=self._error_ss, df=self._error_df)),
             latency=self._latency(),
-            cost=Microdollars(self._cost),
+            cost=Microdollars(self._cost + self._not_judged),
             judge_cost=Microdollars(self._judge_cost),
             cost_per_case=self._cost / run if run else None,
             judge_cost_per_case=self._judge_cost / run if run else None,

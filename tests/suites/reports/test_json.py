@@ -9,7 +9,7 @@ from tests.suites.reports.house import REFUND, Story, called, case, hostile, res
 
 TOP = {
     "schema", "ok", "verdict", "run", "counts", "cases_total", "results_expected", "results_missing", "warnings",
-    "not_passed", "subjects", "environment", "cases", "answers_not_judged",
+    "not_passed", "subjects", "environment", "cases",
 }  # fmt: skip
 CASE = {
     "case", "suite", "subject", "status", "score", "threshold", "why", "description", "file", "line", "tags",

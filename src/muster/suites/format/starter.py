@@ -24,7 +24,7 @@ cases:
         - role: user
           content: Please greet Ada Lovelace.
     expected:
-      output: # contains, not_contains, equals, regex, json_path, json_schema, golden_diff
+      output: # contains, not_contains, equals, regex, json_path, json_schema, is_json, contains_json, golden_diff
         - kind: contains
           value: Ada
         - kind: not_contains
