@@ -21,10 +21,10 @@ QUOTED_PASSWORD = _PASSWORD + BECOMES + _LITERAL.format(least=8)
 QUOTED_KEY = _KEY + BECOMES + _LITERAL.format(least=12)
 UPPERCASE_KEY = rf"{_UPPERCASE}(?:[ \t]?[:=][ \t]?){_BARE}"
 UPPERCASE_PASSWORD = rf"(?:PASSWORD|PASSWD|PASSPHRASE){_AFTER_NAME}=(?P<secret>{_WORD}{{8,4000}}+)(?![(\[])"
-# A line of a file of settings; in code what is assigned is quoted, or a name.
+# At the end of a line of settings; in code what is assigned is quoted, or a name.
 _COMMENT_OR_END = r"[ \t]{0,8}+(?:#[^\n]{0,200}+)?+$"
 BARE_PASSWORD = (
-    rf"(?m)^[ \t]{{0,40}}+(?:- )?+[\w.-]{{0,40}}?{_PASSWORD}[ \t]{{0,4}}+[:=][ \t]{{0,4}}+"
+    rf"(?m){_PASSWORD}[ \t]{{0,4}}+[:=][ \t]{{0,4}}+"
     rf"(?P<secret>{_WORD}{{8,200}}+){_COMMENT_OR_END}"
 )
 BARE_TOKEN = rf"(?i:token)(?:[ \t]{{0,4}}+[:=][ \t]{{0,4}}+){_BARE}"

@@ -147,7 +147,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("resend_key", "re_", "re_%a{8}+_%a{20,26}+"),
     ("klaviyo_key", "pk_", "pk_%x{34}+"),
     ("onesignal_key", "os_v2_app_ os_v2_org_", "os_v2_(?:app|org)_[a-z2-7]{60,}+"),
-    ("twilio_key", "sk", "SK%x{32}+"),
+    ("twilio_key", "sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf", "SK%x{32}+"),
     ("telnyx_key", "key01", "KEY01%u{30}+_%a{22}+"),
     ("firebase_key", "aaaa", "AAAA%w{7}+:%w{140}+"),
     # shops and money
@@ -170,7 +170,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("facebook_token", "eaa", "EAA[MC][A-Za-z0-9]{80,}+"),
     ("twitter_token", "aaaaaaaaaaaaaaaaaaaaa", "A{20,24}+[A-Za-z0-9%]{60,}+"),
     ("mapbox_token", "sk.eyj", r"sk\.eyJ%w{40,}+\.%w{20,}+"),
-    ("okta_token", "ssws 00", "(?<=SSWS )00%w{40}+"),
+    ("okta_token", "ssws", "(?<=SSWS )00%w{40}+"),
     ("jwt", "eyj", r"eyJ%w{8,}+\.eyJ%w{8,}+\.%w{8,}+"),
 )  # fmt: skip
 

@@ -26,7 +26,7 @@ def noticing(found: Comparison) -> Noticing:
 @cache
 def told(cases: int, epochs: int) -> float:
     """Return the power that comparisons of two equal agents tell, on average; one that decides tells none."""
-    random, powers = Random(cases), []
+    random, powers = Random(cases), list[float]()
     while len(powers) < PAIRS:
         skills = skills_of(random, cases)
         a, b = run(random, skills, epochs, by_rule), run(random, skills, epochs, by_rule)
