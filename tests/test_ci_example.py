@@ -109,7 +109,7 @@ def test_a_worse_agent_fails_the_job_and_everything_is_still_reported(machine: M
     recorded = machine.record("hasty")
     assert list(recorded.values()) == [0, 1, 0]  # it did not pass, and its answers are kept
     machine.summary.unlink()
-    assert list(machine.run("replay").values()) == [0, 1, 1, 0]
+    assert list(machine.run("replay").values()) == [0, 1, 6, 0]  # five cases can hardly show a drop
     assert "4 of 5 cases did not pass" in machine.summary.read_text(encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from muster.cli.main import run
 from muster.suites.case import DEFAULT_GOLDEN_THRESHOLD, DEFAULT_THRESHOLD, CheckKind, Evaluator, ToolOrder
-from muster.suites.compare.test import ALPHA, FEWEST, THRESHOLD
+from muster.suites.compare.test import ALPHA, FEWEST, NOTICE, THRESHOLD
 from muster.suites.format import forms
 from muster.suites.format.lint import CANONICAL_TAGS
 from muster.suites.format.resolve import LONGEST_ID
@@ -118,6 +118,7 @@ def test_the_numbers_are_as_they_are_told() -> None:
     assert f"({DEFAULT_THRESHOLD}, `--threshold`)" in SUITES
     assert f"`golden_threshold` ({DEFAULT_GOLDEN_THRESHOLD})" in SUITES
     assert f"`--alpha` ({ALPHA})" in SUITES
+    assert f"`--notice` ({NOTICE:.2f}, {100 * NOTICE:.0f} points" in SUITES
     assert f"`--threshold` ({THRESHOLD}), with {'five' if FEWEST == 5 else FEWEST} pairs" in SUITES
     assert f"at most {LONGEST_ID} characters" in SUITES
 

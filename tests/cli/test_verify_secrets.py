@@ -142,3 +142,46 @@ def test_what_is_excluded_or_allowed_or_only_guessed_fails_nothing(home: VerifyH
     exception = {"file": "src/shop.py", "line": 1, "kind": "github_token"}
     home.declare(reviewer(include=["*.js"]), exclude=["*.txt"], allow_secrets=[exception])
     assert home.verify("src").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("poetry.lock", f'url = "https://me:{KEY}@host.example"\n'),
+        ("api.py", f"# @generated\ntoken = '{TOKEN}'\n"),
+        ("page.min.js", f"let token='{TOKEN}'\n"),
+        ("page.js", f"let token='{TOKEN}';" + "a();" * 6_000),  # one long line, as packers write
+    ],
+)
+def test_a_secret_in_a_generated_file_is_a_finding(home: VerifyHome, name: str, text: str) -> None:
+    home.declare(reviewer())
+    home.repository.write("src/shop.py", "a = 1\n")
+    home.repository.write(f"src/{name}", text)
+    found = home.verify("src", "--json")
+    data = found.envelope()["data"]
+    assert found.code == 1, found
+    assert {(one["file"], one["severity"]) for one in data["findings"]} == {(f"src/{name}", "high")}
+    assert f"src/{name}" in {one["path"] for one in data["left_out"]}
+
+
+def test_a_secret_in_a_generated_file_can_be_allowed(home: VerifyHome) -> None:
+    write(home, "a = 1")
+    home.repository.write("src/api.py", f"# @generated\ntoken = '{TOKEN}'\n")
+    assert home.verify("src").code == 1
+    assert home.verify("allow-secret", "src/api.py:2").code == 0
+    assert home.verify("src").code == 0
+
+
+def test_named_secrets_fail_by_a_setting(home: VerifyHome) -> None:
+    home.repository.write("src/shop.py", "a = 1\n")
+    home.repository.write("src/settings.yaml", "db:\n  password: hunter2-and-more\n")
+    home.declare(reviewer())
+    assert home.verify("src").code == 0
+    home.declare(reviewer(), named_secrets="fail")
+    found = home.verify("src", "--json")
+    said = [(one["file"], one["line"], one["severity"]) for one in found.envelope()["data"]["findings"]]
+    assert (found.code, said) == (1, [("src/settings.yaml", 2, "high")])
+    home.declare(reviewer(include=["*.js"]), named_secrets="fail")
+    assert home.verify("src", "--allow-empty").code == 1  # also in what no agent looks at
+    home.declare(reviewer(), named_secrets="ignore")
+    assert home.verify("src").code == 2

@@ -9,7 +9,8 @@ possessive, and begin only where the character before does not belong to them.
 """
 
 import re
-from collections import Counter
+from base64 import b64decode
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -17,97 +18,31 @@ from hashlib import sha256
 from json import dumps
 
 from muster.domain.canonical import Json
-
-_AFTER_NAME = r"(?i:[_-]?(?:base|value|production|prod|live|staging|[0-9]{1,2}))?+"
-_PASSWORD = rf"(?i:password|passwd|passphrase|pwd){_AFTER_NAME}"
-_KINDS = "api|access|secret|private|account|signing|encryption|master|client|storage|service"
-_KEY = rf"(?i:(?:{_KINDS})[_-]?key|secret|token){_AFTER_NAME}"
-_UPPERCASE = rf"(?:(?:{_KINDS.upper()})_?KEY|SECRET|TOKEN){_AFTER_NAME}"
-_BLANKS = r"[ \t]{0,20}+"
-_TYPE = r"(?::[ \t]{0,4}+[A-Za-z_&][\w.&'\[\]<>|?,: ]{0,60}+(?==))?+"  # let token: String = …
-_BECOMES = rf"\\?[\"'`]?+\]?+{_BLANKS}{_TYPE}(?:\|\|=|\?\?=|:=|=>|!=|={{1,3}}+|:){_BLANKS}"
-_LITERAL = r"[bBrRuU@]{{0,2}}+\\?(?P<quote>[\"'`])(?P<secret>[^\"'`\s\\]{{{least},4000}}+)\\?(?P=quote)"
-_BARE = r"(?P<secret>(?:[A-Za-z0-9+/_=~-]|\.(?=[A-Za-z0-9])){12,}+)(?![(\[])"
-_WORD = r"[^\s\"'`\\;,(){}\[\]<>$]"
-
-QUOTED_PASSWORD = _PASSWORD + _BECOMES + _LITERAL.format(least=8)
-QUOTED_KEY = _KEY + _BECOMES + _LITERAL.format(least=12)
-UPPERCASE_KEY = rf"{_UPPERCASE}(?:[ \t]?[:=][ \t]?){_BARE}"
-UPPERCASE_PASSWORD = rf"(?:PASSWORD|PASSWD|PASSPHRASE){_AFTER_NAME}=(?P<secret>{_WORD}{{8,4000}}+)(?![(\[])"
-BARE_TOKEN = rf"(?i:token)(?:[ \t]{{0,4}}+[:=][ \t]{{0,4}}+){_BARE}"
-
-_FEWEST_DIGITS = 3
-_FEWEST_IN_NAME = 4  # digits in what could be a name in code; sha256OfUser is one
-_FEWEST_DISTINCT = 10
-_LONG_WORD = 12  # letters; "required" and "disabled" are no passwords
-_SIGNS = frozenset("!@$%^&*~+=?")
-_CODE = frozenset("+,);:=.&|?]/#")  # begins what stands between two quoted texts, or a path; no value
-_STANDS_FOR = re.compile(
-    r"your|change[-_]?me|change[-_]?this|replace|example|placeholder|dummy|redacted|insert|x{4}|\*{3}|\.{3}|://|\{|\$\("
-    r"|^(?:my|new|old|test|fake|mock|some|user|reset|forgot|confirm|current|enter|invalid|wrong|the)?[-_]?"
-    r"(?:password|passwd|pass|secret|token|key|api[-_]?key)[-_]?\d{0,4}$",
-    re.IGNORECASE,
+from muster.text.named_secrets import (
+    BARE_PASSWORD,
+    BARE_TOKEN,
+    BECOMES,
+    QUOTED_KEY,
+    QUOTED_PASSWORD,
+    UPPERCASE_KEY,
+    UPPERCASE_PASSWORD,
+    is_bare_key,
+    is_bare_password,
+    is_key,
+    is_password,
+    is_setting,
+    is_shouted_key,
+    random_looking,
 )
-_NAME_IN_CODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+")
-
-
-def random_looking(secret: str) -> bool:
-    """Return whether a text looks random, unlike a name or a number."""
-    mixed = secret != secret.lower() and secret != secret.upper()
-    letters = any(character.isalpha() for character in secret)
-    enough = _digits(secret) >= (1 if mixed else _FEWEST_DIGITS)
-    return letters and enough and len(set(secret)) >= _FEWEST_DISTINCT
-
-
-def is_key(secret: str) -> bool:
-    """Return whether a quoted text is a key, and not a word, a path or a placeholder."""
-    return random_looking(secret) and not _stands_for_one(secret)
-
-
-def is_bare_key(secret: str) -> bool:
-    """Return whether a text without quotes is a key, and not a name in code."""
-    if _NAME_IN_CODE.fullmatch(secret) and ("." in secret or secret != secret.upper()):
-        return _digits(secret) >= _FEWEST_IN_NAME and is_key(secret)
-    return is_key(secret)
-
-
-def is_shouted_key(secret: str) -> bool:
-    """Return whether a text is the value of an environment variable, and not a chain of names in code."""
-    return is_bare_key(secret) if "." in secret else is_key(secret)
-
-
-def is_password(secret: str) -> bool:
-    """Return whether a text is a password, and not a label, an identifier or a placeholder."""
-    if _stands_for_one(secret):
-        return False
-    if _digits(secret) or _SIGNS & set(secret):
-        return True
-    return secret.isascii() and secret.isalpha() and secret.islower() and len(secret) >= _LONG_WORD
-
-
-def is_bare_password(secret: str) -> bool:
-    """Return whether a text without quotes is a password, and not a chain of names in code."""
-    chain = "." in secret and _NAME_IN_CODE.fullmatch(secret)
-    return not chain and any(character.isalpha() for character in secret) and is_password(secret)
-
-
-def _stands_for_one(secret: str) -> bool:
-    """Return whether this begins like no value, or is a word that people write where a secret will be."""
-    return secret[0] in _CODE or secret[0] in "$<{%[" or _STANDS_FOR.search(secret) is not None
-
-
-def _digits(secret: str) -> int:
-    return sum(character.isdigit() for character in secret)
-
+from muster.text.secret_forms import ADDRESSES, FORMS, SERVICES, WEAK, expand
 
 MARK = "[redacted:"  # with which everything begins that stands in the place of a secret
 # Told by the name or the place beside them; every other kind is told by the form that its issuer gave it.
 GUESSED = frozenset({"authorization", "bearer_token", "api_key_header", "url_password", "assigned_secret"})
 
-# A token begins after something else than a token, or after an escape in a text that is JSON itself.
-_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]))"
 _CHARACTER = r"[A-Za-z0-9_-]"
 _END = r"(?![A-Za-z0-9_-])"
+_FEWEST_DIGITS = 3
 _MOST_DEPTH = 200
 _SHORTEST = 14  # characters of any secret with what shows that it is one, but for passwords in addresses
 _SHORT = 150  # most texts are; to look for all hints at once is quicker then
@@ -152,9 +87,11 @@ class Redactor:
         """Return code without its secrets: it keeps its lines, and what is no key is shown even inside of one."""
         return self._clean(text, _between_marks, [])
 
-    def code_and_secrets(self, text: str) -> tuple[str, tuple[Secret, ...]]:
-        """Return code without its secrets, and where they stood."""
+    def code_and_secrets(self, text: str, name: str = "") -> tuple[str, tuple[Secret, ...]]:
+        """Return code without its secrets, and where they stood; by the name of its file more of it is understood."""
         found: list[Secret] = []
+        for rule in _RULES_OF_FILES.get(name, ()):
+            text = re.sub(rule.pattern, partial(self._replace, rule, _between_marks, _Places(rule.kind, found)), text)
         clean = self._clean(text, _between_marks, found)
         return clean, tuple(sorted(found, key=lambda one: (one.line, one.kind)))
 
@@ -162,10 +99,11 @@ class Redactor:
         if len(text) < _SHORTEST and "://" not in text:
             return text
         lower = text.lower()
-        if len(text) < _SHORT and not _hints().search(lower):
+        if len(text) < _SHORT and not _any_hint().search(lower):
             return text
+        met = {hint for hint in _hints() if hint in lower}
         for rule in _RULES:
-            if any(hint in lower for hint in rule.hints):
+            if not met.isdisjoint(rule.hints):
                 text = re.sub(rule.pattern, partial(self._replace, rule, rest, _Places(rule.kind, found)), text)
         return text
 
@@ -239,8 +177,17 @@ def _without_key(line: str) -> str:
 
 
 @cache
-def _hints() -> re.Pattern[str]:
-    return re.compile("|".join(sorted({re.escape(hint) for rule in _RULES for hint in rule.hints})))
+def _hints() -> tuple[str, ...]:
+    return tuple(sorted({hint for rule in _RULES for hint in rule.hints}))
+
+
+@cache
+def _any_hint() -> re.Pattern[str]:
+    """Return what finds a hint: by its first character, so that few of them are tried at each place."""
+    rests = defaultdict(list)
+    for hint in _hints():
+        rests[hint[0]].append(re.escape(hint[1:]))
+    return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items()))
 
 
 def _any(secret: str) -> bool:
@@ -259,6 +206,23 @@ def _no_placeholder(secret: str) -> bool:
     return bool(plain) and plain.lower() not in _PLACEHOLDERS and not uppercase and secret[0] not in "$<{%["
 
 
+def _is_pair(secret: str) -> bool:
+    """Return whether a text is a name and a password in base64, as in Docker's configuration."""
+    return re.fullmatch(r"[^:\s]{1,200}+:\S{3,}+", _decoded(secret)) is not None
+
+
+def _is_private(secret: str) -> bool:
+    """Return whether a text is the beginning of a private key in base64."""
+    return "PRIVATE KEY" in _decoded(secret[:80])
+
+
+def _decoded(secret: str) -> str:
+    try:
+        return b64decode(secret[: len(secret) // 4 * 4]).decode("latin-1")
+    except ValueError:
+        return ""
+
+
 def _credential(secret: str) -> bool:
     return len(secret) >= _FEWEST_CHARACTERS and _no_placeholder(secret)
 
@@ -273,7 +237,17 @@ class _SecretRule:
 
 def _token(kind: str, hints: str, pattern: str, holds: Callable[[str], bool] = _any) -> _SecretRule:
     """Make the rule for a token that is known by its first characters."""
-    return _SecretRule(kind, tuple(hints.split()), f"{_START}(?P<secret>{pattern}){_END}", holds)
+    return _SecretRule(kind, tuple(hints.split()), f"(?P<secret>{_at_start(pattern)}){_END}", holds)
+
+
+def _at_start(pattern: str) -> str:
+    """Return a pattern that begins after something else than a token, or after an escape in a text that is JSON itself.
+
+    That is asked after the letters it begins with, if any: the library jumps from one place with these to the next.
+    """
+    rest = re.sub(r"^(?:[A-Za-z0-9_/-](?![*+?{]))*+", "", pattern)
+    first = pattern.removesuffix(rest)
+    return rf"{first}(?:(?<![A-Za-z0-9_-]{first})|(?<=\\[nrtbf]{first})){rest}"
 
 
 def _assigned(pattern: str, holds: Callable[[str], bool]) -> _SecretRule:
@@ -290,33 +264,37 @@ _IS = r"\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"  # between a name and its value, i
 _NO_CALL = r"(?!(?:\.[a-z_]{1,40}+)?+\()"  # what is called is a name in code
 _NAMES = r"(?:api|access|secret|private|account)[_-]?key|secret|password|passwd|(?:access|auth|api|refresh)[_-]?token"
 
+_GAP = r"\s{1,20}+"
+_FIELD = r"\S{1,200}+"
+_CALLED_KEY = r"(?=[A-Za-z0-9_. -]{0,40}?(?i:key|token|secret|auth|pass|pat\b))"
+
+
+def _of_service(names: str, form: str) -> _SecretRule:
+    """Make the rule for a secret that is told by the name of who issued it."""
+    name = rf"(?i:(?<![A-Za-z])(?:{names})){_CALLED_KEY}[A-Za-z0-9_.-]{{0,40}}+"
+    value = rf"(?:[bBrRuU@]{{0,2}}+\\?[\"'`])?+(?P<secret>{form}){_END}"
+    return _SecretRule("service_key", _plain_names(names), name + BECOMES + value, is_key)
+
+
+def _plain_names(names: str) -> tuple[str, ...]:
+    """Return the letters that each of some names begins with."""
+    return tuple(found[0] for name in names.split("|") if (found := re.match("[a-z0-9_]{3,}", name)))
+
+
 _RULES = (
     _SecretRule("private_key", ("-----begin ",), f"(?P<secret>{_KEY_BEGIN}(?:{_KEY_BODY}{_KEY_END}|{_CUT_BODY}))"),
-    _token("anthropic_key", "sk-ant-", rf"sk-ant-{_CHARACTER}{{12,}}+"),
-    _token("openrouter_key", "sk-or-", rf"sk-or-{_CHARACTER}{{16,}}+"),
+    *(_token(kind, hints, expand(form), random_looking if kind in WEAK else _any) for kind, hints, form in FORMS),
     _token("openai_key", "sk-", rf"sk-{_CHARACTER}{{20,}}+", _has_digits),
-    _token("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{20,}+"),
-    _token("github_token", "github_pat_", r"github_pat_[A-Za-z0-9_]{20,}+"),
-    _token("gitlab_token", "glpat-", rf"glpat-{_CHARACTER}{{20,}}+"),
-    _token("aws_key", "akia asia", r"(?:AKIA|ASIA)[A-Z0-9]{16}+"),
-    _token("google_key", "aiza", rf"AIza{_CHARACTER}{{35}}+"),
-    _token("google_secret", "gocspx-", rf"GOCSPX-{_CHARACTER}{{20,}}+"),
-    _token("google_token", "ya29.", rf"ya29\.{_CHARACTER}{{20,}}+"),
-    _token("slack_token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+", _has_digits),
-    _token("slack_token", "xapp-", r"xapp-[A-Za-z0-9-]{10,}+", _has_digits),
-    _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+"),
-    _token("stripe_key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}+"),
-    _token("huggingface_token", "hf_", r"hf_[A-Za-z0-9]{30,}+"),
-    _token("npm_token", "npm_", r"npm_[A-Za-z0-9]{36,}+"),
-    _token("pypi_token", "pypi-", rf"pypi-AgE{_CHARACTER}{{40,}}+"),
-    _token("sendgrid_key", "sg.", rf"SG\.{_CHARACTER}{{16,}}+\.{_CHARACTER}{{16,}}+"),
-    _token("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{32,}+"),
-    _token("xai_key", "xai-", r"xai-[A-Za-z0-9]{32,}+"),
-    _token("jwt", "eyj", rf"eyJ{_CHARACTER}{{8,}}+\.eyJ{_CHARACTER}{{8,}}+\.{_CHARACTER}{{8,}}+"),
+    *(_SecretRule(kind, tuple(hints.split()), expand(form)) for kind, hints, form in ADDRESSES),
+    *(_of_service(names, expand(form)) for names, form in SERVICES),
     _SecretRule(
-        "slack_webhook",
-        ("hooks.slack.com/",),
-        r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_-]{20,}+)",
+        "netrc_password", ("login",), rf"\blogin{_GAP}{_FIELD}{_GAP}password{_GAP}(?P<secret>\S{{4,200}}+)", _credential
+    ),
+    _SecretRule(
+        "docker_auth", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{8,4000}+={0,2}+)\"", _is_pair
+    ),
+    _SecretRule(
+        "private_key", ("ls0tls1crudjti",), r"(?P<secret>LS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}+={0,2}+)", _is_private
     ),
     _SecretRule(
         "authorization",
@@ -347,5 +325,12 @@ _RULES = (
     _assigned(UPPERCASE_PASSWORD, is_bare_password),
     _assigned(UPPERCASE_KEY, is_shouted_key),
     _assigned(BARE_TOKEN, is_bare_key),
+    _assigned(BARE_PASSWORD, is_setting),
     _assigned(rf"(?i:{_NAMES}){_IS}(?P<secret>[A-Za-z0-9+/_=-]{{16,}}+){_NO_CALL}", random_looking),
 )
+
+_COLUMN = r"(?:[^:\n\\]|\\.){0,256}+"
+_PGPASS = rf"(?m)^(?!#){_COLUMN}:(?:[0-9]{{1,5}}+|\*):{_COLUMN}:{_COLUMN}:(?P<secret>\S{{1,512}}+)"
+_RULES_OF_FILES = {
+    name: (_SecretRule("pgpass_password", (), _PGPASS, _no_placeholder),) for name in (".pgpass", "pgpass.conf")
+}

@@ -10,7 +10,7 @@ from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.git.repository import Git
 from muster.text.redaction import Redactor
 from muster.verify.markers import read_markers
-from muster.verify.source import Source, Unverifiable, look_into, place_in
+from muster.verify.source import Source, Unverifiable, is_generated, look_into, place_in, secrets_in
 from muster.verify.verification import LeftOut, Limits, Marker, UnseenSecret, Verifier, matches
 
 OWN = ".muster"  # the store and its markers are never what is verified
@@ -151,7 +151,7 @@ class Selected:
     markers: tuple[Marker, ...] = ()
     bytes: int = 0  # of all files as they are sent
     redacted: int = 0  # secrets that were taken out
-    unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that are left out only because nobody looks at them
+    unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that are left out: generated, or nobody looks at them
 
 
 async def select(
@@ -255,6 +255,7 @@ def _read(chosen: _Chosen, root: Path, source: Path, bounds: Bounds) -> Selected
         found = _read_one(source, path, path in chosen.named, redactor, bounds)
         if isinstance(found, LeftOut):
             left_out.add(found)
+            secrets += _unseen(source, found)
         elif isinstance(found, Unverifiable):
             wrong.append(found)
         elif not bounds.is_seen(path):
@@ -280,6 +281,14 @@ def _read(chosen: _Chosen, root: Path, source: Path, bounds: Bounds) -> Selected
     )
 
 
+def _unseen(source: Path, left_out: LeftOut) -> list[UnseenSecret]:
+    """Return the secrets of a file that is left out although it is a text: generated, or for no agent."""
+    if not (is_generated(left_out) or left_out.why == NOBODY):
+        return []
+    path = left_out.path
+    return [UnseenSecret(file=path, line=one.line, kind=one.kind) for one in secrets_in(source, path)]
+
+
 def _read_one(
     source: Path, path: str, named: bool, redactor: Redactor, bounds: Bounds
 ) -> Source | LeftOut | Unverifiable:
@@ -299,7 +308,7 @@ def _looked_into(
     if not named and place_in(source, path) is None:
         return LeftOut(path=path, why="a symbolic link that leads out")
     found = look_into(source, path, redactor=redactor)
-    # One that no agent looks at is read for its secrets; when it cannot be read for them either, it is left out.
+    # One that no agent looks at is read for its secrets only, however long its lines are.
     return LeftOut(path=path, why=NOBODY) if isinstance(found, Unverifiable) and not bounds.is_seen(path) else found
 
 

@@ -14,7 +14,17 @@ from muster.text.files import opened
 from muster.text.redaction import Redactor, Secret
 from muster.verify.verification import LeftOut
 
-__all__ = ["EMPTY", "LONGEST_LINE", "MOST_BYTES", "Unverifiable", "look_into", "read_source", "why_generated"]
+__all__ = [
+    "EMPTY",
+    "LONGEST_LINE",
+    "MOST_BYTES",
+    "Unverifiable",
+    "is_generated",
+    "look_into",
+    "read_source",
+    "secrets_in",
+    "why_generated",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +90,10 @@ class Chunk:
 
 
 MOST_BYTES = 2_000_000
+MOST_SEARCHED = 20_000_000  # bytes of a file that nobody is shown, in which secrets are looked for
 LONGEST_LINE = 20_000  # characters: a line that cannot be shown whole would be verified by nobody
 EMPTY = "empty"
+_GENERATED_BY = "generated:"
 BINARY = "binary"
 _REPLACED = "some bytes are no UTF-8 and were replaced"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -131,9 +143,23 @@ def look_into(root: Path, path: str, *, redactor: Redactor | None = None) -> Sou
         return Unverifiable(path=path, why=why)
     redactor = redactor or Redactor()
     redactor.found()
-    clean, secrets = redactor.code_and_secrets(text)
+    clean, secrets = redactor.code_and_secrets(text, PurePosixPath(path).name)
     found = sum(redactor.found().values())
     return Source(path=path, digest=sha256(data).hexdigest(), text=clean, redacted=found, note=note, secrets=secrets)
+
+
+def secrets_in(root: Path, path: str) -> tuple[Secret, ...]:
+    """Return where secrets stand in a text that nobody is shown, such as a lock file; a binary file has none."""
+    with opened(real_place(root, path)) as file:
+        data = file.read(MOST_SEARCHED)
+    if _is_binary(data) or data.startswith(_WIDE):
+        return ()
+    return Redactor().code_and_secrets(_text_of(data)[0], PurePosixPath(path).name)[1]
+
+
+def is_generated(left_out: LeftOut) -> bool:
+    """Return whether a file is left out because a program wrote it, or says so."""
+    return left_out.why.startswith(_GENERATED_BY)
 
 
 def _why_not(path: str, data: bytes) -> str:
@@ -203,12 +229,12 @@ def why_generated(path: str, head: str) -> str:
     """Return why a file counts as generated; empty when a person may have written it."""
     name = PurePosixPath(path).name
     if name in _LOCKS:
-        return "generated: a lock file"
+        return f"{_GENERATED_BY} a lock file"
     if name.lower().endswith(_ENDINGS):
-        return "generated: by its name"
+        return f"{_GENERATED_BY} by its name"
     if PurePosixPath(name).suffix.lower() in _PACKED and _has_long_lines(head):
-        return "generated: minified"
-    return "generated: marked as such" if _says_so(head) else ""
+        return f"{_GENERATED_BY} minified"
+    return f"{_GENERATED_BY} marked as such" if _says_so(head) else ""
 
 
 def _has_long_lines(head: str) -> bool:

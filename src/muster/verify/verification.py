@@ -130,7 +130,8 @@ class Verification:
     left_out: tuple[LeftOut, ...] = ()  # what the selection left out before
     limits: Limits = Limits()
     allow_secrets: tuple[AllowedSecret, ...] = ()
-    unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that the selection left out because nobody looks at them
+    fail_named_secrets: bool = False  # what is told by the name beside it fails too
+    unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that the selection left out: generated, or for no agent
     repair: RepairTerms | None = None  # None: its findings are given to nobody
 
     @property

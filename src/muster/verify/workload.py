@@ -117,7 +117,7 @@ class _Wave:
         if self._number != self._arrangement.waves[0]:
             return []
         sources, spec = self._arrangement.sources, self._spec
-        found = check_secrets(sources, spec.unseen_secrets, spec.allow_secrets, wave=self._number)
+        found = check_secrets(sources, spec, wave=self._number)
         return [] if found is None else [found]
 
     async def _hear(self, verifiers: Sequence[Verifier]) -> Mapping[str, Sequence[Examined]]:

@@ -12,7 +12,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.domain.run import Run, RunState
 from muster.verify.files import FileSelection
-from muster.verify.findings.assessment import has_known_form
+from muster.verify.findings.assessment import has_failing_secret
 from muster.verify.reports.summary import VerifyReport
 from muster.verify.verification import LeftOut, RepairTerms, Verification
 
@@ -46,7 +46,7 @@ class Prepared:
     @property
     def is_empty(self) -> bool:
         """Return whether there is nothing to verify: no file for any agent, and no secret in those left out."""
-        return not self.spec.files and not has_known_form(self.spec.unseen_secrets, self.spec.allow_secrets)
+        return not self.spec.files and not has_failing_secret(self.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

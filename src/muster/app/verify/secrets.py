@@ -13,8 +13,8 @@ from muster.git.repository import Git
 from muster.settings import Settings
 from muster.text.redaction import Secret
 from muster.verify.declaration.declaration import allow, read_declaration
-from muster.verify.source import Source, place_in, read_source
-from muster.verify.verification import AllowedSecret
+from muster.verify.source import Source, is_generated, look_into, place_in, secrets_in
+from muster.verify.verification import AllowedSecret, LeftOut
 
 __all__ = ["Allowed", "Installed", "allow_secret", "install_hook"]
 
@@ -44,14 +44,14 @@ async def allow_secret(settings: Settings, folder: Path, place: str, agents_file
 
 
 def _allow(declaration: Path, root: Path, folder: Path, name: str, line: int) -> Allowed:
-    source = _source(root, folder, name)
+    file, found = _secrets_of(root, folder, name)
     known = read_declaration(declaration).allow_secrets
-    places = {(one.line, one.kind) for one in known if one.file == source.path}
-    open_ = [one for one in source.secrets if (one.line, one.kind) not in places]
+    places = {(one.line, one.kind) for one in known if one.file == file}
+    open_ = [one for one in found if (one.line, one.kind) not in places]
     kinds = dict.fromkeys(secret.kind for secret in open_ if secret.line == line)
     if not kinds:
-        raise BadArgument(*_nothing_there(source, line, open_))
-    secrets = tuple(AllowedSecret(file=source.path, line=line, kind=kind) for kind in kinds)
+        raise BadArgument(_nothing_there(file, line, found, open_))
+    secrets = tuple(AllowedSecret(file=file, line=line, kind=kind) for kind in kinds)
     allow(declaration, secrets)
     return Allowed(declaration=declaration, secrets=secrets)
 
@@ -63,23 +63,23 @@ def _split(place: str) -> tuple[str, int]:
     return found["file"], int(found["line"])
 
 
-def _source(root: Path, folder: Path, name: str) -> Source:
+def _secrets_of(root: Path, folder: Path, name: str) -> tuple[str, Sequence[Secret]]:
     """Read a file that is named from here, or as findings name it: from the root."""
     place = place_in(root, folder / name if (folder / name).exists() else root / name)
     if place is None:
         raise BadArgument(f"{name!r} is not below {root}, the root of this verification")
     if not (root / place).is_file():
         raise BadArgument(f"no such file: {place}")
-    source = read_source(root, place)
-    if not isinstance(source, Source):
-        raise BadArgument(f"{place} is not verified: {source.why}")
-    return source
+    found = look_into(root, place)
+    if isinstance(found, LeftOut) and not is_generated(found):
+        raise BadArgument(f"{place} is not verified: {found.why}")
+    return place, found.secrets if isinstance(found, Source) else secrets_in(root, place)
 
 
-def _nothing_there(source: Source, line: int, found: Sequence[Secret]) -> tuple[str]:
-    if any(secret.line == line for secret in source.secrets):
-        return (f"the secret at {source.path}:{line} is already allowed",)
-    lines = list(dict.fromkeys(str(secret.line) for secret in found))
+def _nothing_there(file: str, line: int, found: Sequence[Secret], still_open: Sequence[Secret]) -> str:
+    if any(secret.line == line for secret in found):
+        return f"the secret at {file}:{line} is already allowed"
+    lines = list(dict.fromkeys(str(secret.line) for secret in still_open))
     more = ", …" if len(lines) > _NAMED else ""
     where = f"; secrets of this file are at: {', '.join(lines[:_NAMED])}{more}" if lines else ""
-    return (f"no secret was found at {source.path}:{line}{where}",)
+    return f"no secret was found at {file}:{line}{where}"

@@ -270,6 +270,7 @@ class Verifications:
             left_out=selected.left_out,
             limits=declaration.limits,
             allow_secrets=declaration.allow_secrets,
+            fail_named_secrets=declaration.fail_named_secrets,
             unseen_secrets=selected.unseen_secrets,
             repair=choice.repair,
         )

@@ -38,6 +38,7 @@ class Declaration:
     exclude: tuple[str, ...] = ()  # globs of files that nobody is to look at
     limits: Limits = _USUAL
     allow_secrets: tuple[AllowedSecret, ...] = ()
+    fail_named_secrets: bool = False
     fallback: str = ""  # the model when nobody says anything at all
 
     @property
@@ -123,6 +124,7 @@ class _DeclarationReader:
             thresholds=thresholds,
             exclude=tuple(form.exclude),
             limits=Limits(**form.limits.model_dump(include=set(LIMITS))),
+            fail_named_secrets=form.named_secrets == "fail",
             allow_secrets=tuple(AllowedSecret(**one.model_dump(include=set(ALLOWED))) for one in form.allow_secrets),
         )
 

@@ -118,6 +118,7 @@ class TopForm(Form):
     thresholds: Any = None
     exclude: Globs = Field(default_factory=list)
     limits: LimitsForm = Field(default_factory=LimitsForm)
+    named_secrets: Literal["report", "fail"] = "report"
     allow_secrets: list[AllowedForm] = Field(default_factory=list)
 
 

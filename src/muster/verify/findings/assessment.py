@@ -1,7 +1,7 @@
 """What an agent came to over all chunks, and a wave over all agents. Nothing checked is never a success."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import fsum
@@ -14,7 +14,7 @@ from muster.verify.findings.finding import Counts, Examined, Finding, Merged, Se
 from muster.verify.findings.merging import in_order, merge
 from muster.verify.journal import MOST_FINDINGS, SECRETS, AgentReport, Ending, WaveReport
 from muster.verify.source import Source
-from muster.verify.verification import AllowedSecret, Kind, UnseenSecret, Verifier
+from muster.verify.verification import Kind, Verification, Verifier
 
 MISSING = "missing"  # the code of a chunk about which nothing was said at all
 MOST_FAILURES = 20  # that are told
@@ -287,18 +287,12 @@ THRESHOLDS = ("critical == 0", "high == 0")
 _HARDCODED = "CWE-798"
 
 
-def check_secrets(
-    sources: Sequence[Source],
-    unseen: Sequence[UnseenSecret],
-    allowed: Collection[AllowedSecret],
-    *,
-    wave: int,
-) -> AgentReport | None:
+def check_secrets(sources: Sequence[Source], spec: Verification, *, wave: int) -> AgentReport | None:
     """Return the report about secrets in files, also in those that no agent sees; None when all are allowed."""
     seen = ((source.path, secret.line, secret.kind) for source in sources for secret in source.secrets)
-    places = {(one.file, one.line, one.kind) for one in allowed}
-    found = (*seen, *((one.file, one.line, one.kind) for one in unseen))
-    findings = tuple(_finding(*one) for one in found if one not in places)
+    places = {(one.file, one.line, one.kind) for one in spec.allow_secrets}
+    found = (*seen, *((one.file, one.line, one.kind) for one in spec.unseen_secrets))
+    findings = tuple(_finding(*one, named_fail=spec.fail_named_secrets) for one in found if one not in places)
     if not findings:
         return None
     lines = sum(len(source.lines) for source in sources)
@@ -306,19 +300,20 @@ def check_secrets(
     return assess(verifier, [Examined(findings=findings, lines=lines)], chunks=1)
 
 
-def has_known_form(unseen: Iterable[UnseenSecret], allowed: Collection[AllowedSecret]) -> bool:
-    """Return whether a secret that is not allowed has a known form: a finding even if no agent is asked."""
-    places = {(one.file, one.line, one.kind) for one in allowed}
-    return any(one.kind not in GUESSED and (one.file, one.line, one.kind) not in places for one in unseen)
+def has_failing_secret(spec: Verification) -> bool:
+    """Return whether a secret in a file that no agent sees is a finding that fails, even if no agent is asked."""
+    places = {(one.file, one.line, one.kind) for one in spec.allow_secrets}
+    fails = (one for one in spec.unseen_secrets if spec.fail_named_secrets or one.kind not in GUESSED)
+    return any((one.file, one.line, one.kind) not in places for one in fails)
 
 
-def _finding(file: str, line: int, kind: str) -> Finding:
+def _finding(file: str, line: int, kind: str, *, named_fail: bool) -> Finding:
     guessed = kind in GUESSED
     return Finding(
         file=file,
         line=line,
         end_line=line,
-        severity=Severity.LOW if guessed else Severity.HIGH,
+        severity=Severity.LOW if guessed and not named_fail else Severity.HIGH,
         finding=_words(kind, guessed=guessed),
         fix="Take it out, replace it where it is valid, and read it from the environment or a store of secrets. "
         f"If it is not a secret: muster verify allow-secret {file}:{line}",
