@@ -29,6 +29,11 @@ class Merge:
     before: str  # the commit that the target must still have
     commit: str  # what it would be moved to
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the target has all of the branch already."""
+        return self.commit == self.before
+
 
 async def merge_branch(
     layout: Layout, branch: str, target: str | None, check: Callable[[Path], Awaitable[None]] | None

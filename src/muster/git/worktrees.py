@@ -32,7 +32,15 @@ from muster.git.locks import remove_stale
 from muster.git.merges import Merge, apply_merge, merge_branch
 from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
 from muster.git.retention import Collected, collect_trees, discard
-from muster.git.saved_work import SavedWork, commit_files, diff_of_saved, diff_of_tree, keep_head, save_tree
+from muster.git.saved_work import (
+    BranchRange,
+    SavedWork,
+    commit_files,
+    diff_of_range,
+    diff_of_tree,
+    keep_head,
+    save_tree,
+)
 from muster.text.words import count
 
 _MOST_NAMED = 10  # submodules that are named in a note
@@ -101,11 +109,11 @@ class Worktrees:
         """
         return await commit_files(await self._layout(), new, message)
 
-    async def diff(self, work: Worktree | SavedWork, most_bytes: int) -> str:
+    async def diff(self, work: Worktree | BranchRange, most_bytes: int) -> str:
         """Return the changes since the base as a patch of bounded size; of a tree with what is uncommitted."""
         layout = await self._layout()
-        if isinstance(work, SavedWork):
-            return await diff_of_saved(layout, work, most_bytes)
+        if isinstance(work, BranchRange):
+            return await diff_of_range(layout, work, most_bytes)
         async with layout.tree_lock(work.name) as held:
             return await diff_of_tree(held, _known(held, work.name), most_bytes)
 

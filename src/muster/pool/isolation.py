@@ -68,6 +68,9 @@ def saved_json(saved: SavedWork) -> dict[str, Json]:
         "changed": saved.changed,
         "summary": saved.summary,
         "other_branches": list(saved.others),
+        "nested": list(saved.nested[:MOST_FILES]),
+        "unsaved": list(saved.unsaved[:MOST_FILES]),
+        "operation": saved.operation,
         "files": [
             {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted}
             for file in saved.files[:MOST_FILES]

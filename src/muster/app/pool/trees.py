@@ -13,7 +13,7 @@ from muster.app.runs.runs import Runs
 from muster.domain.agent import Command, Timeouts
 from muster.domain.call import ask
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NotFound
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.layout import Isolation
@@ -21,7 +21,7 @@ from muster.git.merges import Merge
 from muster.git.overlaps import BranchEdits
 from muster.git.repository import Git
 from muster.git.retention import Collected
-from muster.git.saved_work import SavedWork
+from muster.git.saved_work import BranchRange, SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
@@ -96,24 +96,31 @@ class TaskTrees:
 
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
         """Return what a task has changed in its tree as a patch, also what is uncommitted."""
-        trees, slot = await self._of(reference)
-        return await trees.diff(await trees.find(slot["tree"]), most_bytes)
+        task, trees, slot = await self._of(reference)
+        try:
+            return await trees.diff(await trees.find(slot["tree"]), most_bytes)
+        except NotFound:  # it was collected, or somebody deleted it: its branch is still there
+            if task.branch is None or task.base is None:
+                raise
+            work = BranchRange(branch=task.branch, base=task.base, head=task.saved.get("head"))
+            return await trees.diff(work, most_bytes)
 
     async def saved(self, reference: str) -> SavedTaskWork:
         """Return what the branch of a task holds, with what was left uncommitted in its tree, and where that is."""
-        trees, slot = await self._of(reference)
+        _, trees, slot = await self._of(reference)
         tree = await trees.find(slot["tree"])
         return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot['task']}"))
 
     async def keep(self, run: Run) -> None:
-        """Commit what a task that was stopped left uncommitted to its branch; any other one does so itself."""
+        """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""
         entry = await self._store.journal.find(run.id, SLOT_KEY)
         if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
             return
         try:
-            await save(entry.value)
+            saved = await save(entry.value)
         except NotFound:  # it was stopped before it had a tree
             return
+        await self._store.pool.keep_work(run.lineage_level, {**saved, "run": run.id})
 
     async def commit_files(self, new: Sequence[str], message: str) -> str:
         """Return a commit, which no branch has, with the project's tracked files as they are now and some new ones."""
@@ -122,16 +129,23 @@ class TaskTrees:
     async def merge(self, reference: str, check: Sequence[str] = (), *, apply: bool = False) -> Merge:
         """Merge the branch of a task in a tree of its own, where the check must succeed; with `apply`, move the target.
 
-        Raises MergeConflict with the files, and what the check failed with.
+        Raises MergeConflict with the files, what the check failed with, and Conflict when other branches hold all of
+        its work. What is merged already is an empty merge.
         """
-        trees, slot = await self._of(reference)
-        tree = await trees.find(slot["tree"])
+        task, trees, _ = await self._of(reference)
+        if task.branch is None:
+            raise _no_tree(task.id)
+        if not task.saved.get("commits", 1) and (others := task.saved.get("other_branches")):
+            raise Conflict(
+                f"{task.branch} holds no work to merge; the work of task {task.id} is on {', '.join(others)}",
+                suggestions=tuple(f"git merge {other}" for other in others),
+            )
 
         async def run_check(folder: Path) -> None:
             command = Command(argv=tuple(check), folder=str(folder), exits=(0,))
             await self._directory.command(command).call(ask("check"), Timeouts(call=CHECK_SECONDS))
 
-        merge = await trees.merge(tree.branch, None, run_check if check else None)
+        merge = await trees.merge(task.branch, None, run_check if check else None)
         if apply:
             await trees.apply(merge)
         return merge
@@ -187,16 +201,19 @@ class TaskTrees:
         before = self._clock.now() - days * 86_400
         return {f"task-{task_id(run)}" async for run in self._tasks.newest() if (run.ended_at or before) < before}
 
-    async def _of(self, reference: str) -> tuple[Worktrees, Mapping[str, Any]]:
-        run = await self._tasks.find(reference)
-        entry = await self._store.journal.find(run.id, SLOT_KEY)
+    async def _of(self, reference: str) -> tuple[Task, Worktrees, Mapping[str, Any]]:
+        task = await self._tasks.get(reference)
+        entry = await self._store.journal.find(task.run.id, SLOT_KEY)
         if entry is None or entry.value["isolation"] == Isolation.NONE:
-            ways = (f"muster task result {task_id(run)}",)
-            raise BadArgument(f"task {task_id(run)} has no worktree", suggestions=ways)
-        return worktrees_of(entry.value), entry.value
+            raise _no_tree(task.id)
+        return task, worktrees_of(entry.value), entry.value
 
     def _worktrees(self) -> Worktrees:
         return project_trees(self._settings)
+
+
+def _no_tree(task: str) -> BadArgument:
+    return BadArgument(f"task {task} has no worktree", suggestions=(f"muster task result {task}",))
 
 
 def _may_meet(one: Task | None, other: Task) -> bool:

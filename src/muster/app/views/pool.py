@@ -25,6 +25,7 @@ def task_view(task: Task) -> dict[str, Any]:
     elapsed = None if ended is None or run.started_at is None else round((ended - run.started_at) * 1000)
     return {
         "id": task.id,
+        "name": run.name,
         "run": run.id,
         "state": str(task.state),
         "slot": None if task.slot is None else task.slot.name,
@@ -47,9 +48,7 @@ def task_view(task: Task) -> dict[str, Any]:
         "stderr": last_lines(str(error["log"])) if error.get("log") else None,
         "budget_exceeded": run.overdraft is not None,
         "rejection_count": task.rejections,
-        "branch": task.branch,
-        "summary": task.saved.get("summary"),
-        "files": task.saved.get("files", []),
+        **work_view(task),
         "original_prompt": task.spec.prompt,
         "priority": task.spec.priority,
         "after": list(task.spec.after),
@@ -57,6 +56,22 @@ def task_view(task: Task) -> dict[str, Any]:
         "created_at": moment(run.created_at),
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
+    }
+
+
+def work_view(task: Task) -> dict[str, Any]:
+    """Return where the work of a task is as JSON: on its branch and beside it, as it was last saved."""
+    saved = task.saved
+    return {
+        "branch": task.branch,
+        "base": task.base,
+        "summary": saved.get("summary"),
+        "changed": saved.get("changed"),
+        "files": saved.get("files", []),
+        "other_branches": saved.get("other_branches", []),
+        "nested_repositories": saved.get("nested", []),
+        "unsaved_files": saved.get("unsaved", []),
+        "operation": saved.get("operation"),
     }
 
 
