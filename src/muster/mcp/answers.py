@@ -12,14 +12,15 @@ from muster.app.pool.values import TaskState
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
 from muster.app.views.chains import progress_view
+from muster.app.views.costs import cost_view
 from muster.app.views.councils import council_view
-from muster.app.views.pool import task_view
+from muster.app.views.pool import task_view, work_view
 from muster.app.views.runs import batch_reference, batch_view
 from muster.domain.batch import Batch
 from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
-from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.run import TERMINAL, Cost, Run, RunState
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 
 SHORT_PROMPT = 100  # characters of the prompt of a task: who asks has written it
@@ -55,17 +56,24 @@ def short_run(run: Run) -> Answer:
             "name": run.name,
             "tags": list(run.tags),
             "state": str(run.state),
-            "cost_usd": to_usd(run.total.settled),
-            "budget_usd": None if run.cap is None else to_usd(run.cap),
+            **_cost(Cost(spent=run.total, cap=run.cap)),
             "reason": run.ended_reason if run.state in TERMINAL - {RunState.COMPLETED} else None,
         }
     )
 
 
+def _cost(cost: Cost) -> Answer:
+    """Return what something has cost as every screen has it, without lanes in which there is nothing."""
+    lanes = ("imputed_usd", "uncertain_usd", "reserved_usd")
+    return {name: value for name, value in cost_view(cost).items() if value or name not in lanes}
+
+
 def short_task(task: Task) -> Answer:
     """Return a task in a list."""
     more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
-    return short_run(task.run) | compact({**more, "prompt": _shortened(task.spec.prompt)})
+    view = work_view(task)
+    work = {name: view[name] for name in ("branch", "summary", "changed")}
+    return short_run(task.run) | compact({**more, **work, "prompt": _shortened(task.spec.prompt)})
 
 
 def _shortened(prompt: str) -> str:
@@ -144,7 +152,7 @@ async def text_of(muster: Muster, run: Run) -> str:
 async def _task(muster: Muster, run: Run) -> Answer:
     task = await muster.pool.tasks.of(run)
     view = task_view(task)
-    names = ("data", "turns", "model", "reason", "permission", "rejection_count", "branch", "summary", "files")
+    names = ("data", "turns", "model", "reason", "permission", "rejection_count", *work_view(task))
     error = view["error"] or {}
     return compact(
         {
@@ -245,6 +253,15 @@ def _resume(id_: str, run: Run, effect: str) -> str:
     )
 
 
+def _next_of_work(task: Task) -> str:
+    """Return how the work of a task that is completed is seen and taken."""
+    work = work_view(task)
+    if not work["changed"] and not work["other_branches"]:
+        return ""
+    take = f"; the operator merges it with: muster task merge {task.id}" if work["changed"] else ""
+    return f"result(id={task.id!r}, part='diff') shows what it changed{take}"
+
+
 async def _next_of_task(muster: Muster, task: Task) -> str:
     match task.state:
         case TaskState.PENDING_REVIEW if task.permission is not None:
@@ -252,7 +269,7 @@ async def _next_of_task(muster: Muster, task: Task) -> str:
         case TaskState.PENDING_REVIEW:
             return f"review_task(id={task.id!r}, decision='approve', or 'reject' with feedback)"
         case TaskState.COMPLETED:
-            return f"result(id={task.id!r}, part='diff') shows what it changed" if task.branch else ""
+            return _next_of_work(task)
         case TaskState.FAILED | TaskState.CANCELED:
             return _resume(task.id, task.run, "tries it again")
     if task.refusal:

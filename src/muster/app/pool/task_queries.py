@@ -13,7 +13,7 @@ from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, from_usd
-from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.run import TERMINAL, Cost, Run, RunState
 from muster.pool.permissions import PermissionQuestion, continued_key, question_of
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
@@ -66,6 +66,16 @@ class Task:
     def base(self) -> str | None:
         """The commit at which its branch began."""
         return self.saved.get("base") or self.tree.get("base")
+
+    @property
+    def cost(self) -> Cost:
+        """What all its runs have cost, and may cost."""
+        return Cost(spent=self.run.total, cap=self.run.cap)
+
+    @property
+    def title(self) -> str:
+        """Its id, with its name where it has one."""
+        return f"{self.id} ({self.run.name})" if self.run.name else self.id
 
     @property
     def state(self) -> TaskState:
@@ -198,8 +208,8 @@ class TaskQueries:
         kept = await self._store.pool.kept_work(run.lineage_level) if run.started_at or run.origin else {}
         if kept.get("run") == run.id:  # after this run had ended, so nothing is newer
             return kept
-        keys = [key for round_ in range(rejections, -1, -1) for key in (saved_key(round_), f"{saved_key(round_)}/{run.id}")]
-        return await self._told(run.id, *keys) or kept
+        rounds = [saved_key(round_) for round_ in range(rejections, -1, -1)]
+        return await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}"))) or kept
 
     async def _setup(self, run: Run, slot: Entry) -> str:
         """Return the command that prepares the working tree of a task just now; empty when none does."""

@@ -1,7 +1,7 @@
 """The working trees of tasks: where a task works, what it changed there, merged and removed. `Muster.pool.trees`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class OverlapReport:
     overlaps: tuple[TaskOverlap, ...] = ()
     left_out: int = 0  # older tasks that were not compared
     obstacle: str = ""  # why nothing is known
+    names: Mapping[str, str] = field(default_factory=dict)  # of the tasks, by id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,8 @@ class TaskTrees:
             for one in found
         ]
         mine = (one for one in overlaps if wanted is None or wanted.id in one.tasks)
-        return OverlapReport(overlaps=tuple(mine), left_out=left_out)
+        names = {task.id: task.run.name for task in tasks.values() if task.run.name}
+        return OverlapReport(overlaps=tuple(mine), left_out=left_out, names=names)
 
     async def collect(self, *, dry_run: bool = False) -> Sequence[Collected]:
         """Remove the trees of tasks that hold nothing which is not elsewhere; say of each what was done and why."""

@@ -12,11 +12,13 @@ from muster.app.views.errors import undone_tasks
 from muster.app.views.pool import fan_out_view, metrics_view, overlaps_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.pool.tables import overlap_lines, tasks_table
+from muster.cli.pool.tables import tasks_table
+from muster.cli.pool.words import cost_text, overlap_lines
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, warn
 from muster.cli.terminal.times import since as since_of
 from muster.domain.money import show_usd
+from muster.domain.run import Cost
 from muster.text.words import count
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def fan_out(
     error, data = undone_tasks(tasks), fan_out_view(tasks)
 
     def tell(console: "Console") -> None:
-        console.print(tasks_table(tasks))
+        console.print(tasks_table(tasks, console.width))
 
     if error is not None:
         if not common.json:
@@ -107,9 +109,14 @@ def _lines(found: PoolMetrics) -> list[str]:
     lines = [f"tasks: {found.tasks:,}" + (f" ({states})" if states else "")]
     if found.average_cost is not None and found.highest_cost is not None:
         average, highest = show_usd(found.average_cost), show_usd(found.highest_cost)
-        lines.append(f"cost: {show_usd(found.cost)}, average {average}, highest {highest}")
+        lines.append(f"cost: {cost_text(Cost(spent=found.spent))}, average {average}, highest {highest}")
+    if found.unlisted:
+        lines.append(f"other tasks of the pool, deleted or of other users: {show_usd(found.unlisted)}")
     if found.elapsed is not None:
         shortest, middle, average_time, longest = found.elapsed
         lines.append(f"time: {shortest:.1f} to {longest:.1f} s, median {middle:.1f} s, average {average_time:.1f} s")
-    lines += [f"{model}: {count(one.tasks, 'task')}, {show_usd(one.cost)}" for model, one in found.models.items()]
+    lines += [
+        f"{model}: {count(one.tasks, 'task')}, {cost_text(Cost(spent=one.spent))}"
+        for model, one in found.models.items()
+    ]
     return lines
