@@ -29,7 +29,7 @@ from muster.git.layout import (
     is_taken,
 )
 from muster.git.locks import remove_stale
-from muster.git.merges import Merge, apply_merge, merge_branch
+from muster.git.merges import Merge, apply_merge, combined_commit, merge_branch
 from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
 from muster.git.retention import Collected, collect_trees, discard
 from muster.git.saved_work import (
@@ -129,6 +129,13 @@ class Worktrees:
         Raises `MergeConflict` with the files, and whatever the check raises.
         """
         return await merge_branch(await self._layout(), branch, target, check)
+
+    async def combine(self, name: str, work: Mapping[str, str]) -> str:
+        """Return one commit with the work of several, at which the tree of a name can begin.
+
+        `work` has what each commit is called. Raises `MergeConflict` with the files.
+        """
+        return await combined_commit(await self._layout(), name, work)
 
     async def apply(self, merge: Merge) -> None:
         """Fast-forward the target to a merge, if it has not moved and the tree that has it checked out is clean."""

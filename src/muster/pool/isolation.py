@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.errors import NotFound
 from muster.git.layout import Isolation, Worktree
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
@@ -30,10 +31,22 @@ async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]
     """Return where a task works: in its tree, made unless it is there, at the same sub-folder as in the project."""
     if slot["isolation"] == Isolation.NONE:
         return slot["folder"], None
-    tree = await worktrees_of(slot).create(
-        slot["tree"], Isolation(slot["isolation"]), ref=slot.get("ref"), copy=tuple(slot["copy"])
-    )
+    trees = worktrees_of(slot)
+    ref = slot.get("ref") or await _handed_over(trees, slot)
+    tree = await trees.create(slot["tree"], Isolation(slot["isolation"]), ref=ref, copy=tuple(slot["copy"]))
     return str(await asyncio.to_thread(_inside, Path(slot["folder"]), tree)), tree
+
+
+async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
+    """Return the commit with the work of the tasks on which a task depends; None when there is none, or a tree."""
+    work = {str(one["head"]): f"task {one['task']}" for one in slot.get("after", ()) if one.get("head")}
+    if not work:
+        return None
+    try:
+        await trees.find(slot["tree"])
+    except NotFound:
+        return await trees.combine(slot["tree"], work)
+    return None  # it begins where it began
 
 
 def setup_of(slot: Mapping[str, Any]) -> TreeSetup:

@@ -27,11 +27,13 @@ from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.isolation import save, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
+from muster.text.words import shorten
 
 __all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
 
 MOST_DIFF = 1_000_000  # bytes
 CHECK_SECONDS = 1800.0
+MOST_HANDED_OVER = 20_000  # characters of a result in the prompt of a task that depends on it
 MOST_UNFINISHED = 1_000_000
 MOST_LISTED = 500  # finished tasks that are looked at for overlaps, the newest
 MOST_COMPARED = 200  # branches of tasks, the newest, that are compared with each other
@@ -89,11 +91,21 @@ class TaskTrees:
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
             "ref": spec.ref,
+            "after": [await self._handed_over(earlier) for earlier in spec.after],
             "copy": list(self._settings.pool.copy),
             "setup": [list(command) for command in self._settings.pool.setup_commands],
             "setup_secs": self._settings.pool.setup_timeout_secs,
             "git_environment": git_environment(self._settings),
         }
+
+    async def _handed_over(self, reference: str) -> dict[str, Json]:
+        """Return what a task hands over to one that depends on it: its result, and the commit with its work."""
+        task = await self._tasks.get(reference)
+        output = "" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER)
+        told: dict[str, Json] = {"task": task.id, "name": task.run.name, "output": output}
+        if task.saved.get("commits"):
+            told |= {"head": task.saved["head"], "summary": task.saved["summary"]}
+        return told
 
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
         """Return what a task has changed in its tree as a patch, also what is uncommitted."""

@@ -100,7 +100,12 @@ def spec_of(
         ),
     ] = None,
     after: Annotated[
-        list[str] | None, Option("--after", metavar="TASK", help="Start when this task has completed; repeatable.")
+        list[str] | None,
+        Option(
+            "--after",
+            metavar="TASK",
+            help="Start when this task has completed, from its work and with its result; repeatable.",
+        ),
     ] = None,
     priority: Annotated[int, Option("--priority", metavar="N", help="Tasks with a higher number start first.")] = 0,
 ) -> TaskSpec:
