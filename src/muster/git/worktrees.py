@@ -31,6 +31,7 @@ from muster.git.layout import (
 from muster.git.locks import remove_stale
 from muster.git.merges import Merge, apply_merge, combined_commit, merge_branch
 from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
+from muster.git.repository_changes import repository_state
 from muster.git.retention import Collected, collect_trees, discard
 from muster.git.saved_work import (
     BranchRange,
@@ -129,6 +130,10 @@ class Worktrees:
         Raises `MergeConflict` with the files, and whatever the check raises.
         """
         return await merge_branch(await self._layout(), branch, target, check)
+
+    async def repository_state(self) -> dict[str, str]:
+        """Return the refs, settings and hooks of the user's repository, for `changes_between`."""
+        return await repository_state(await self._layout())
 
     async def combine(self, name: str, work: Mapping[str, str]) -> str:
         """Return one commit with the work of several, at which the tree of a name can begin.

@@ -23,6 +23,8 @@ from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Cost, Run, RunState
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 
+SHORT_OUTPUT = 500  # characters of an output where many are told of
+LONG = frozenset({"prompt", "data", "files", "base", "tags", "steps", "rows", "dissent"})
 SHORT_PROMPT = 100  # characters of the prompt of a task: who asks has written it
 KINDS = {"deliberation": "council", "waves": "verification"}  # where tools use another word than the store
 
@@ -98,13 +100,30 @@ async def whole_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
     return fit_all([_listed(one) for one in found], LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
 
 
+async def brief_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
+    """Return how several runs stand: what each came to in a few lines, and what to do next."""
+    found = [_brief(await document(muster, run)) for run in runs]
+    return fit_all(found, LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
+
+
+def _brief(found: Answer) -> Answer:
+    """Return a document without what is long, and with the beginning of its output."""
+    shown = {name: value for name, value in found.items() if name not in LONG}
+    if isinstance(output := found.get("output"), str) and len(output) > SHORT_OUTPUT:
+        shown["output"] = _beginning(output, found["id"], "output", SHORT_OUTPUT)
+    return shown
+
+
 def _listed(found: Answer) -> Answer:
     """Return a document with little of the prompt: the rest is there for whoever asks for it."""
     if len(prompt := found.get("prompt", "")) <= SHORT_PROMPT:
         return found
-    rest = pointer_to(found["id"])("/prompt", SHORT_PROMPT)
-    told = f"{prompt[:SHORT_PROMPT]} [… {len(prompt) - SHORT_PROMPT:,} characters more: {rest}]"
-    return found | {"prompt": told}
+    return found | {"prompt": _beginning(prompt, found["id"], "prompt", SHORT_PROMPT)}
+
+
+def _beginning(text: str, id_: str, field: str, most: int) -> str:
+    rest = pointer_to(id_)(f"/{field}", most)
+    return f"{text[:most]} [… {len(text) - most:,} characters more: {rest}]"
 
 
 async def document(muster: Muster, run: Run) -> Answer:
@@ -231,7 +250,10 @@ def _next(run: Run, questions: Sequence[OpenQuestion]) -> str:
     """Return what the caller can do about a run now."""
     if questions:
         one = questions[0]
-        return f"a person is asked: answer_question(id={one.run!r}, key={one.key!r}, text=…)"
+        return (
+            f"ask the user: the question is for a person, not for you; then pass on what they say with "
+            f"answer_question(id={one.run!r}, key={one.key!r}, text=…)"
+        )
     if run.state is RunState.COMPLETED:
         return ""
     if run.state in TERMINAL or run.state is RunState.INTERRUPTED:

@@ -101,11 +101,8 @@ class StartInput(ToolInput):
     request_key: Key = None
 
 
-_PROMPT = "What is to be done, complete in itself: the agent sees nothing else but the results of `after`."
-_AFTER = (
-    "Tasks that must be completed first. This one begins with their changes in its working tree and has their results "
-    "in its prompt; changes that conflict make it fail, with the files."
-)
+_PROMPT = "What is to be done: the agent sees only this and results of `after`."
+_AFTER = "Tasks to complete first: it begins with their changes in its tree and their results in its prompt."
 
 
 class TaskInput(StartInput):
@@ -257,6 +254,7 @@ class WaitInput(ToolInput):
     ids: Annotated[list[Id], Field(min_length=1, max_length=50, description="Of tasks and runs; not of batches.")]
     until: Annotated[Literal["all", "any"], Field(description="Return when all, or any, of them are at rest.")] = "all"
     timeout_secs: Annotated[float, Field(ge=0, le=300, description="0 looks once and does not wait.")] = 45.0
+    full: Annotated[bool, Field(description="Whole results.")] = False
 
 
 class ResultInput(ToolInput):

@@ -1,13 +1,15 @@
 """The working tree of a task: made when it begins, gone on with when it is retried, saved after every round."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import NotFound
 from muster.git.layout import Isolation, Worktree
+from muster.git.repository_changes import changes_between
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.setup import SETUP_SECONDS, TreeSetup
@@ -65,10 +67,23 @@ def _inside(folder: Path, tree: Worktree) -> Path:
     return found
 
 
-async def save(slot: Mapping[str, Any]) -> dict[str, Json]:
-    """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds."""
+async def repository_before(slot: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the user's repository as it is before an agent works, for `save`."""
+    return dict(await worktrees_of(slot).repository_state())
+
+
+async def save(
+    slot: Mapping[str, Any], before: Mapping[str, str] | None = None, known: Sequence[Json] = ()
+) -> dict[str, Json]:
+    """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds.
+
+    `before` is the user's repository as it was: what has changed in it since then is told, after what is known.
+    """
     trees = worktrees_of(slot)
-    return saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
+    found = saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
+    changes = () if before is None else changes_between(before, await trees.repository_state())
+    told = [*known, *({**asdict(change)} for change in changes)]
+    return found | {"repository_changes": told[:MOST_FILES]}
 
 
 def saved_json(saved: SavedWork) -> dict[str, Json]:

@@ -27,6 +27,7 @@ from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.isolation import save, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
+from muster.pool.workload import repository_key
 from muster.text.words import shorten
 
 __all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
@@ -129,8 +130,11 @@ class TaskTrees:
         entry = await self._store.journal.find(run.id, SLOT_KEY)
         if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
             return
+        task = await self._tasks.of(run)
+        before = await self._store.journal.find(run.id, repository_key(task.rejections, run.id))
+        known = task.saved.get("repository_changes", ())
         try:
-            saved = await save(entry.value)
+            saved = await save(entry.value, None if before is None else before.value, known)
         except NotFound:  # it was stopped before it had a tree
             return
         await self._store.pool.keep_work(run.lineage_level, {**saved, "run": run.id})

@@ -73,6 +73,7 @@ def work_view(task: Task) -> dict[str, Any]:
         "nested_repositories": saved.get("nested", []),
         "unsaved_files": saved.get("unsaved", []),
         "operation": saved.get("operation"),
+        "repository_changes": saved.get("repository_changes", []),
     }
 
 

@@ -29,6 +29,18 @@ def work_text(task: Task) -> str:
     return f"{task.branch}: nothing is saved yet; it works in {task.tree.get('path')}"
 
 
+def change_lines(task: Task) -> list[str]:
+    """Return what changed in the user's repository while a task was at work, with the commands that restore it."""
+    changes = task.saved.get("repository_changes", ())
+    if not changes:
+        return []
+    lines = [f"while task {task.title} worked, this changed in your repository, by it, by you or by another task:"]
+    for one in changes:
+        how = f"; restore it with: {one['restore']}" if one["restore"] else ""
+        lines.append(f"  {one['what']}: {one['before'] or 'nothing'} became {one['after'] or 'nothing'}{how}")
+    return lines
+
+
 def has_work(task: Task) -> bool:
     """Return whether a task has left anything, on its branch or beside it."""
     return bool(task.saved.get("changed") or task.saved.get("commits") or has_asides(task))

@@ -95,6 +95,7 @@ export function TaskView({ id }) {
     </section>
     ${failure && html`<${Failure} error=${failure} />`}
     ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. ${task.summary}</p></div>`}
+    ${task.repository_changes.length > 0 && html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${task.repository_changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`}
     ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
     ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}

@@ -197,8 +197,8 @@ DIRECTING = (
     ),
     CoordinatorTool(
         name="answer_question",
-        description="Answer a question that a run asks a person (an agent of kind human), for example as a member of a "
-        "council. wait and result show open questions with their keys.",
+        description="Pass on the user's answer to a question that a run asks a person. Ask the user first. "
+        "wait and result show open questions with their keys.",
         takes=AnswerInput,
         scope="review",
         handle=answer_question,
