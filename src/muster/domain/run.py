@@ -174,7 +174,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class BudgetedCost:
     """What something has cost, by lane, and may cost; every screen shows it from here."""
 
     spent: Spent = field(default_factory=Spent)

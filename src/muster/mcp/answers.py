@@ -20,7 +20,7 @@ from muster.domain.batch import Batch
 from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
-from muster.domain.run import TERMINAL, Cost, Run, RunState
+from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 
 SHORT_OUTPUT = 500  # characters of an output where many are told of
@@ -58,13 +58,13 @@ def short_run(run: Run) -> Answer:
             "name": run.name,
             "tags": list(run.tags),
             "state": str(run.state),
-            **_cost(Cost(spent=run.total, cap=run.cap)),
+            **_cost(BudgetedCost(spent=run.total, cap=run.cap)),
             "reason": run.ended_reason if run.state in TERMINAL - {RunState.COMPLETED} else None,
         }
     )
 
 
-def _cost(cost: Cost) -> Answer:
+def _cost(cost: BudgetedCost) -> Answer:
     """Return what something has cost as every screen has it, without lanes in which there is nothing."""
     lanes = ("imputed_usd", "uncertain_usd", "reserved_usd")
     return {name: value for name, value in cost_view(cost).items() if value or name not in lanes}

@@ -22,7 +22,7 @@ from muster.domain.entry import NewSignal, Signal, slot_address
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, TimedOut
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Cost, Driver, Spent
+from muster.domain.run import BudgetedCost, Driver, Spent
 from muster.engine.drive import Listener
 from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut
 from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
@@ -235,7 +235,7 @@ class Pool:
         found = [
             replace(
                 await self._slot(record),
-                cost=Cost(spent=costs.get(record.name, Spent())),
+                cost=BudgetedCost(spent=costs.get(record.name, Spent())),
                 session=await self._session(record),
             )
             for record in await self._store.pool.slots()

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from muster.app.pool.task_queries import Task
-from muster.domain.run import Cost, Driver
+from muster.domain.run import BudgetedCost, Driver
 from muster.pool.tasks import SlotProfile, TaskState
 from muster.store.base import SlotRecord, SlotStanding
 
@@ -17,7 +17,7 @@ class Slot:
     record: SlotRecord
     task: Task | None = None  # that it works on
     session: str | None = None  # of its agent, in the last of its tasks that has one
-    cost: Cost = field(default_factory=Cost)  # of all its tasks
+    cost: BudgetedCost = field(default_factory=BudgetedCost)  # of all its tasks
 
     @property
     def state(self) -> str:
@@ -33,7 +33,7 @@ class PoolStatus:
 
     slots: tuple[Slot, ...]
     tasks: Mapping[TaskState, int]
-    cost: Cost  # of all tasks since the first, those that were deleted too
+    cost: BudgetedCost  # of all tasks since the first, those that were deleted too
     draining: bool
     driver: Driver | None  # a living one
 

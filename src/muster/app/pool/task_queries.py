@@ -13,7 +13,7 @@ from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, from_usd
-from muster.domain.run import TERMINAL, Cost, Run, RunState
+from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
 from muster.pool.permissions import PermissionQuestion, continued_key, question_of
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
@@ -68,9 +68,9 @@ class Task:
         return self.saved.get("base") or self.tree.get("base")
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> BudgetedCost:
         """What all its runs have cost, and may cost."""
-        return Cost(spent=self.run.total, cap=self.run.cap)
+        return BudgetedCost(spent=self.run.total, cap=self.run.cap)
 
     @property
     def title(self) -> str:

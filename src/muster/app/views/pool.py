@@ -11,7 +11,7 @@ from muster.app.views.costs import cost_view, money_view
 from muster.app.views.runs import event_view, moment
 from muster.domain.entry import Signal
 from muster.domain.money import to_usd
-from muster.domain.run import Cost
+from muster.domain.run import BudgetedCost
 from muster.pool.metrics import PoolMetrics
 from muster.pool.permissions import PermissionQuestion
 from muster.pool.tasks import TaskState
@@ -196,7 +196,8 @@ def metrics_view(found: PoolMetrics) -> dict[str, Any]:
         ),
         "turns": found.turns,
         "models": {
-            model: {"tasks": one.tasks, **cost_view(Cost(spent=one.spent))} for model, one in found.models.items()
+            model: {"tasks": one.tasks, **cost_view(BudgetedCost(spent=one.spent))}
+            for model, one in found.models.items()
         },
     }
 

@@ -19,7 +19,7 @@ from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, 
 from muster.domain.entry import Signal
 from muster.domain.errors import MusterError, state_verb
 from muster.domain.ids import RunId
-from muster.domain.run import Cost, Run
+from muster.domain.run import BudgetedCost, Run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ def start(
             ended[task_id(run)] = None
             if not common.json:
                 name = f" ({run.name})" if run.name else ""
-                cost = cost_text(Cost(spent=run.total, cap=run.cap))
+                cost = cost_text(BudgetedCost(spent=run.total, cap=run.cap))
                 say(clean(f"task {task_id(run)}{name} {state_verb(task_state(run))}, {cost}"))
 
         def on_error(run: RunId, error: MusterError) -> None:

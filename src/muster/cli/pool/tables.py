@@ -14,7 +14,7 @@ from muster.cli.pool.words import change_lines, cost_text, has_asides, work_cell
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import GAP, Column, filled, fitting
 from muster.domain.money import show_usd
-from muster.domain.run import Cost
+from muster.domain.run import BudgetedCost
 from muster.text.words import count, one_line
 
 COLOURS = {
@@ -57,7 +57,7 @@ def _table() -> Table:
     return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
 
 
-def _cost_columns(costs: Sequence[Cost]) -> list[Column]:
+def _cost_columns(costs: Sequence[BudgetedCost]) -> list[Column]:
     """Return what tasks have cost in all, their budgets, and what of it is imputed or uncertain."""
     spent = [cost.spent for cost in costs]
     return [

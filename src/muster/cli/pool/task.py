@@ -1,6 +1,5 @@
 """`muster task`: work for the slots of the pool, submitted, reviewed, canceled and shown."""
 
-import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,7 @@ from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import LimitOption, TaskArgument
 from muster.cli.pool.tables import permission_text, task_notes, tasks_table
-from muster.cli.pool.task_options import OrderOptions
+from muster.cli.pool.task_options import OrderOptions, check_of
 from muster.cli.pool.words import change_lines, cost_text, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
@@ -179,7 +178,8 @@ def merge(
     common: CommonOptions,
     task: TaskArgument,
     check: Annotated[
-        str | None, Option("--check", metavar="COMMAND", help="A command that must succeed on the merged files.")
+        str | None,
+        Option("--check", metavar="COMMAND", help="A command that must succeed on the merged files; no shell runs it."),
     ] = None,
     apply: Annotated[
         bool, Option("--apply", help="Merge into the branch that is checked out, if it has no uncommitted changes.")
@@ -187,8 +187,10 @@ def merge(
 ) -> int:
     """Merge the branch of a task in a separate worktree; your files change only with --apply."""
 
+    command = check_of(check)
+
     async def work(muster: Muster) -> tuple[Merge, Task]:
-        merge = await muster.pool.trees.merge(task, tuple(shlex.split(check or "")), apply=apply)
+        merge = await muster.pool.trees.merge(task, command, apply=apply)
         return merge, await muster.pool.tasks.get(task)
 
     found, whose = with_muster(common, work)

@@ -6,11 +6,11 @@ from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import TaskState
 from muster.domain.money import usd_format
-from muster.domain.run import Cost
+from muster.domain.run import BudgetedCost
 from muster.text.words import count
 
 
-def cost_text(cost: Cost) -> str:
+def cost_text(cost: BudgetedCost) -> str:
     """Return what something has cost, of which budget, and what of it is uncertain or covered by a subscription."""
     spent = cost.spent
     usd = usd_format(cost.total, cost.cap, spent.imputed, spent.uncertain)

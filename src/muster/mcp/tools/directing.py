@@ -6,7 +6,7 @@ from muster.app import Muster
 from muster.app.views.costs import cost_view
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import Conflict, NotFound
-from muster.domain.run import Cost
+from muster.domain.run import BudgetedCost
 from muster.mcp.answers import compact, short_batch, whole
 from muster.mcp.control_inputs import (
     AnswerInput,
@@ -111,10 +111,10 @@ async def pool(request: ToolRequest, given: PoolInput) -> Answer:
         "current_task",
         "current_task_name",
         "tasks_completed",
-        *cost_view(Cost()),
+        *cost_view(BudgetedCost()),
         "error",
     )
-    shown = (*names, *cost_view(Cost()))
+    shown = (*names, *cost_view(BudgetedCost()))
     slots = [compact({name: slot_view(slot)[name] for name in shown}) for slot in await muster.pool.slots()]
     status = pool_view(await muster.pool.status())
     return compact(status | {"driver": None, "driven": status["driver"] is not None, "slots": slots})

@@ -9,7 +9,7 @@ from muster.domain.canonical import Json
 from muster.domain.entry import NewSignal
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Cost, Driver, Run, RunState, Spent
+from muster.domain.run import BudgetedCost, Driver, Run, RunState, Spent
 
 POOL = "default"  # the name of the only pool of a store
 POOL_LEVEL = f"pool:{POOL}"  # the budget that all of its tasks count under
@@ -156,7 +156,7 @@ class PoolBudget(Protocol):
     def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of the pool's budget."""
 
-    async def pool_cost(self) -> Cost:
+    async def pool_cost(self) -> BudgetedCost:
         """Return what all tasks have cost, those that were deleted too, and may cost."""
 
     async def slot_costs(self) -> Mapping[str, Spent]:

@@ -9,7 +9,7 @@ from muster.domain.entry import NewSignal
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Cost, Driver, Run, RunState, Spent
+from muster.domain.run import BudgetedCost, Driver, Run, RunState, Spent
 from muster.store.base.pool import POOL, POOL_LEVEL, REACHABLE, PoolRecord, SlotOutcome, SlotRecord, SlotStanding
 from muster.store.codec import Codec, read, run_of, spent_of
 from muster.store.database.signals import address_lock, send
@@ -121,10 +121,10 @@ class DatabasePool:
         found: Mapping[str, Any] = {} if row is None else read(row["work"]) or {}
         return found
 
-    async def pool_cost(self) -> Cost:
+    async def pool_cost(self) -> BudgetedCost:
         """Return what all tasks have cost, those that were deleted too, and may cost."""
         row = first(await self._reader.rows("select_levels", {"low": POOL_LEVEL, "high": f"{POOL_LEVEL} "}))
-        return Cost() if row is None else Cost(spent=spent_of(row), cap=row["cap"])
+        return BudgetedCost() if row is None else BudgetedCost(spent=spent_of(row), cap=row["cap"])
 
     async def slot_costs(self) -> Mapping[str, Spent]:
         """Return what the tasks of each slot have cost, by its name."""
