@@ -173,10 +173,10 @@ async def check_refused(muster: Muster, tasks: Sequence[str]) -> int:
         task for task in [await muster.pool.tasks.get(name) for name in tasks] if task.state is TaskState.PENDING
     ]
     status = await muster.pool.status()
-    assert status.budget is not None
+    assert status.cost.cap is not None
     for task in pending:
         assert task.spec.budget_usd is not None
-        assert status.spent + from_usd(task.spec.budget_usd) > status.budget, task.spec.prompt
+        assert status.cost.total + from_usd(task.spec.budget_usd) > status.cost.cap, task.spec.prompt
         assert "of the pool's budget of" in task.refusal
     return len(pending)
 
@@ -221,7 +221,7 @@ async def prove(stage: Stage, *, tasks: int, slots: int, kills: int, latest: flo
             await check_done_once(crew, muster, number, task)
         await check_branches(crew, muster, dict(enumerate(ids)))
     started = sum(line["event"] == "start" for line in crew.lines())
-    spent = status.spent / 1_000_000
+    spent = status.cost.total / 1_000_000
     print(f"{tasks} tasks, {kills} kills: {started} started, {refused} refused at first, ${spent:.2f} spent")
 
 

@@ -125,6 +125,16 @@ def test_rows_are_run_as_children_of_one_run(chains: ChainFolder) -> None:
     assert len(chains.muster("chain", "list", "--json").data()) == 1
 
 
+def test_rows_print_what_they_gave_also_when_another_failed(chains: ChainFolder) -> None:
+    (chains.folder / "rows.jsonl").write_text('{"x": "one"}\n{"x": "two"}\n', encoding="utf-8")
+    done = chains.muster("chain", "run", chains.write(STEPS[0]), "--inputs", "rows.jsonl")
+    assert (done.code, "row 1:\nhello one\n" in done.out, "row 2:\nhello two\n" in done.out) == (0, True, True)
+    last = {"name": "c", "prompt": "hello {input.x}"}
+    failing = [STEPS[0], {"name": "b", "command": ["test", "{input.x}", "=", "one"]}, last]
+    failed = chains.muster("chain", "run", chains.write(*failing), "--inputs", "rows.jsonl", "--json").envelope()
+    assert [row["output"] for row in failed["data"]["rows"]] == ["hello one", None]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

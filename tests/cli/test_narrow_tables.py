@@ -4,15 +4,20 @@ import asyncio
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
 from muster.app.costs import Load
+from muster.app.pool.task_queries import Task
+from muster.app.pool.values import SlotProfile, TaskSpec
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.cli.batches.display import batches_table
+from muster.cli.pool.tables import task_notes, tasks_table
 from muster.cli.runs.display import calls_table, runs_table
 from muster.cli.verify.metrics import tell_metrics
 from muster.cli.verify.plan import plan_table
@@ -157,3 +162,33 @@ def test_figures_over_verifications_keep_names_and_costs(width: int) -> None:
     found = VerifyMetrics(since=1_000.0, cycles=12, agents=agents)
     tell_metrics(Console(file=out, width=width, highlight=False, markup=False, emoji=False), found)
     assert_whole(out.getvalue(), width, ("security-auditor", LONG, "100%", "$0.001613", "$20.000123"))
+
+
+def a_task(number: int, state: RunState, **more: Any) -> Task:
+    spent = Spent(billed=COST, uncertain=Microdollars(100_000 * number))
+    run = replace(a_run(f"fix-{number}"), id=RunId(f"1m7hctjgexvzn27{number}"), workload="task", state=state)
+    whole = replace(run, total=spent, cap=Microdollars(5_000_000), budgets=None)
+    spec = TaskSpec(prompt="Rewrite the parser so that it reads every form of a date\nand test it. " * 3)
+    slot = SlotProfile(id="slot-1", name="reviewer-of-everything")
+    saved = {"branch": f"muster/task-{run.id}", "changed": 12, "summary": "s", "other_branches": []}
+    return Task(run=whole, spec=spec, slot=slot, saved=saved | more)
+
+
+@pytest.mark.parametrize("width", [72, 80, 100, 160, 220])
+def test_each_task_has_one_line_with_its_name_and_what_it_cost(width: int) -> None:
+    tasks = [a_task(0, RunState.RUNNING), a_task(1, RunState.WAITING), a_task(2, RunState.CANCELED)]
+    writing = {tasks[0].id: "Reading src/parser.py and everything that uses it, which takes a while"}
+    text = shown(tasks_table(tasks, width, writing), width)
+    words = [*(task.id for task in tasks), "fix-0", "fix-1", "fix-2", "$0.001613", "$0.101613", "pending_review"]
+    assert [word for word in words if word not in text] == [], text
+    assert len(text.strip().splitlines()) == 2 + len(tasks), text
+    assert max(len(line) for line in text.splitlines()) <= width, text
+    assert ("12 files" in text, "muster/task-" in text) == (width >= 100, width >= 160), text
+
+
+def test_work_beside_the_branch_of_a_task_is_told_under_the_table() -> None:
+    tasks = [
+        a_task(0, RunState.COMPLETED),
+        a_task(1, RunState.COMPLETED, other_branches=["muster/x-2"], summary="more"),
+    ]
+    assert task_notes(tasks) == ["task 1m7hctjgexvzn271 (fix-1): more"]

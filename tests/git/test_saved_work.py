@@ -8,7 +8,7 @@ import pytest
 
 from muster.domain.errors import Conflict
 from muster.git.layout import Isolation, Worktree
-from muster.git.saved_work import FileChange
+from muster.git.saved_work import BranchRange, FileChange
 from tests.git.repository import Repository
 from tests.git.trees import environment, git_in, hooks_ran, program, user_repository, users_state, worktrees
 
@@ -371,8 +371,9 @@ async def test_a_patch_is_bounded_and_of_a_tree_shows_what_is_uncommitted(
     assert whole.count("+a new line") == 1_000
     assert git_in(tree.path, "status", "--porcelain") == before
     saved = await trees.save(tree, "saved")
-    assert await trees.diff(saved, 1_000_000) == whole
-    cut = await trees.diff(saved, 500)
+    kept = BranchRange(branch=saved.branch, base=saved.base)
+    assert await trees.diff(kept, 1_000_000) == whole
+    cut = await trees.diff(kept, 500)
     assert cut == whole[:500] + "\n[… cut after 500 bytes …]\n"
 
 

@@ -71,7 +71,7 @@ class Desk:
 
     async def all_done(self, ids: list[str]) -> list[dict[str, Any]]:
         async with asyncio.timeout(PATIENCE):
-            while not (found := await self.call("wait", ids=ids, timeout_secs=20))["done"]:
+            while not (found := await self.call("wait", ids=ids, timeout_secs=20, full=True))["done"]:
                 pass
         runs: list[dict[str, Any]] = found["runs"]
         return runs

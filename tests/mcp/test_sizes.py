@@ -145,7 +145,7 @@ async def test_every_step_of_a_chain_is_read_to_its_end(library: Path) -> None:
         assert size(thirty) <= LARGEST_ANSWER
         for number, step in enumerate(thirty["steps"]):
             assert await whole_text(desk, step["output"]) == long_text(f"{number}: write 6000", 6_000)
-        both = await desk.call("wait", ids=[two["id"], thirty["id"]])
+        both = await desk.call("wait", ids=[two["id"], thirty["id"]], full=True)
         assert (size(both) <= LARGEST_ANSWER, sum(bool(CUT.search(one)) for one in strings(both))) == (True, 31)
         for uri in ("", "/result", "/progress"):
             text = (await desk.client.read_resource(f"muster://runs/{two['id']}{uri}")).contents[0].text  # type: ignore[union-attr]

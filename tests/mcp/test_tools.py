@@ -29,7 +29,7 @@ async def test_every_tool_has_a_strict_schema_and_takes_no_path_command_or_addre
             assert len(tool.description or "") > 60
             for name, one in tool.input_schema.get("properties", {}).items():
                 assert one.get("description"), f"{tool.name}.{name}"
-        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 26_500
+        assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 27_000
 
 
 async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path) -> None:
@@ -421,3 +421,22 @@ async def test_a_run_that_waits_for_a_batch_which_does_not_get_on_says_why_and_w
     assert waits["id"] == batch["id"]
     assert any("muster batch reconcile --resubmit" in way for way in waits["next"])
     assert waits["next"] == batch["next"]
+
+
+async def test_waiting_tells_briefly_what_runs_came_to_and_in_full_when_asked(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (desk, _):
+        task = await desk.call("submit_task", prompt="word " * 2_000)
+        await desk.done(task)
+        (brief,) = (await desk.call("wait", ids=[task["id"]]))["runs"]
+        assert len(json.dumps(brief)) < 1_500
+        assert "prompt" not in brief
+        assert brief["output"].startswith("word word")
+        assert "result(id=" in brief["output"]
+        (whole,) = (await desk.call("wait", ids=[task["id"]], full=True))["runs"]
+        assert len(whole["output"]) > 8_000
+
+
+async def test_a_question_for_a_person_is_one_to_ask_the_user(tmp_path: Path) -> None:
+    async with coordinated(tmp_path, more='[agents.boss]\nkind = "human"\n') as (desk, _):
+        asked = await desk.done(await desk.call("ask", agent="boss", prompt="Shall we ship?"))
+        assert asked["next"].startswith("ask the user")

@@ -7,6 +7,7 @@ import pytest
 
 from muster.domain.errors import BadFile, NotFound
 from muster.domain.money import Microdollars
+from muster.domain.run import Spent
 from muster.pool.fan_out import read_fan_out
 from muster.pool.metrics import MeasuredTask, pool_metrics
 from muster.pool.tasks import TaskState
@@ -62,13 +63,14 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_figures_over_tasks() -> None:
+    billed, uncertain = Spent(billed=Microdollars(100)), Spent(uncertain=Microdollars(300))
     tasks = [
-        MeasuredTask(state=TaskState.COMPLETED, cost=Microdollars(100), elapsed=1.0, turns=2, model="a"),
-        MeasuredTask(state=TaskState.COMPLETED, cost=Microdollars(300), elapsed=4.0, turns=1, model="b"),
+        MeasuredTask(state=TaskState.COMPLETED, spent=billed, elapsed=1.0, turns=2, model="a"),
+        MeasuredTask(state=TaskState.COMPLETED, spent=uncertain, elapsed=4.0, turns=1, model="b"),
         MeasuredTask(state=TaskState.FAILED, elapsed=1.0),
     ]
     found = pool_metrics(tasks)
-    assert (found.cost, found.average_cost, found.highest_cost, found.turns) == (400, 133, 300, 3)
+    assert (found.spent.settled, found.average_cost, found.highest_cost, found.turns) == (400, 133, 300, 3)
     assert found.elapsed == (1.0, 1.0, 2.0, 4.0)
     assert {model: one.tasks for model, one in found.models.items()} == {"a": 1, "b": 1}
     assert pool_metrics([]).elapsed is None

@@ -84,6 +84,22 @@ async def test_the_pool_is_seen_whenever_it_changes(tmp_path: Path) -> None:
         assert {slot.state for slot in seen[-1].status.slots} == {"idle"}
 
 
+async def test_tasks_at_work_come_first_and_those_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    async with opened(tmp_path, TOML + WRITER) as m, asyncio.timeout(60):
+        await m.pool.tasks.submit(TaskSpec(prompt="first", review=True))
+        await drive(m)
+        running = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="writer", isolation="none", priority=1))
+        driving = asyncio.ensure_future(drive(m))
+        async with aclosing(m.pool.monitor.watch(limit=1)) as snapshots:
+            async for snapshot in snapshots:
+                if snapshot.status.tasks[TaskState.RUNNING]:
+                    break
+        assert [task.id for task in snapshot.tasks] == [running.id]
+        assert snapshot.left_out == 1
+        (tmp_path / "go").touch()
+        await driving
+
+
 async def test_a_task_that_waits_for_others_is_not_begun_where_nobody_does_them(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         first = await m.pool.tasks.submit(TaskSpec(prompt="first"))

@@ -176,7 +176,7 @@ async def test_a_budget_pays_for_ten_of_fifty_and_raising_it_lets_the_others_go_
         await m.pool.set_budget("1.50")
         await drive(m)
         status = await m.pool.status()
-        assert (status.tasks[TaskState.COMPLETED], status.spent) == (15, 1_500_000)
+        assert (status.tasks[TaskState.COMPLETED], status.cost.total) == (15, 1_500_000)
 
 
 async def committed(m: Muster, most: int) -> int:
@@ -208,7 +208,7 @@ async def test_tasks_that_cost_half_of_what_they_may_leave_money_for_more(tmp_pa
             held.calls.answer(next(iter(held.calls.open)), cost_usd=0.05)
         await serving
         status = await m.pool.status()
-        assert status.spent == 950_000
+        assert status.cost.total == 950_000
         assert status.tasks[TaskState.COMPLETED] == 19  # the last one that may cost a tenth when 0.90 are spent
         assert status.tasks[TaskState.PENDING] == 6
 

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from muster.app.costs import listed_price
 from muster.domain.canonical import digest
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
@@ -47,7 +48,17 @@ async def test_the_audit_is_read_over_http() -> None:
         "requests": 2,
         "statuses": {"200": 1, "400": 1},
         "faults": {},
+        "play_money": {"claude-haiku-5-5": 1},
     }
+
+
+async def test_models_of_the_price_list_cost_what_it_says_and_others_play_money_that_is_told() -> None:
+    async with serve(Options(price_of=listed_price)) as server:
+        for model in ("claude-opus-4-1", "gpt-5-nano", "nobodys-model"):
+            await ask(server, message("1234" * 100, model=model))  # 100 tokens in, 100 tokens out
+    costs = sorted(server.audit.cost_by_digest.values())
+    assert costs == [45, 600, 9_000]  # a million tokens: $0.05 and $0.40, $1 and $5 in play money, $15 and $75
+    assert server.audit.play_money == {"nobodys-model": 1}
 
 
 async def test_costs_are_summed_with_the_given_prices() -> None:
@@ -63,6 +74,7 @@ async def test_costs_are_summed_with_the_given_prices() -> None:
             await ask(server, message("1234"))  # 3 + 15.5 microdollars, rounded up
         await ask(server, message("1234", model="other"))  # play money: 1 + 5
     assert server.audit.cost == Microdollars(3 * 19 + 6)
+    assert server.audit.play_money == {"other": 1}
     assert server.audit.cost_by_digest == {digest(message("1234")): 57, digest(message("1234", model="other")): 6}
 
 

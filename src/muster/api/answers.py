@@ -38,6 +38,10 @@ def named(name: str) -> Schema:
 
 
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
+COST: Mapping[str, Schema] = {
+    **fields(NUMBER, "cost_usd spent_usd imputed_usd uncertain_usd reserved_usd"),
+    "budget_usd": MAYBE_NUMBER,
+}
 
 SHAPES: Mapping[str, Schema] = {
     "Run": answer(
@@ -70,10 +74,14 @@ SHAPES: Mapping[str, Schema] = {
     ),
     "Task": answer(
         **fields(TEXT, "id run state original_prompt created_at"),
-        **fields(MAYBE_TEXT, "slot output model session_id branch stderr started_at ended_at"),
-        **fields(NUMBER, "cost_usd uncertain_usd"),
+        **fields(
+            MAYBE_TEXT, "name slot output model session_id branch base summary operation stderr started_at ended_at"
+        ),
+        **COST,
         **fields(COUNT, "rejection_count priority"),
-        **fields(MAYBE_COUNT, "turns elapsed_ms exit_code"),
+        **fields(MAYBE_COUNT, "turns elapsed_ms exit_code changed"),
+        other_branches=listed(TEXT),
+        nested_repositories=listed(TEXT),
         success=MAYBE_FLAG,
         budget_exceeded=FLAG,
         tags=listed(TEXT),
@@ -81,11 +89,11 @@ SHAPES: Mapping[str, Schema] = {
     ),
     "Slot": answer(
         **fields(TEXT, "id name state"),
-        **fields(MAYBE_TEXT, "role current_task session_id worktree"),
-        cost_usd=NUMBER,
+        **fields(MAYBE_TEXT, "role current_task current_task_name session_id worktree"),
+        **COST,
         **fields(COUNT, "tasks_completed restart_count"),
     ),
-    "Pool": answer(slots=COUNTS, tasks=COUNTS, spend_usd=NUMBER, budget_usd=MAYBE_NUMBER, draining=FLAG),
+    "Pool": answer(slots=COUNTS, tasks=COUNTS, spend_usd=NUMBER, **COST, draining=FLAG),
     "SlotMessage": answer(id=COUNT, **{"from": MAYBE_TEXT}, text=TEXT, sent_at=TEXT),
     "SentSignal": answer(channel=TEXT, seq=COUNT, payload=ANYTHING),
     "Review": answer(**fields(TEXT, "run case opinion note at"), epoch=COUNT),
@@ -232,7 +240,7 @@ ANSWERS: Mapping[str, Schema] = {
         total=COUNT,
         next=MAYBE_TEXT,
     ),
-    "get /api/tasks": answer(tasks=listed(TASK)),
+    "get /api/tasks": answer(tasks=listed(TASK), more=FLAG),
     "post /api/tasks/claim/{slot}": answer(task=MAYBE_TEXT),
     "get /api/tasks/{task_id}/result": {"allOf": [TASK, OVERLAPS]},
     "get /api/tasks/{task_id}/diff": {"allOf": [OVERLAPS, answer(diff=TEXT)]},

@@ -2,18 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 
+from muster.agents.prices import price_of
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.domain.agent import Quote
 from muster.domain.call import Request
+from muster.domain.price import Price
 from muster.domain.run import Dispatch, Fallback, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.engine.calls.retry import RetryPolicy
 
+LISTED = ("anthropic", "openai")  # providers that a rehearsal server plays
 SHORTEST = 1  # tokens of an answer, for the least that something can cost
 ATTEMPTS = RetryPolicy().attempts  # of a live call whose outcome stays unknown
 DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
+
+
+def listed_price(model: str) -> Price | None:
+    """Return what a model costs now, by the tables of the provider that has it; None when no provider has."""
+    now = datetime.now(UTC)
+    return next((price for one in LISTED if (price := price_of(one, model, now)) is not None), None)
 
 
 class Quoting(StrEnum):

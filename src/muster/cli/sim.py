@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
+from muster.app.costs import listed_price
 from muster.cli.line import Option
 from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument
@@ -70,6 +71,7 @@ def sim(
         batch_requests=batch_requests,
         live_counts=live_counts,
         state=state,
+        price_of=listed_price,
     )
     try:
         asyncio.run(run(options))

@@ -163,6 +163,28 @@ class Spent:
         """Everything that is booked for good."""
         return Microdollars(self.billed + self.imputed + self.uncertain)
 
+    def __add__(self, other: "Spent") -> "Spent":
+        """Return the money of two budgets together, lane by lane."""
+        return Spent(
+            reserved=Microdollars(self.reserved + other.reserved),
+            billed=Microdollars(self.billed + other.billed),
+            imputed=Microdollars(self.imputed + other.imputed),
+            uncertain=Microdollars(self.uncertain + other.uncertain),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetedCost:
+    """What something has cost, by lane, and may cost; every screen shows it from here."""
+
+    spent: Spent = field(default_factory=Spent)
+    cap: Microdollars | None = None  # None: no limit
+
+    @property
+    def total(self) -> Microdollars:
+        """What counts against the budget: what was billed, what a subscription covered, and what is uncertain."""
+        return self.spent.settled
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartLimit:

@@ -2,14 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from muster.domain.errors import BadArgument, Conflict, MergeConflict
-from muster.git.branches import checked_out, commit_of, is_ancestor
+from muster.domain.errors import BadArgument, Conflict, MergeConflict, NotFound
+from muster.git.branches import checked_out, commit_of, is_ancestor, start_commit
 from muster.git.commands import NO_SMUDGE, GitCommands
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState, exclude_base_dir, is_taken
 from muster.git.locks import remove_stale
@@ -29,6 +29,11 @@ class Merge:
     before: str  # the commit that the target must still have
     commit: str  # what it would be moved to
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the target has all of the branch already."""
+        return self.commit == self.before
+
 
 async def merge_branch(
     layout: Layout, branch: str, target: str | None, check: Callable[[Path], Awaitable[None]] | None
@@ -47,6 +52,46 @@ async def merge_branch(
             await asyncio.to_thread(remove_stale, [layout.ref_lock(kept)], git.folder)
             await git.ask("update-ref", kept, commit)
     return Merge(branch=branch, target=target, before=before, commit=commit)
+
+
+async def combined_commit(layout: Layout, name: str, work: Mapping[str, str]) -> str:
+    """Return one commit that has all of some: HEAD for those that it has, else a merge, which no branch holds.
+
+    `work` has what each commit is called. Raises MergeConflict with the files, and NotFound for a commit that git does
+    not have any more.
+    """
+    for commit, called in work.items():
+        if await commit_of(layout.git, commit) is None:
+            raise NotFound(f"{layout.root} does not have the commit {commit[:12]} of {called} any more")
+    head = await start_commit(layout, None)
+    merged = [commit for commit in work if await is_ancestor(layout.git, commit, head)]
+    first, *others = await _newest(layout, [head] * bool(merged) + [one for one in work if one not in merged])
+    if not others:
+        return first
+    async with _temporary_tree(layout, name, "start", first) as git:
+        for other in others:
+            try:
+                first = await _merge(git, other[:12], name, other)
+            except MergeConflict as error:
+                raise _conflict_of_work(work[other], error) from None
+    return first
+
+
+def _conflict_of_work(called: str, error: MergeConflict) -> MergeConflict:
+    return MergeConflict(
+        f"the work of {called} conflicts with that of the others on which it depends, in {_named(error.files)}",
+        files=error.files,
+        suggestions=("merge both into your branch, resolve the conflict, and try the task again",),
+    )
+
+
+async def _newest(layout: Layout, commits: Sequence[str]) -> list[str]:
+    """Return those of some commits that none of the others has."""
+    kept: list[str] = []
+    for commit in dict.fromkeys(commits):
+        if not any([await is_ancestor(layout.git, commit, other) for other in kept]):
+            kept = [other for other in kept if not await is_ancestor(layout.git, other, commit)] + [commit]
+    return kept
 
 
 async def apply_merge(layout: Layout, merge: Merge) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from muster.domain.errors import NotFound
 from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch, our_branches, start_commit, unused
 from muster.git.commands import NO_SMUDGE, GitCommands
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, incoming_ref
@@ -136,9 +137,30 @@ async def diff_of_paths(layout: Layout, work: SavedWork, paths: Sequence[str], m
     return await _patch(layout.git, work.base, work.head, most_bytes, *paths)
 
 
-async def diff_of_saved(layout: Layout, work: SavedWork, most_bytes: int) -> str:
-    """Return the patch of what was saved."""
-    return await _patch(layout.git, work.base, work.head, most_bytes)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRange:
+    """What a branch holds since a base, after its tree is gone."""
+
+    branch: str
+    base: str
+    head: str | None = None  # the commit that it was last known to have, for when the branch is gone too
+
+
+async def head_of(layout: Layout, work: BranchRange) -> str | None:
+    """Return the newest commit of a branch; of one that was deleted the last known one, if git still has it."""
+    found = await commit_of(layout.git, HEADS + work.branch)
+    return found or (None if work.head is None else await commit_of(layout.git, work.head))
+
+
+async def diff_of_range(layout: Layout, work: BranchRange, most_bytes: int) -> str:
+    """Return the patch of what a branch holds since its base."""
+    head = await head_of(layout, work)
+    if head is None:
+        raise NotFound(
+            f"the worktree and the branch {work.branch} are gone, so there is no diff",
+            suggestions=("git reflog may still have its commits",),
+        )
+    return await _patch(layout.git, work.base, head, most_bytes)
 
 
 async def diff_of_tree(layout: Layout, record: TreeRecord, most_bytes: int) -> str:

@@ -29,15 +29,17 @@ from muster.git.layout import (
     is_taken,
 )
 from muster.git.locks import remove_stale
-from muster.git.merges import Merge, apply_merge, merge_branch
+from muster.git.merges import Merge, apply_merge, combined_commit, merge_branch
 from muster.git.overlaps import BranchEdits, Overlap, find_overlaps
+from muster.git.repository_changes import repository_state
 from muster.git.retention import Collected, collect_trees, discard
 from muster.git.saved_work import (
+    BranchRange,
     SavedWork,
     TreeHistory,
     commit_files,
     diff_of_paths,
-    diff_of_saved,
+    diff_of_range,
     diff_of_tree,
     history_of,
     keep_head,
@@ -112,11 +114,11 @@ class Worktrees:
         """
         return await commit_files(await self._layout(), new, message)
 
-    async def diff(self, work: Worktree | SavedWork, most_bytes: int) -> str:
+    async def diff(self, work: Worktree | BranchRange, most_bytes: int) -> str:
         """Return the changes since the base as a patch of bounded size; of a tree with what is uncommitted."""
         layout = await self._layout()
-        if isinstance(work, SavedWork):
-            return await diff_of_saved(layout, work, most_bytes)
+        if isinstance(work, BranchRange):
+            return await diff_of_range(layout, work, most_bytes)
         async with layout.tree_lock(work.name) as held:
             return await diff_of_tree(held, _known(held, work.name), most_bytes)
 
@@ -149,6 +151,17 @@ class Worktrees:
         Raises `MergeConflict` with the files, and whatever the check raises.
         """
         return await merge_branch(await self._layout(), branch, target, check)
+
+    async def repository_state(self) -> dict[str, str]:
+        """Return the refs, settings and hooks of the user's repository, for `changes_between`."""
+        return await repository_state(await self._layout())
+
+    async def combine(self, name: str, work: Mapping[str, str]) -> str:
+        """Return one commit with the work of several, at which the tree of a name can begin.
+
+        `work` has what each commit is called. Raises `MergeConflict` with the files.
+        """
+        return await combined_commit(await self._layout(), name, work)
 
     async def apply(self, merge: Merge) -> None:
         """Fast-forward the target to a merge, if it has not moved and the tree that has it checked out is clean."""

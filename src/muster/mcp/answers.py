@@ -12,17 +12,20 @@ from muster.app.pool.values import TaskState
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
 from muster.app.views.chains import progress_view
+from muster.app.views.costs import cost_view
 from muster.app.views.councils import council_view
-from muster.app.views.pool import task_view
+from muster.app.views.pool import task_view, work_view
 from muster.app.views.runs import batch_reference, batch_view
 from muster.app.views.verdicts import verdict_of
 from muster.domain.batch import Batch
 from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
-from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 
+SHORT_OUTPUT = 500  # characters of an output where many are told of
+LONG = frozenset({"prompt", "data", "files", "base", "tags", "steps", "rows", "dissent"})
 SHORT_PROMPT = 100  # characters of the prompt of a task: who asks has written it
 KINDS = {"deliberation": "council", "waves": "verification"}  # where tools use another word than the store
 
@@ -57,17 +60,24 @@ def short_run(run: Run) -> Answer:
             "tags": list(run.tags),
             "state": str(run.state),
             "verdict": None if (verdict := verdict_of(run)) is None else verdict.words,
-            "cost_usd": to_usd(run.total.settled),
-            "budget_usd": None if run.cap is None else to_usd(run.cap),
+            **_cost(BudgetedCost(spent=run.total, cap=run.cap)),
             "reason": run.ended_reason if run.state in TERMINAL - {RunState.COMPLETED} else None,
         }
     )
 
 
+def _cost(cost: BudgetedCost) -> Answer:
+    """Return what something has cost as every screen has it, without lanes in which there is nothing."""
+    lanes = ("imputed_usd", "uncertain_usd", "reserved_usd")
+    return {name: value for name, value in cost_view(cost).items() if value or name not in lanes}
+
+
 def short_task(task: Task) -> Answer:
     """Return a task in a list."""
     more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
-    return short_run(task.run) | compact({**more, "prompt": _shortened(task.spec.prompt)})
+    view = work_view(task)
+    work = {name: view[name] for name in ("branch", "summary", "changed")}
+    return short_run(task.run) | compact({**more, **work, "prompt": _shortened(task.spec.prompt)})
 
 
 def _shortened(prompt: str) -> str:
@@ -92,13 +102,30 @@ async def whole_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
     return fit_all([_listed(one) for one in found], LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
 
 
+async def brief_of_all(muster: Muster, runs: Sequence[Run]) -> list[Answer]:
+    """Return how several runs stand: what each came to in a few lines, and what to do next."""
+    found = [_brief(await document(muster, run)) for run in runs]
+    return fit_all(found, LARGEST_ANSWER - ENVELOPE, [pointer_to(one["id"]) for one in found])
+
+
+def _brief(found: Answer) -> Answer:
+    """Return a document without what is long, and with the beginning of its output."""
+    shown = {name: value for name, value in found.items() if name not in LONG}
+    if isinstance(output := found.get("output"), str) and len(output) > SHORT_OUTPUT:
+        shown["output"] = _beginning(output, found["id"], "output", SHORT_OUTPUT)
+    return shown
+
+
 def _listed(found: Answer) -> Answer:
     """Return a document with little of the prompt: the rest is there for whoever asks for it."""
     if len(prompt := found.get("prompt", "")) <= SHORT_PROMPT:
         return found
-    rest = pointer_to(found["id"])("/prompt", SHORT_PROMPT)
-    told = f"{prompt[:SHORT_PROMPT]} [… {len(prompt) - SHORT_PROMPT:,} characters more: {rest}]"
-    return found | {"prompt": told}
+    return found | {"prompt": _beginning(prompt, found["id"], "prompt", SHORT_PROMPT)}
+
+
+def _beginning(text: str, id_: str, field: str, most: int) -> str:
+    rest = pointer_to(id_)(f"/{field}", most)
+    return f"{text[:most]} [… {len(text) - most:,} characters more: {rest}]"
 
 
 async def document(muster: Muster, run: Run) -> Answer:
@@ -146,7 +173,7 @@ async def text_of(muster: Muster, run: Run) -> str:
 async def _task(muster: Muster, run: Run) -> Answer:
     task = await muster.pool.tasks.of(run)
     view = task_view(task)
-    names = ("data", "turns", "model", "reason", "permission", "rejection_count", "branch", "summary", "files")
+    names = ("data", "turns", "model", "reason", "permission", "rejection_count", *work_view(task))
     error = view["error"] or {}
     return compact(
         {
@@ -225,7 +252,10 @@ def _next(run: Run, questions: Sequence[OpenQuestion]) -> str:
     """Return what the caller can do about a run now."""
     if questions:
         one = questions[0]
-        return f"a person is asked: answer_question(id={one.run!r}, key={one.key!r}, text=…)"
+        return (
+            f"ask the user: the question is for a person, not for you; then pass on what they say with "
+            f"answer_question(id={one.run!r}, key={one.key!r}, text=…)"
+        )
     if run.state is RunState.COMPLETED:
         return ""
     if run.state in TERMINAL or run.state is RunState.INTERRUPTED:
@@ -247,6 +277,15 @@ def _resume(id_: str, run: Run, effect: str) -> str:
     )
 
 
+def _next_of_work(task: Task) -> str:
+    """Return how the work of a task that is completed is seen and taken."""
+    work = work_view(task)
+    if not work["changed"] and not work["other_branches"]:
+        return ""
+    take = f"; the operator merges it with: muster task merge {task.id}" if work["changed"] else ""
+    return f"result(id={task.id!r}, part='diff') shows what it changed{take}"
+
+
 async def _next_of_task(muster: Muster, task: Task) -> str:
     match task.state:
         case TaskState.PENDING_REVIEW if task.permission is not None:
@@ -254,7 +293,7 @@ async def _next_of_task(muster: Muster, task: Task) -> str:
         case TaskState.PENDING_REVIEW:
             return f"review_task(id={task.id!r}, decision='approve', or 'reject' with feedback)"
         case TaskState.COMPLETED:
-            return f"result(id={task.id!r}, part='diff') shows what it changed" if task.branch else ""
+            return _next_of_work(task)
         case TaskState.FAILED | TaskState.CANCELED:
             return _resume(task.id, task.run, "tries it again")
     if task.refusal:

@@ -101,10 +101,17 @@ class StartInput(ToolInput):
     request_key: Key = None
 
 
+_PROMPT = "What is to be done: the agent sees only this and results of `after`."
+_AFTER = "Tasks to complete first: it begins with their changes in its tree and their results in its prompt."
+
+
 class TaskInput(StartInput):
     """A task for the pool."""
 
-    prompt: Annotated[Text, Field(description="What is to be done, complete in itself: the agent sees nothing else.")]
+    prompt: Annotated[
+        Text,
+        Field(description=_PROMPT),
+    ]
     agent: Annotated[Agent | None, Field(description="Who does it; `overview` lists agents. Default: the slot's.")] = (
         None
     )
@@ -114,7 +121,7 @@ class TaskInput(StartInput):
     review: Annotated[bool, Field(description="Wait for `review_task` before it counts as done.")] = False
     max_rejections: Annotated[int, Field(ge=1, le=100, description="With review: it fails when rejected so often.")] = 3
     output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema that the output must fit.")] = None
-    after: Annotated[list[Id], Field(max_length=100, description="Tasks that must be completed first.")] = []
+    after: Annotated[list[Id], Field(max_length=100, description=_AFTER)] = []
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Higher ones begin first.")] = 0
     continues: Annotated[Id | None, Field(description="A completed task whose session the agent goes on with.")] = None
     timeout_secs: Annotated[Seconds | None, Field(description="How long the work may take, in seconds.")] = None
@@ -247,6 +254,7 @@ class WaitInput(ToolInput):
     ids: Annotated[list[Id], Field(min_length=1, max_length=50, description="Of tasks and runs; not of batches.")]
     until: Annotated[Literal["all", "any"], Field(description="Return when all, or any, of them are at rest.")] = "all"
     timeout_secs: Annotated[float, Field(ge=0, le=300, description="0 looks once and does not wait.")] = 45.0
+    full: Annotated[bool, Field(description="Whole results.")] = False
 
 
 class ResultInput(ToolInput):

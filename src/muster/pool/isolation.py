@@ -1,12 +1,15 @@
 """The working tree of a task: made when it begins, gone on with when it is retried, saved after every round."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.errors import NotFound
 from muster.git.layout import Isolation, Worktree
+from muster.git.repository_changes import changes_between
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.setup import SETUP_SECONDS, TreeSetup
@@ -30,10 +33,22 @@ async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]
     """Return where a task works: in its tree, made unless it is there, at the same sub-folder as in the project."""
     if slot["isolation"] == Isolation.NONE:
         return slot["folder"], None
-    tree = await worktrees_of(slot).create(
-        slot["tree"], Isolation(slot["isolation"]), ref=slot.get("ref"), copy=tuple(slot["copy"])
-    )
+    trees = worktrees_of(slot)
+    ref = slot.get("ref") or await _handed_over(trees, slot)
+    tree = await trees.create(slot["tree"], Isolation(slot["isolation"]), ref=ref, copy=tuple(slot["copy"]))
     return str(await asyncio.to_thread(_inside, Path(slot["folder"]), tree)), tree
+
+
+async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
+    """Return the commit with the work of the tasks on which a task depends; None when there is none, or a tree."""
+    work = {str(one["head"]): f"task {one['task']}" for one in slot.get("after", ()) if one.get("head")}
+    if not work:
+        return None
+    try:
+        await trees.find(slot["tree"])
+    except NotFound:
+        return await trees.combine(slot["tree"], work)
+    return None  # it begins where it began
 
 
 def setup_of(slot: Mapping[str, Any]) -> TreeSetup:
@@ -52,10 +67,23 @@ def _inside(folder: Path, tree: Worktree) -> Path:
     return found
 
 
-async def save(slot: Mapping[str, Any]) -> dict[str, Json]:
-    """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds."""
+async def repository_before(slot: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the user's repository as it is before an agent works, for `save`."""
+    return dict(await worktrees_of(slot).repository_state())
+
+
+async def save(
+    slot: Mapping[str, Any], before: Mapping[str, str] | None = None, known: Sequence[Json] = ()
+) -> dict[str, Json]:
+    """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds.
+
+    `before` is the user's repository as it was: what has changed in it since then is told, after what is known.
+    """
     trees = worktrees_of(slot)
-    return saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
+    found = saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
+    changes = () if before is None else changes_between(before, await trees.repository_state())
+    told = [*known, *({**asdict(change)} for change in changes)]
+    return found | {"repository_changes": told[:MOST_FILES]}
 
 
 def saved_json(saved: SavedWork) -> dict[str, Json]:
@@ -68,6 +96,9 @@ def saved_json(saved: SavedWork) -> dict[str, Json]:
         "changed": saved.changed,
         "summary": saved.summary,
         "other_branches": list(saved.others),
+        "nested": list(saved.nested[:MOST_FILES]),
+        "unsaved": list(saved.unsaved[:MOST_FILES]),
+        "operation": saved.operation,
         "files": [
             {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted}
             for file in saved.files[:MOST_FILES]

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from muster.domain.money import NOTHING, Microdollars
+from muster.domain.run import Spent
 from muster.pool.tasks import TaskState
 
 
@@ -14,7 +15,7 @@ class MeasuredTask:
     """What is counted of one task."""
 
     state: TaskState
-    cost: Microdollars = NOTHING
+    spent: Spent = field(default_factory=Spent)
     elapsed: float | None = None  # seconds from its start to its end
     turns: int | None = None
     model: str | None = None
@@ -25,7 +26,7 @@ class ModelFigures:
     """What the tasks of one model came to."""
 
     tasks: int
-    cost: Microdollars
+    spent: Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +35,24 @@ class PoolMetrics:
 
     tasks: int
     states: Mapping[TaskState, int]
-    cost: Microdollars
+    spent: Spent
     average_cost: Microdollars | None
     highest_cost: Microdollars | None
     elapsed: tuple[float, float, float, float] | None  # shortest, median, average, longest
     turns: int
     models: Mapping[str, ModelFigures]
+    unlisted: Microdollars = NOTHING  # what other tasks of the pool have cost: deleted ones, those of other users
 
 
 def pool_metrics(tasks: Sequence[MeasuredTask]) -> PoolMetrics:
     """Return the figures of some tasks."""
-    counted, costs = Counter(task.state for task in tasks), [task.cost for task in tasks]
+    counted, costs = Counter(task.state for task in tasks), [task.spent.settled for task in tasks]
     times = [task.elapsed for task in tasks if task.elapsed is not None]
     models = sorted({task.model for task in tasks if task.model})
     return PoolMetrics(
         tasks=len(tasks),
         states={state: counted[state] for state in TaskState},
-        cost=Microdollars(sum(costs)),
+        spent=_sum(tasks),
         average_cost=Microdollars(round(sum(costs) / len(costs))) if costs else None,
         highest_cost=max(costs, default=None),
         elapsed=(min(times), median(times), fmean(times), max(times)) if times else None,
@@ -58,8 +60,12 @@ def pool_metrics(tasks: Sequence[MeasuredTask]) -> PoolMetrics:
         models={
             model: ModelFigures(
                 tasks=sum(task.model == model for task in tasks),
-                cost=Microdollars(sum(task.cost for task in tasks if task.model == model)),
+                spent=_sum([task for task in tasks if task.model == model]),
             )
             for model in models
         },
     )
+
+
+def _sum(tasks: Sequence[MeasuredTask]) -> Spent:
+    return sum((task.spent for task in tasks), Spent())

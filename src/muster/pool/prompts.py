@@ -23,7 +23,7 @@ def request_for(
     if session:
         volatile["session"] = session
     return Request(
-        messages=(Message(role=Role.USER, text=prompt_of(task, feedback, mail)),),
+        messages=(Message(role=Role.USER, text=prompt_of(task, feedback, mail, slot.get("after", ()))),),
         system=system_of(task, slot),
         schema=task.schema,
         settings=dict(slot["settings"]) or None,
@@ -39,14 +39,24 @@ def system_of(task: TaskSpec, slot: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def prompt_of(task: TaskSpec, feedback: Sequence[str], mail: Sequence[Signal]) -> str:
-    """Return the prompt: the task, every round of feedback so far, and the messages that came meanwhile."""
-    parts = [task.prompt]
+def prompt_of(
+    task: TaskSpec, feedback: Sequence[str], mail: Sequence[Signal], after: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Return the prompt: the task, what those came to on which it depends, every feedback so far, and messages."""
+    parts = [task.prompt, *(_result_text(one) for one in after)]
     parts += [f"Your work was reviewed and rejected ({number}):\n{text}" for number, text in enumerate(feedback, 1)]
     if feedback:
         parts.append("Do the task again and take every review into account.")
     parts += [message_text(one) for one in mail]
     return "\n\n".join(parts)
+
+
+def _result_text(earlier: Mapping[str, Any]) -> str:
+    """Return what a task came to as one that depends on it reads it."""
+    name = f" ({earlier['name']})" if earlier.get("name") else ""
+    work = f"Its changes are in your working tree: {earlier['summary']}" if earlier.get("head") else ""
+    told = [f"Result of task {earlier['task']}{name}, which was done before yours:", str(earlier["output"]), work]
+    return "\n".join(part for part in told if part)
 
 
 def message_text(message: Signal) -> str:

@@ -10,7 +10,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, CallFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.pool.isolation import save, setup_of, working_folder
+from muster.pool.isolation import repository_before, save, setup_of, working_folder
 from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
 from muster.pool.setup import prepare_tree
@@ -38,6 +38,11 @@ def saved_key(round_: int) -> str:
     return f"saved/{round_:03d}"
 
 
+def repository_key(round_: int, run: str) -> str:
+    """Return the key of the user's repository as it was before a round of a run."""
+    return f"repository/{round_:03d}/{run}"
+
+
 @workload(WORKLOAD, check=read_task)
 async def task(ctx: Context, spec: Any) -> Json:
     """Do a task in the slot that it was given, and return what it came to."""
@@ -52,7 +57,12 @@ async def task(ctx: Context, spec: Any) -> Json:
         await prepare_tree(ctx, tree, setup_of(slot), "task.setup")
     feedback: list[str] = []
     granted: Sequence[str] = ()  # tools, by a person, for the rest of the task
+    saved: Any = None  # what its branch holds, and what else changed in the user's repository
     for round_ in count():
+        save_round = partial(save, slot)
+        if tree is not None:
+            before = await ctx.step(repository_key(round_, ctx.run), partial(repository_before, slot))
+            save_round = partial(save, slot, before, (saved or {}).get("repository_changes", ()))
         mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot["id"])
         try:
             session = asked.session if not round_ else None
@@ -60,9 +70,9 @@ async def task(ctx: Context, spec: Any) -> Json:
             reply, granted = await call_with_permissions(ctx, slot, request, work_key(round_), granted)
         except CallFailed:
             if tree is not None:  # what it has done until then is not lost
-                await ctx.step(f"{saved_key(round_)}/{ctx.run}", partial(save, slot))
+                await ctx.step(f"{saved_key(round_)}/{ctx.run}", save_round)
             raise
-        saved = None if tree is None else await ctx.step(saved_key(round_), partial(save, slot))
+        saved = None if tree is None else await ctx.step(saved_key(round_), save_round)
         if not asked.review:
             return _result(reply, feedback, saved)
         review = await ctx.receive(review_key(round_), REVIEW)

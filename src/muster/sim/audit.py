@@ -1,7 +1,7 @@
 """The audit: what was paid, that is, every answer that was computed and counted, whether or not the client got it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -49,13 +49,14 @@ class Audit:
     requests: int = 0  # refused ones too
     statuses: Mapping[str, int] = field(default_factory=dict)  # answers begun, by status
     faults: Mapping[str, int] = field(default_factory=dict)  # played, by kind
+    play_money: Mapping[str, int] = field(default_factory=dict)  # answers that were charged play money, by model
 
 
 class AuditLog:
     """Writes the audit; grows only by distinct digests."""
 
-    def __init__(self, prices: Mapping[str, Price]) -> None:
-        self._prices = prices
+    def __init__(self, prices: Mapping[str, Price], price_of: Callable[[str], Price | None]) -> None:
+        self._prices, self._price_of = prices, price_of
         self.in_flight = 0
         self.clear()
 
@@ -68,6 +69,7 @@ class AuditLog:
         self._tokens: Counter[str] = Counter()
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
+        self._play_money: Counter[str] = Counter()  # answers of models without a price
 
     def kept(self) -> dict[str, dict[str, int]]:
         """Return every count, for a state that is kept."""
@@ -77,6 +79,7 @@ class AuditLog:
             "tokens": dict(self._tokens),
             "statuses": dict(self._statuses),
             "faults": dict(self._faults),
+            "play_money": dict(self._play_money),
             "seen": {"requests": self.requests, "max_in_flight": self._max_in_flight},
         }
 
@@ -88,6 +91,7 @@ class AuditLog:
         self._tokens = Counter(kept["tokens"])
         self._statuses = Counter(kept["statuses"])
         self._faults = Counter(kept["faults"])
+        self._play_money = Counter(kept.get("play_money", {}))  # a state of an earlier version has none
 
     def enter(self) -> None:
         """Note that a request is being answered."""
@@ -113,7 +117,9 @@ class AuditLog:
         self._tokens["output"] += usage.output
         self._tokens["cache_read"] += usage.cache_read
         self._tokens["cache_write"] += usage.cache_write + usage.cache_write_1h
-        cost = self._price(model).cost(usage)
+        price = self._price(model)
+        self._play_money[model] += price is None
+        cost = (price or PLAY_PRICE).cost(usage)
         self._costs[digest] += -(-cost // 2) if batch else cost
 
     def audit(self, batches: tuple[Json, ...] = ()) -> Audit:
@@ -130,10 +136,12 @@ class AuditLog:
             requests=self.requests,
             statuses=dict(self._statuses),
             faults=dict(self._faults),
+            play_money={model: number for model, number in self._play_money.items() if number},
         )
 
-    def _price(self, model: str) -> Price:
-        return next((price for glob, price in self._prices.items() if fnmatchcase(model, glob)), PLAY_PRICE)
+    def _price(self, model: str) -> Price | None:
+        own = next((price for glob, price in self._prices.items() if fnmatchcase(model, glob)), None)
+        return own or self._price_of(model)
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
@@ -150,6 +158,7 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "requests": audit.requests,
         "statuses": audit.statuses,
         "faults": audit.faults,
+        "play_money": audit.play_money,
     }
 
 

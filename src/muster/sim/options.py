@@ -1,12 +1,20 @@
 """How a rehearsal server is set up."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster.domain.price import Price
 from muster.domain.script import Script
 from muster.sim.faults import Faults
+
+PriceList = Callable[[str], Price | None]
+
+
+def no_price(model: str) -> Price | None:
+    """Return no price: everything costs play money."""
+    return None
+
 
 ECHO_SCRIPT = Script()
 NO_FAULTS = Faults()
@@ -25,7 +33,8 @@ class Options:
     key: str | None = None  # None: any key will do, but there must be one
     models: tuple[str, ...] = ANY_MODEL  # globs
     context_tokens: int | None = None
-    prices: Mapping[str, Price] = field(default_factory=dict)  # by glob; others cost play money
+    prices: Mapping[str, Price] = field(default_factory=dict)  # by glob; before the list
+    price_of: PriceList = no_price  # what a model costs; those that it does not know cost play money
     max_body_bytes: int = 64 * 1024 * 1024
     batch_ms: float = 0.0  # from the creation of a batch to its end
     batch_requests: int | None = None  # at most in one batch; None: as many as the provider takes

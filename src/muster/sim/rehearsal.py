@@ -37,7 +37,7 @@ class Rehearsal:
 
     def __init__(self, options: Options, clock: Callable[[], float]) -> None:
         self.options = options
-        self.book = AuditLog(options.prices)
+        self.book = AuditLog(options.prices, options.price_of)
         self.plans = Plans(options.faults)
         self.numbers = count(1)
         self.responder = Responder(options, self.book)

@@ -9,7 +9,7 @@ from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
 from muster.api.json_route import JsonRoute
 from muster.app import Muster
 from muster.app.pool.values import TaskSpec, TaskState
-from muster.app.views.pool import log_view, overlaps_view, result_view, task_view
+from muster.app.views.pool import diff_view, log_view, result_view, task_view
 from muster.domain.run import Run
 
 router = APIRouter(prefix="/api/tasks", tags=["tasks"], route_class=JsonRoute)
@@ -25,8 +25,8 @@ async def list_tasks(
     limit: PageLimit = 50,
 ) -> dict[str, Any]:
     """Return the newest tasks."""
-    found = await muster.pool.tasks.list(state or (), tag=tag, slot=slot, limit=limit)
-    return {"tasks": [task_view(task) for task in found]}
+    found = await muster.pool.tasks.list(state or (), tag=tag, slot=slot, limit=limit + 1)
+    return {"tasks": [task_view(task) for task in found[:limit]], "more": len(found) > limit}
 
 
 @router.post("", dependencies=START, status_code=202)
@@ -91,7 +91,7 @@ async def task_diff(muster: Opened, task_id: str) -> dict[str, Any]:
     """Return what a task changed in its worktree, as a patch."""
     task = await muster.pool.tasks.get(task_id)
     shared = await muster.pool.trees.overlaps(task.id)
-    return {"diff": await muster.pool.trees.diff(task.id)} | overlaps_view(shared)
+    return diff_view(task, await muster.pool.trees.diff(task.id), shared)
 
 
 @router.get("/{task_id}/logs", dependencies=READ)

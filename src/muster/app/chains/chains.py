@@ -15,7 +15,8 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.domain.run import LIVE, Dispatch, Run
+from muster.domain.ids import RunId
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
 from muster.git.layout import Isolation
 from muster.git.repository import Git
@@ -29,9 +30,10 @@ from muster.pool.chains.chain import (
     StepRecord,
     StepStatus,
     record_key,
+    row_key,
 )
 from muster.pool.chains.isolation import TREE_KEY, save_tree, worktrees_of
-from muster.pool.chains.progress import ChainProgress, chain_progress
+from muster.pool.chains.progress import ChainProgress, RowProgress, chain_progress
 from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
@@ -56,6 +58,7 @@ __all__ = [
 
 PAGE = 1000
 MOST_LINE = 1_000_000  # bytes of a row
+MOST_ROWS_READ = 1_000  # rows whose output is read
 MOST_PARTIAL = 10_000  # characters of an output that is being written
 
 
@@ -219,10 +222,23 @@ class Chains:
             if entry is not None and entry.value is not None:
                 outputs[step.name] = typed.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
+        found = replace(found, rows=tuple([await self._with_output(run, row) for row in found.rows]))
         current = found.current
         written = await self._store.events.partials(run.id)
         texts = [text for key, text in written.items() if current and key.startswith(f"step/{current[1]}/")]
         return replace(found, partial_output=texts[-1][-MOST_PARTIAL:] if texts else "")
+
+    async def _with_output(self, run: Run, row: RowProgress) -> RowProgress:
+        """Return a row with what it gave, once the chain is over: until then it would be read again and again."""
+        if run.state not in TERMINAL or row.status is not StepStatus.COMPLETED or row.index >= MOST_ROWS_READ:
+            return row
+        if isinstance(run.result, dict):
+            result = run.result["rows"][row.index]
+            return replace(row, output=result["output"], branch=result["branch"])
+        entry = await self._store.journal.find(run.id, row_key(row.index))
+        child = None if entry is None else await self._store.runs.get(RunId(str(entry.value)))
+        result = child.result if child is not None and isinstance(child.result, dict) else {}
+        return replace(row, output=result.get("output"), branch=result.get("saved", {}).get("branch"))
 
     async def _events(self, run: Run) -> Sequence[Event]:
         found: list[Event] = []

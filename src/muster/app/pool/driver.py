@@ -309,9 +309,9 @@ class PoolDriver:
             self._on_end(ended)
 
     async def _keep_work(self, run: RunId) -> None:
-        """Keep what a task that was canceled or ran out of time left in its tree; the slot is free whatever happens."""
+        """Keep what a task that did not complete left in its tree; the slot is free whatever happens."""
         found = await self._store.runs.get(run)
-        if found is None or found.state not in (RunState.CANCELED, RunState.TIMEOUT):
+        if found is None or found.state not in TERMINAL - {RunState.COMPLETED}:
             return
         try:
             await self._trees.keep(found)

@@ -18,7 +18,7 @@ LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 0.25  # between two looks, however much is written
 MOST_SHOWN = 20
 MOST_WORDS = 200  # characters of the last line that is being written
-AT_WORK = (*run_states(TaskState.RUNNING), *run_states(TaskState.PENDING_REVIEW))
+SHOWN_FIRST = (run_states(TaskState.RUNNING), run_states(TaskState.PENDING_REVIEW))
 UNSETTLED = frozenset({TaskState.PENDING, TaskState.RUNNING})
 
 
@@ -34,11 +34,16 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSnapshot:
-    """The pool at one moment: tasks at work first, then the newest others."""
+    """The pool at one moment: tasks at work first, then those in review, then the newest others."""
 
     status: PoolStatus
     tasks: tuple[Task, ...]
     writing: Mapping[str, str]  # the last line of what is being written, by task
+
+    @property
+    def left_out(self) -> int:
+        """How many tasks are not shown."""
+        return max(0, sum(self.status.tasks.values()) - len(self.tasks))
 
     @property
     def at_rest(self) -> bool:
@@ -87,7 +92,7 @@ class PoolMonitor:
             await self._clock.sleep(PAUSE_SECONDS)
 
     async def _snapshot(self, limit: int) -> PoolSnapshot:
-        runs = [*await self._store.pool.tasks(AT_WORK, limit)]
+        runs = [run for states in SHOWN_FIRST for run in await self._store.pool.tasks(states, limit)]
         known = {run.id for run in runs}
         runs += [run for run in await self._store.pool.newest_tasks(limit=limit) if run.id not in known]
         tasks = tuple([await self._tasks.of(run) for run in runs[:limit]])

@@ -21,15 +21,15 @@ from muster.app.runs.runs import Runs
 from muster.domain.entry import NewSignal, Signal, slot_address
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, TimedOut
 from muster.domain.ids import RunId
-from muster.domain.money import NOTHING, Microdollars
-from muster.domain.run import Driver
+from muster.domain.money import Microdollars
+from muster.domain.run import BudgetedCost, Driver, Spent
 from muster.engine.drive import Listener
 from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut
 from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
 from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
 from muster.settings import parse_budget
 from muster.settings.sections import PoolSection
-from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
+from muster.store.base import SlotRecord, SlotStanding
 
 MOST_TEXT = 100_000  # characters of a shared text or a message
 MOST_UNREAD = 1000  # messages that are shown or read at once
@@ -178,7 +178,10 @@ class Pool:
     async def metrics(
         self, *, since: float = 0.0, until: float | None = None, tags: Sequence[str] = (), model: str | None = None
     ) -> PoolMetrics:
-        """Return figures over the tasks that were created in a time, have any of the tags, and used a model."""
+        """Return figures over the tasks that were created in a time, have any of the tags, and used a model.
+
+        Over all tasks, with what those have cost that are not among them: deleted ones, and those of other users.
+        """
         end = self._clock.now() if until is None else until
         tasks = [
             task
@@ -187,7 +190,11 @@ class Pool:
             and (not tags or set(tags) & set(task.run.tags))
             and (model is None or (task.reply is not None and task.reply.model == model))
         ]
-        return pool_metrics([_measured(task) for task in tasks])
+        found = pool_metrics([_measured(task) for task in tasks])
+        if since or until is not None or tags or model is not None:
+            return found
+        whole = (await self._store.pool.pool_cost()).total
+        return replace(found, unlisted=Microdollars(max(0, whole - found.spent.settled)))
 
     async def living_driver(self) -> Driver | None:
         """Return who drives the pool; None when nobody does."""
@@ -226,7 +233,11 @@ class Pool:
         """Return the slots: of a name, a role, a state."""
         costs = await self._store.pool.slot_costs()
         found = [
-            replace(await self._slot(record), cost=costs.get(record.name, NOTHING), session=await self._session(record))
+            replace(
+                await self._slot(record),
+                cost=BudgetedCost(spent=costs.get(record.name, Spent())),
+                session=await self._session(record),
+            )
             for record in await self._store.pool.slots()
         ]
         return [
@@ -240,12 +251,10 @@ class Pool:
     async def status(self) -> PoolStatus:
         """Return the pool at a glance."""
         pool = await self._store.pool.pool()
-        balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         return PoolStatus(
             slots=tuple(await self.slots()),
             tasks=await self.tasks.counts(),
-            spent=Microdollars(0) if balance is None else balance.settled,
-            budget=None if balance is None else balance.cap,
+            cost=await self._store.pool.pool_cost(),
             draining=pool is not None and pool.draining,
             driver=await self.living_driver(),
         )
@@ -384,7 +393,7 @@ def _measured(task: Task) -> MeasuredTask:
     ended = run.ended_at is not None and run.started_at is not None
     return MeasuredTask(
         state=task.state,
-        cost=Microdollars(run.total.billed + run.total.imputed + run.total.uncertain),
+        spent=task.cost.spent,
         elapsed=run.ended_at - run.started_at if ended and run.ended_at and run.started_at else None,
         turns=None if trace is None else trace.turns,
         model=None if reply is None else reply.model,

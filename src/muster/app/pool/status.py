@@ -1,11 +1,10 @@
 """The pool as it stands: its slots, how many tasks are in which state, its budget and who drives it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.app.pool.task_queries import Task
-from muster.domain.money import NOTHING, Microdollars
-from muster.domain.run import Driver
+from muster.domain.run import BudgetedCost, Driver
 from muster.pool.tasks import SlotProfile, TaskState
 from muster.store.base import SlotRecord, SlotStanding
 
@@ -18,7 +17,7 @@ class Slot:
     record: SlotRecord
     task: Task | None = None  # that it works on
     session: str | None = None  # of its agent, in the last of its tasks that has one
-    cost: Microdollars = NOTHING  # of all its tasks
+    cost: BudgetedCost = field(default_factory=BudgetedCost)  # of all its tasks
 
     @property
     def state(self) -> str:
@@ -34,8 +33,7 @@ class PoolStatus:
 
     slots: tuple[Slot, ...]
     tasks: Mapping[TaskState, int]
-    spent: Microdollars
-    budget: Microdollars | None
+    cost: BudgetedCost  # of all tasks since the first, those that were deleted too
     draining: bool
     driver: Driver | None  # a living one
 

@@ -13,7 +13,7 @@ from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, from_usd
-from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
 from muster.pool.permissions import PermissionQuestion, continued_key, question_of
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
@@ -63,6 +63,21 @@ class Task:
         return self.saved.get("branch") or self.tree.get("branch")
 
     @property
+    def base(self) -> str | None:
+        """The commit at which its branch began."""
+        return self.saved.get("base") or self.tree.get("base")
+
+    @property
+    def cost(self) -> BudgetedCost:
+        """What all its runs have cost, and may cost."""
+        return BudgetedCost(spent=self.run.total, cap=self.run.cap)
+
+    @property
+    def title(self) -> str:
+        """Its id, with its name where it has one."""
+        return f"{self.id} ({self.run.name})" if self.run.name else self.id
+
+    @property
     def state(self) -> TaskState:
         """Where it stands."""
         return task_state(self.run)
@@ -90,7 +105,7 @@ class TaskQueries:
             reply=next((entry.reply for entry in reversed(rounds) if entry.reply is not None), None),
             rejections=rejections,
             tree=await self._told(run.id, TREE_KEY),
-            saved=await self._told(run.id, saved_key(rejections), f"{saved_key(rejections)}/{run.id}"),
+            saved=await self._saved(run, rejections),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
             refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
             setup="" if slot is None or rounds else await self._setup(run, slot),
@@ -187,6 +202,14 @@ class TaskQueries:
             if question_of(entry.key, entry.error) is None:
                 return last
         return last
+
+    async def _saved(self, run: Run, rejections: int) -> Mapping[str, Any]:
+        """Return what the branch of a task held when it was last saved, in whichever round or run that was."""
+        kept = await self._store.pool.kept_work(run.lineage_level) if run.started_at or run.origin else {}
+        if kept.get("run") == run.id:  # after this run had ended, so nothing is newer
+            return kept
+        rounds = [saved_key(round_) for round_ in range(rejections, -1, -1)]
+        return await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}"))) or kept
 
     async def _setup(self, run: Run, slot: Entry) -> str:
         """Return the command that prepares the working tree of a task just now; empty when none does."""

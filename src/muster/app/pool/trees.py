@@ -1,7 +1,7 @@
 """The working trees of tasks: where a task works, what it changed there, merged and removed. `Muster.pool.trees`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from muster.app.runs.runs import Runs
 from muster.domain.agent import Command, Timeouts
 from muster.domain.call import ask
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NotFound
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.layout import Isolation
@@ -21,17 +21,20 @@ from muster.git.merges import Merge
 from muster.git.overlaps import BranchEdits
 from muster.git.repository import Git
 from muster.git.retention import Collected
-from muster.git.saved_work import SavedWork, TreeHistory
+from muster.git.saved_work import BranchRange, SavedWork, TreeHistory
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.isolation import save, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
+from muster.pool.workload import repository_key
+from muster.text.words import shorten
 
 __all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
 
 MOST_DIFF = 1_000_000  # bytes
 CHECK_SECONDS = 1800.0
+MOST_HANDED_OVER = 20_000  # characters of a result in the prompt of a task that depends on it
 MOST_UNFINISHED = 1_000_000
 MOST_LISTED = 500  # finished tasks that are looked at for overlaps, the newest
 MOST_COMPARED = 200  # branches of tasks, the newest, that are compared with each other
@@ -54,6 +57,7 @@ class OverlapReport:
     overlaps: tuple[TaskOverlap, ...] = ()
     left_out: int = 0  # older tasks that were not compared
     obstacle: str = ""  # why nothing is known
+    names: Mapping[str, str] = field(default_factory=dict)  # of the tasks, by id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,31 +92,47 @@ class TaskTrees:
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
             "ref": spec.ref,
+            "after": [await self._handed_over(earlier) for earlier in spec.after],
             "copy": list(self._settings.pool.copy),
             "setup": [list(command) for command in self._settings.pool.setup_commands],
             "setup_secs": self._settings.pool.setup_timeout_secs,
             "git_environment": git_environment(self._settings),
         }
 
+    async def _handed_over(self, reference: str) -> dict[str, Json]:
+        """Return what a task hands over to one that depends on it: its result, and the commit with its work."""
+        task = await self._tasks.get(reference)
+        output = "" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER)
+        told: dict[str, Json] = {"task": task.id, "name": task.run.name, "output": output}
+        if task.saved.get("commits"):
+            told |= {"head": task.saved["head"], "summary": task.saved["summary"]}
+        return told
+
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
         """Return what a task has changed in its tree as a patch, also what is uncommitted."""
-        trees, slot = await self._of(reference)
-        return await trees.diff(await trees.find(slot["tree"]), most_bytes)
+        task, trees, slot = await self._of(reference)
+        try:
+            return await trees.diff(await trees.find(slot["tree"]), most_bytes)
+        except NotFound:  # it was collected, or somebody deleted it: its branch is still there
+            if task.branch is None or task.base is None:
+                raise
+            work = BranchRange(branch=task.branch, base=task.base, head=task.saved.get("head"))
+            return await trees.diff(work, most_bytes)
 
     async def saved(self, reference: str) -> SavedTaskWork:
         """Return what the branch of a task holds, with what was left uncommitted in its tree, and where that is."""
-        trees, slot = await self._of(reference)
+        _, trees, slot = await self._of(reference)
         tree = await trees.find(slot["tree"])
         return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot['task']}"))
 
     async def history(self, reference: str, work: SavedWork) -> TreeHistory:
         """Return what the branch of a task ever changed, and what lies in its tree that git does not know."""
-        trees, slot = await self._of(reference)
+        _, trees, slot = await self._of(reference)
         return await trees.history(await trees.find(slot["tree"]), work)
 
     async def restore(self, reference: str, work: SavedWork, paths: Sequence[str], message: str) -> SavedWork:
         """Commit some files as they were when a task began to its branch, and return what the branch holds then."""
-        trees, slot = await self._of(reference)
+        _, trees, slot = await self._of(reference)
         return await trees.restore(await trees.find(slot["tree"]), work, paths, message)
 
     async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MOST_DIFF) -> str:
@@ -120,14 +140,18 @@ class TaskTrees:
         return await self._worktrees().diff_of(work, paths, most_bytes)
 
     async def keep(self, run: Run) -> None:
-        """Commit what a task that was stopped left uncommitted to its branch; any other one does so itself."""
+        """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""
         entry = await self._store.journal.find(run.id, SLOT_KEY)
         if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
             return
+        task = await self._tasks.of(run)
+        before = await self._store.journal.find(run.id, repository_key(task.rejections, run.id))
+        known = task.saved.get("repository_changes", ())
         try:
-            await save(entry.value)
+            saved = await save(entry.value, None if before is None else before.value, known)
         except NotFound:  # it was stopped before it had a tree
             return
+        await self._store.pool.keep_work(run.lineage_level, {**saved, "run": run.id})
 
     async def commit_files(self, new: Sequence[str], message: str) -> str:
         """Return a commit, which no branch has, with the project's tracked files as they are now and some new ones."""
@@ -136,16 +160,23 @@ class TaskTrees:
     async def merge(self, reference: str, check: Sequence[str] = (), *, apply: bool = False) -> Merge:
         """Merge the branch of a task in a tree of its own, where the check must succeed; with `apply`, move the target.
 
-        Raises MergeConflict with the files, and what the check failed with.
+        Raises MergeConflict with the files, what the check failed with, and Conflict when other branches hold all of
+        its work. What is merged already is an empty merge.
         """
-        trees, slot = await self._of(reference)
-        tree = await trees.find(slot["tree"])
+        task, trees, _ = await self._of(reference)
+        if task.branch is None:
+            raise _no_tree(task.id)
+        if not task.saved.get("commits", 1) and (others := task.saved.get("other_branches")):
+            raise Conflict(
+                f"{task.branch} holds no work to merge; the work of task {task.id} is on {', '.join(others)}",
+                suggestions=tuple(f"git merge {other}" for other in others),
+            )
 
         async def run_check(folder: Path) -> None:
             command = Command(argv=tuple(check), folder=str(folder), exits=(0,))
             await self._directory.command(command).call(ask("check"), Timeouts(call=CHECK_SECONDS))
 
-        merge = await trees.merge(tree.branch, None, run_check if check else None)
+        merge = await trees.merge(task.branch, None, run_check if check else None)
         if apply:
             await trees.apply(merge)
         return merge
@@ -178,7 +209,8 @@ class TaskTrees:
             for one in found
         ]
         mine = (one for one in overlaps if wanted is None or wanted.id in one.tasks)
-        return OverlapReport(overlaps=tuple(mine), left_out=left_out)
+        names = {task.id: task.run.name for task in tasks.values() if task.run.name}
+        return OverlapReport(overlaps=tuple(mine), left_out=left_out, names=names)
 
     async def collect(self, *, dry_run: bool = False) -> Sequence[Collected]:
         """Remove the trees of tasks that hold nothing which is not elsewhere; say of each what was done and why."""
@@ -201,16 +233,19 @@ class TaskTrees:
         before = self._clock.now() - days * 86_400
         return {f"task-{task_id(run)}" async for run in self._tasks.newest() if (run.ended_at or before) < before}
 
-    async def _of(self, reference: str) -> tuple[Worktrees, Mapping[str, Any]]:
-        run = await self._tasks.find(reference)
-        entry = await self._store.journal.find(run.id, SLOT_KEY)
+    async def _of(self, reference: str) -> tuple[Task, Worktrees, Mapping[str, Any]]:
+        task = await self._tasks.get(reference)
+        entry = await self._store.journal.find(task.run.id, SLOT_KEY)
         if entry is None or entry.value["isolation"] == Isolation.NONE:
-            ways = (f"muster task result {task_id(run)}",)
-            raise BadArgument(f"task {task_id(run)} has no worktree", suggestions=ways)
-        return worktrees_of(entry.value), entry.value
+            raise _no_tree(task.id)
+        return task, worktrees_of(entry.value), entry.value
 
     def _worktrees(self) -> Worktrees:
         return project_trees(self._settings)
+
+
+def _no_tree(task: str) -> BadArgument:
+    return BadArgument(f"task {task} has no worktree", suggestions=(f"muster task result {task}",))
 
 
 def _may_meet(one: Task | None, other: Task) -> bool:

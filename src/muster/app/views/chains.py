@@ -58,7 +58,13 @@ def step_view(step: StepRecord) -> dict[str, Any]:
 
 def row_view(row: RowProgress) -> dict[str, Any]:
     """Return one row of a run as JSON."""
-    return {"row": row.index + 1, "status": str(row.status), "error": row.error or None}
+    return {
+        "row": row.index + 1,
+        "status": str(row.status),
+        "output": row.output,
+        "branch": row.branch,
+        "error": row.error or None,
+    }
 
 
 def chain_plan_view(found: ChainPlan, cap: int | None) -> dict[str, Any]:

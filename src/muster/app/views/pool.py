@@ -6,10 +6,12 @@ from typing import Any
 from muster.app.pool.monitor import LogRecord, PoolSnapshot
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.trees import OverlapReport
+from muster.app.pool.trees import Merge, OverlapReport
+from muster.app.views.costs import cost_view, money_view
 from muster.app.views.runs import event_view, moment
 from muster.domain.entry import Signal
 from muster.domain.money import to_usd
+from muster.domain.run import BudgetedCost
 from muster.pool.metrics import PoolMetrics
 from muster.pool.permissions import PermissionQuestion
 from muster.pool.tasks import TaskState
@@ -25,6 +27,7 @@ def task_view(task: Task) -> dict[str, Any]:
     elapsed = None if ended is None or run.started_at is None else round((ended - run.started_at) * 1000)
     return {
         "id": task.id,
+        "name": run.name,
         "run": run.id,
         "state": str(task.state),
         "slot": None if task.slot is None else task.slot.name,
@@ -32,8 +35,7 @@ def task_view(task: Task) -> dict[str, Any]:
         "output": None if reply is None else reply.text,
         "data": None if reply is None else reply.data,
         "success": task.state is TaskState.COMPLETED if task.run.ended_at is not None else None,
-        "cost_usd": to_usd(run.total.billed + run.total.imputed),
-        "uncertain_usd": to_usd(run.total.uncertain),
+        **cost_view(task.cost),
         "turns": None if trace is None else trace.turns,
         "elapsed_ms": elapsed,
         "model": None if reply is None else reply.model,
@@ -47,9 +49,7 @@ def task_view(task: Task) -> dict[str, Any]:
         "stderr": last_lines(str(error["log"])) if error.get("log") else None,
         "budget_exceeded": run.overdraft is not None,
         "rejection_count": task.rejections,
-        "branch": task.branch,
-        "summary": task.saved.get("summary"),
-        "files": task.saved.get("files", []),
+        **work_view(task),
         "original_prompt": task.spec.prompt,
         "priority": task.spec.priority,
         "after": list(task.spec.after),
@@ -57,6 +57,23 @@ def task_view(task: Task) -> dict[str, Any]:
         "created_at": moment(run.created_at),
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
+    }
+
+
+def work_view(task: Task) -> dict[str, Any]:
+    """Return where the work of a task is as JSON: on its branch and beside it, as it was last saved."""
+    saved = task.saved
+    return {
+        "branch": task.branch,
+        "base": task.base,
+        "summary": saved.get("summary"),
+        "changed": saved.get("changed"),
+        "files": saved.get("files", []),
+        "other_branches": saved.get("other_branches", []),
+        "nested_repositories": saved.get("nested", []),
+        "unsaved_files": saved.get("unsaved", []),
+        "operation": saved.get("operation"),
+        "repository_changes": saved.get("repository_changes", []),
     }
 
 
@@ -75,6 +92,22 @@ def result_view(task: Task, found: OverlapReport) -> dict[str, Any]:
     return task_view(task) | overlaps_view(found)
 
 
+def diff_view(task: Task, diff: str, found: OverlapReport) -> dict[str, Any]:
+    """Return what a task changed as JSON: the patch, where else there is work of it, and what others changed too."""
+    return {"diff": diff, **work_view(task)} | overlaps_view(found)
+
+
+def merge_view(merge: Merge, task: Task) -> dict[str, Any]:
+    """Return a merge of the branch of a task as JSON."""
+    return {
+        "branch": merge.branch,
+        "target": merge.target,
+        "commit": merge.commit,
+        "empty": merge.is_empty,
+        "other_branches": work_view(task)["other_branches"],
+    }
+
+
 def overlaps_view(found: OverlapReport) -> dict[str, Any]:
     """Return the files that several tasks changed as JSON."""
     return {
@@ -82,6 +115,7 @@ def overlaps_view(found: OverlapReport) -> dict[str, Any]:
             {
                 "path": one.path,
                 "tasks": list(one.tasks),
+                "names": {task: found.names[task] for task in one.tasks if task in found.names},
                 "conflicts": [list(pair) for pair in one.conflicts],
                 "examined": one.examined,
             }
@@ -100,9 +134,10 @@ def slot_view(slot: Slot) -> dict[str, Any]:
         "role": slot.profile.role or None,
         "state": slot.state,
         "current_task": None if slot.task is None else slot.task.id,
+        "current_task_name": None if slot.task is None else slot.task.run.name,
         "session_id": slot.session,
         "worktree": None if slot.task is None else slot.task.tree.get("path"),
-        "cost_usd": to_usd(slot.cost),
+        **cost_view(slot.cost),
         "tasks_completed": slot.record.completed,
         "restart_count": slot.record.failures,
         "error": slot.record.error or None,
@@ -115,8 +150,8 @@ def pool_view(status: PoolStatus) -> dict[str, Any]:
     return {
         "slots": {state: sum(slot.state == state for slot in status.slots) for state in states},
         "tasks": {str(state): number for state, number in status.tasks.items()},
-        "spend_usd": to_usd(status.spent),
-        "budget_usd": None if status.budget is None else to_usd(status.budget),
+        "spend_usd": to_usd(status.cost.total),
+        **cost_view(status.cost),
         "draining": status.draining,
         "driver": None if status.driver is None else str(status.driver),
     }
@@ -128,6 +163,7 @@ def snapshot_view(snapshot: PoolSnapshot) -> dict[str, Any]:
         "pool": pool_view(snapshot.status),
         "slots": [slot_view(slot) for slot in snapshot.status.slots],
         "tasks": [task_view(task) for task in snapshot.tasks],
+        "tasks_left_out": snapshot.left_out,
         "writing": dict(snapshot.writing),
     }
 
@@ -146,18 +182,23 @@ def metrics_view(found: PoolMetrics) -> dict[str, Any]:
     return {
         "tasks": found.tasks,
         "states": {str(state): number for state, number in found.states.items()},
+        **money_view(found.spent),
         "cost_usd": {
-            "total": to_usd(found.cost),
+            "total": to_usd(found.spent.settled),
             "avg": None if found.average_cost is None else to_usd(found.average_cost),
             "max": None if found.highest_cost is None else to_usd(found.highest_cost),
         },
+        "unlisted_usd": to_usd(found.unlisted),
         "elapsed_ms": (
             None
             if found.elapsed is None
             else {name: round(seconds * 1000) for name, seconds in zip(names, found.elapsed, strict=True)}
         ),
         "turns": found.turns,
-        "models": {model: {"tasks": one.tasks, "cost_usd": to_usd(one.cost)} for model, one in found.models.items()},
+        "models": {
+            model: {"tasks": one.tasks, **cost_view(BudgetedCost(spent=one.spent))}
+            for model, one in found.models.items()
+        },
     }
 
 

@@ -7,8 +7,8 @@ from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import state_verb
 from muster.domain.money import show_usd, usd_format
-from muster.domain.run import RunState
-from muster.text.words import one_line
+from muster.domain.run import TERMINAL, RunState
+from muster.text.words import count, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,9 +63,16 @@ def _words(step: StepRecord) -> str:
 
 
 def _tell_rows(console: "Console", found: ChainProgress) -> None:
+    for row in found.rows:
+        if row.output is not None:
+            branch = f" (its work is on the branch {row.branch})" if row.branch else ""
+            console.out(clean(f"row {row.index + 1}{branch}:\n{row.output}\n"), highlight=False)
+    unread = [row for row in found.rows if row.status is StepStatus.COMPLETED and row.output is None]
+    if unread and found.run.state in TERMINAL:
+        console.print(f"the output of {count(len(unread), 'more row')} is shown by: muster runs show {found.run.id}")
     failed = [row for row in found.rows if row.status is StepStatus.FAILED]
     for row in failed[:MOST_ROWS]:
         console.print(clean(f"row {row.index + 1}: {row.error}"), soft_wrap=True)
     if len(failed) > MOST_ROWS:
-        console.print(f"and {len(failed) - MOST_ROWS:,} more rows that failed")
+        console.print(f"and {count(len(failed) - MOST_ROWS, 'more row')} that failed")
     console.print(f"cost: {show_usd(found.run.spent.settled)}")

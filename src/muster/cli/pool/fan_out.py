@@ -1,6 +1,7 @@
 """`muster fan-out`, and `muster pool metrics | overlaps | gc`: many tasks, figures over them, and their trees."""
 
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,15 +9,18 @@ from muster.app import Muster
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Collected, OverlapReport
 from muster.app.pool.values import CONFIRMED_ABOVE, PoolMetrics, read_fan_out
-from muster.app.views.errors import undone_tasks
+from muster.app.views.errors import task_error, undone_tasks
 from muster.app.views.pool import fan_out_view, metrics_view, overlaps_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.pool.tables import overlap_lines, tasks_table
+from muster.cli.pool.tables import task_notes, tasks_table
+from muster.cli.pool.words import cost_text, overlap_lines
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, warn
 from muster.cli.terminal.times import since as since_of
+from muster.domain.errors import state_verb
 from muster.domain.money import show_usd
+from muster.domain.run import BudgetedCost
 from muster.text.words import count
 
 if TYPE_CHECKING:
@@ -40,7 +44,11 @@ def fan_out(
     error, data = undone_tasks(tasks), fan_out_view(tasks)
 
     def tell(console: "Console") -> None:
-        console.print(tasks_table(tasks))
+        console.print(tasks_table(tasks, console.width))
+        for line in _results(tasks):
+            console.out(line, highlight=False)
+        for line in task_notes(tasks):
+            console.print(line, soft_wrap=True)
 
     if error is not None:
         if not common.json:
@@ -48,6 +56,16 @@ def fan_out(
         return fail_with(common, error, 1, data)
     answer(common, data, tell)
     return 0
+
+
+def _results(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield what each task came to, in the order of the prompts."""
+    for place, task in enumerate(tasks, 1):
+        error = task_error(task)
+        text = "no output" if task.reply is None else task.reply.text
+        yield clean(f"{place} of {len(tasks)}, task {task.title} {state_verb(task.state)}, {cost_text(task.cost)}:")
+        yield clean(text if error is None else f"{error['message']}")
+        yield ""
 
 
 def metrics(
@@ -107,9 +125,14 @@ def _lines(found: PoolMetrics) -> list[str]:
     lines = [f"tasks: {found.tasks:,}" + (f" ({states})" if states else "")]
     if found.average_cost is not None and found.highest_cost is not None:
         average, highest = show_usd(found.average_cost), show_usd(found.highest_cost)
-        lines.append(f"cost: {show_usd(found.cost)}, average {average}, highest {highest}")
+        lines.append(f"cost: {cost_text(BudgetedCost(spent=found.spent))}, average {average}, highest {highest}")
+    if found.unlisted:
+        lines.append(f"other tasks of the pool, deleted or of other users: {show_usd(found.unlisted)}")
     if found.elapsed is not None:
         shortest, middle, average_time, longest = found.elapsed
         lines.append(f"time: {shortest:.1f} to {longest:.1f} s, median {middle:.1f} s, average {average_time:.1f} s")
-    lines += [f"{model}: {count(one.tasks, 'task')}, {show_usd(one.cost)}" for model, one in found.models.items()]
+    lines += [
+        f"{model}: {count(one.tasks, 'task')}, {cost_text(BudgetedCost(spent=one.spent))}"
+        for model, one in found.models.items()
+    ]
     return lines

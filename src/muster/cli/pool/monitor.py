@@ -11,16 +11,18 @@ from rich.live import Live
 from rich.text import Text
 
 from muster.app import Muster
-from muster.app.pool.monitor import LogRecord, PoolSnapshot
+from muster.app.pool.monitor import UNSETTLED, LogRecord, PoolSnapshot
 from muster.app.pool.values import TaskState
 from muster.app.views.pool import log_view, snapshot_view
 from muster.cli.line import Option
 from muster.cli.options import TaskArgument
-from muster.cli.pool.tables import slots_table, status_lines, tasks_table
+from muster.cli.pool.tables import slots_table, status_lines, task_notes, tasks_table
+from muster.cli.pool.words import cost_text, work_text
 from muster.cli.runs.words import event_line
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, clean, console, note, say
 from muster.domain.errors import AwaitsSignal
+from muster.text.words import count
 
 HIDDEN = frozenset({"run.created", "call.done", "call.reused"})  # the output says as much
 
@@ -102,7 +104,7 @@ class LiveScreen:
 
     def show(self, snapshot: PoolSnapshot) -> None:
         """Draw the pool as it is."""
-        self._live.update(drawn(snapshot), refresh=True)
+        self._live.update(drawn(snapshot, self._live.console.width), refresh=True)
 
 
 class StateLines:
@@ -129,13 +131,22 @@ class StateLines:
             if self._told.get(task.id) is not task.state:
                 self._told[task.id] = task.state
                 slot = f" in {task.slot.name}" if task.slot is not None else ""
-                say(clean(f"task {task.id} is {task.state}{slot}"))
+                work = work_text(task) if task.state not in UNSETTLED else ""
+                told = f"task {task.title} is {task.state}{slot}, {cost_text(task.cost)}"
+                say(clean(told + (f"; {work}" if work else "")))
 
 
-def drawn(snapshot: PoolSnapshot) -> RenderableType:
-    """Return the pool as it is drawn in a terminal."""
-    head = Text("\n".join(status_lines(snapshot.status)))
-    return Group(head, slots_table(snapshot.status.slots), tasks_table(snapshot.tasks, snapshot.writing))
+def drawn(snapshot: PoolSnapshot, width: int) -> RenderableType:
+    """Return the pool as it is drawn in a terminal: tasks at work first, each on one line."""
+    notes = task_notes(snapshot.tasks)
+    if snapshot.left_out:
+        notes.append(f"{count(snapshot.left_out, 'more task')}: muster task list --limit N")
+    return Group(
+        Text("\n".join(status_lines(snapshot.status))),
+        tasks_table(snapshot.tasks, width, snapshot.writing),
+        Text("\n".join(notes)),
+        slots_table(snapshot.status.slots),
+    )
 
 
 def _screen(common: CommonOptions) -> LiveScreen | StateLines:

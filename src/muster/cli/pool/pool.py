@@ -12,13 +12,14 @@ from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import UnpricedOption
 from muster.cli.pool.tables import slots_table, status_lines
+from muster.cli.pool.words import cost_text
 from muster.cli.service.options import LoggingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
 from muster.domain.entry import Signal
 from muster.domain.errors import MusterError, state_verb
 from muster.domain.ids import RunId
-from muster.domain.run import Run
+from muster.domain.run import BudgetedCost, Run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +48,9 @@ def start(
         def on_end(run: Run) -> None:
             ended[task_id(run)] = None
             if not common.json:
-                say(clean(f"task {task_id(run)} {state_verb(task_state(run))}"))
+                name = f" ({run.name})" if run.name else ""
+                cost = cost_text(BudgetedCost(spent=run.total, cap=run.cap))
+                say(clean(f"task {task_id(run)}{name} {state_verb(task_state(run))}, {cost}"))
 
         def on_error(run: RunId, error: MusterError) -> None:
             warn(f"task {run} could not be executed: {error.message}")

@@ -9,10 +9,12 @@ from rich.text import Text
 
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import PermissionQuestion, TaskState
+from muster.cli.pool.words import change_lines, cost_text, has_asides, work_cell, work_text
 from muster.cli.terminal.output import clean
+from muster.cli.terminal.table import GAP, Column, filled, fitting
 from muster.domain.money import show_usd
+from muster.domain.run import BudgetedCost
 from muster.text.words import count, one_line
 
 COLOURS = {
@@ -26,24 +28,62 @@ COLOURS = {
 SLOT_COLOURS = {"idle": "green", "busy": "blue", "stopped": "yellow", "errored": "red"}
 MOST_WORDS = 60
 MOST_QUESTION = 300
+MOST_NAME = 24
+LEAST_WORDS = 16  # of the prompt, before a column is left out
+LEAST_MISSED = ("branch", "imputed", "slot", "budget", "work", "uncertain")
 
 
-def tasks_table(tasks: Sequence[Task], writing: Mapping[str, str] | None = None) -> Table:
-    """Return tasks as a table; `writing` is the last line of what a task's agent writes, shown beside its prompt."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("task", "state", "slot", "cost", "prompt"):
-        table.add_column(name, overflow="fold")
-    for task in tasks:
-        cost = show_usd(task.run.total.billed + task.run.total.imputed)
-        cost += f", {show_usd(task.run.total.uncertain)} uncertain" if task.run.total.uncertain else ""
-        slot = "" if task.slot is None else task.slot.name
-        asks = "" if task.permission is None else permission_text(task.permission)
-        preparing = f"prepares its worktree: {task.setup}" if task.setup else ""
-        words = one_line(clean(task.refusal or asks or preparing or task.spec.prompt), MOST_WORDS)
-        said = one_line(clean((writing or {}).get(task.id, "")), MOST_WORDS)
-        told = Text(words).append(f"  {said}" if said else "", style="dim")
-        table.add_row(task.id, Text(str(task.state), style=COLOURS[task.state]), slot, cost, told)
-    return table
+def tasks_table(tasks: Sequence[Task], width: int, writing: Mapping[str, str] | None = None) -> Table:
+    """Return tasks as a table with one line for each; `writing` is the last line of what a task's agent writes."""
+    states = [Text(str(task.state), style=COLOURS[task.state]) for task in tasks]
+    slots = ["" if task.slot is None else one_line(task.slot.name, MOST_NAME) for task in tasks]
+    columns = [
+        Column("task", [task.id for task in tasks], right=False),
+        Column("state", states, right=False),
+        Column("slot", slots, right=False),
+        Column("work", [work_cell(task) for task in tasks], right=False),
+        Column("branch", [task.branch or "" for task in tasks], right=False),
+        *_cost_columns([task.cost for task in tasks]),
+    ]
+    used = [column for column in columns if any(map(str, column.cells))]
+    words = Column("prompt", ["x" * LEAST_WORDS])
+    kept = [column for column in fitting([*used, words], LEAST_MISSED, width, GAP) if column.name != words.name]
+    room = max(LEAST_WORDS, width - sum(column.width + GAP for column in kept) - GAP)
+    said = [_said(task, writing or {}, room) for task in tasks]
+    return filled(_table(), [*kept, Column(words.name, said, right=False)])
+
+
+def _table() -> Table:
+    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def _cost_columns(costs: Sequence[BudgetedCost]) -> list[Column]:
+    """Return what tasks have cost in all, their budgets, and what of it is imputed or uncertain."""
+    spent = [cost.spent for cost in costs]
+    return [
+        Column("cost", [show_usd(cost.total) for cost in costs]),
+        Column("budget", ["" if cost.cap is None else show_usd(cost.cap) for cost in costs]),
+        Column("imputed", [show_usd(one.imputed) if one.imputed else "" for one in spent]),
+        Column("uncertain", [show_usd(one.uncertain) if one.uncertain else "" for one in spent]),
+    ]
+
+
+def _said(task: Task, writing: Mapping[str, str], room: int) -> Text:
+    """Return the name of a task, what it is about or waits for, and what its agent writes, on one line."""
+    asks = "" if task.permission is None else permission_text(task.permission)
+    preparing = f"prepares its worktree: {task.setup}" if task.setup else ""
+    name = f"{task.run.name}: " if task.run.name else ""
+    about = clean(name + (task.refusal or asks or preparing or task.spec.prompt))
+    last = one_line(clean(writing.get(task.id, "")), room)
+    words = one_line(about, max(LEAST_WORDS, room - len(last) - GAP) if last else room)
+    left = room - len(words) - GAP
+    return Text(words).append(f"  {one_line(last, left)}" if last and left > 1 else "", style="dim")
+
+
+def task_notes(tasks: Sequence[Task]) -> list[str]:
+    """Return lines about tasks of a table whose work is not only on their branches, or that changed more than files."""
+    notes = [clean(f"task {task.title}: {work_text(task)}") for task in tasks if has_asides(task)]
+    return notes + [clean(line) for task in tasks for line in change_lines(task)]
 
 
 def permission_text(question: PermissionQuestion) -> str:
@@ -55,38 +95,17 @@ def permission_text(question: PermissionQuestion) -> str:
 def slots_table(slots: Sequence[Slot]) -> Table:
     """Return slots as a table."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("slot", "name", "role", "state", "task", "completed", "error"):
+    for name in ("slot", "name", "role", "state", "task", "completed", "cost", "error"):
         table.add_column(name, overflow="fold")
     for slot in slots:
         state = Text(slot.state, style=SLOT_COLOURS[slot.state])
-        task = "" if slot.task is None else slot.task.id
+        task = "" if slot.task is None else clean(slot.task.title)
         error = Text(one_line(clean(slot.record.error), MOST_WORDS))
+        profile, completed = slot.profile, str(slot.record.completed)
         table.add_row(
-            slot.profile.id, slot.profile.name, slot.profile.role, state, task, str(slot.record.completed), error
+            profile.id, profile.name, profile.role, state, Text(task), completed, show_usd(slot.cost.total), error
         )
     return table
-
-
-def overlap_lines(found: OverlapReport, task: str | None = None) -> list[str]:
-    """Return the files that several tasks changed, in lines; of one task, with the others."""
-    lines = [_overlap_words(one, task) for one in found.overlaps]
-    if found.left_out:
-        lines.append(f"{found.left_out:,} older tasks were not compared")
-    if found.obstacle:
-        lines.append(f"whether other tasks changed the same files is not known: {found.obstacle}")
-    return lines
-
-
-def _overlap_words(one: TaskOverlap, task: str | None) -> str:
-    conflicts = [pair for pair in one.conflicts if task is None or task in pair]
-    others = [other for other in one.tasks if other != task]
-    if not conflicts:
-        same = "" if one.examined else "; whether in the same lines is not known"
-    else:
-        pairs = (" and ".join(other for other in pair if other != task) for pair in conflicts)
-        same = f"; in the same lines: {', '.join(pairs)}"
-    too = "is also changed by" if task else "is changed by"
-    return f"{one.path} {too} {', '.join(others)}{same}"
 
 
 def status_lines(status: PoolStatus) -> list[str]:
@@ -95,12 +114,11 @@ def status_lines(status: PoolStatus) -> list[str]:
         f"{number} {state}" for state in SLOT_COLOURS if (number := sum(one.state == state for one in status.slots))
     )
     tasks = ", ".join(f"{number:,} {state}" for state, number in status.tasks.items() if number)
-    budget = f" of {show_usd(status.budget)}" if status.budget is not None else ""
     driver = f"run by {status.driver}" if status.driver else "no process runs it; start one with: muster pool start"
     return [
         f"slots: {slots or 'none yet'}",
         f"tasks: {tasks or 'none yet'}",
-        f"spent: {show_usd(status.spent)}{budget}",
+        f"spent: {cost_text(status.cost)}",
         _drained(status) if status.draining else driver,
     ]
 

@@ -1,6 +1,5 @@
 """`muster task`: work for the slots of the pool, submitted, reviewed, canceled and shown."""
 
-import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
@@ -10,17 +9,18 @@ from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Merge, OverlapReport
 from muster.app.pool.values import TaskState
 from muster.app.views.errors import task_error
-from muster.app.views.pool import overlaps_view, result_view, task_view
+from muster.app.views.pool import diff_view, merge_view, result_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import LimitOption, TaskArgument
-from muster.cli.pool.tables import overlap_lines, permission_text, tasks_table
-from muster.cli.pool.task_options import OrderOptions
+from muster.cli.pool.tables import permission_text, task_notes, tasks_table
+from muster.cli.pool.task_options import OrderOptions, check_of
+from muster.cli.pool.words import change_lines, cost_text, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.errors import BadArgument, Interrupted, state_verb
-from muster.domain.money import show_usd
+from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def submit(common: CommonOptions, order: OrderOptions) -> int:
 
     task, driven = with_muster(common, work, create=True)
     who = "" if driven else "; no process runs the pool; start one with: muster pool start"
-    text = f"task {task.id} is pending{who}"
+    text = clean(f"task {task.title} is pending{who}")
     answer(common, task_view(task), lambda console: console.print(text, soft_wrap=True))
     return 0
 
@@ -163,14 +163,14 @@ def claim(common: CommonOptions, slot: Annotated[str, Argument(metavar="SLOT", h
 def diff(common: CommonOptions, task: TaskArgument) -> int:
     """Print what a task changed in its worktree, as a patch."""
 
-    async def work(muster: Muster) -> tuple[str, str, OverlapReport]:
+    async def work(muster: Muster) -> tuple[str, Task, OverlapReport]:
         found = await muster.pool.tasks.get(task)
-        return await muster.pool.trees.diff(found.id), found.id, await muster.pool.trees.overlaps(found.id)
+        return await muster.pool.trees.diff(found.id), found, await muster.pool.trees.overlaps(found.id)
 
-    text, name, shared = with_muster(common, work)
-    data = {"diff": text} | overlaps_view(shared)
-    answer(common, data, lambda console: console.out(clean(text), highlight=False, end=""))
-    _tell_overlaps(common, name, shared)
+    text, found, shared = with_muster(common, work)
+    answer(common, diff_view(found, text, shared), lambda console: console.out(clean(text), highlight=False, end=""))
+    _tell_work(common, found)
+    _tell_overlaps(common, found.id, shared)
     return 0
 
 
@@ -178,7 +178,8 @@ def merge(
     common: CommonOptions,
     task: TaskArgument,
     check: Annotated[
-        str | None, Option("--check", metavar="COMMAND", help="A command that must succeed on the merged files.")
+        str | None,
+        Option("--check", metavar="COMMAND", help="A command that must succeed on the merged files; no shell runs it."),
     ] = None,
     apply: Annotated[
         bool, Option("--apply", help="Merge into the branch that is checked out, if it has no uncommitted changes.")
@@ -186,15 +187,26 @@ def merge(
 ) -> int:
     """Merge the branch of a task in a separate worktree; your files change only with --apply."""
 
-    async def work(muster: Muster) -> Merge:
-        return await muster.pool.trees.merge(task, tuple(shlex.split(check or "")), apply=apply)
+    command = check_of(check)
 
-    found = with_muster(common, work)
-    text = f"merged {found.branch} into {found.target}: {found.commit[:12]}"
-    text += "" if apply else "; nothing was moved; add --apply to do so"
-    data = {"branch": found.branch, "target": found.target, "commit": found.commit, "applied": apply}
-    answer(common, data, lambda console: console.print(text, soft_wrap=True))
+    async def work(muster: Muster) -> tuple[Merge, Task]:
+        merge = await muster.pool.trees.merge(task, command, apply=apply)
+        return merge, await muster.pool.tasks.get(task)
+
+    found, whose = with_muster(common, work)
+    data = merge_view(found, whose) | {"applied": apply and not found.is_empty}
+    answer(common, data, lambda console: console.print(clean(_merged(found, whose, apply=apply)), soft_wrap=True))
     return 0
+
+
+def _merged(merge: Merge, task: Task, *, apply: bool) -> str:
+    """Return what a merge came to; one of nothing says so, with what there is on other branches."""
+    if merge.is_empty:
+        others = ", ".join(task.saved.get("other_branches", ()))
+        nothing = f"nothing to merge: {merge.target} has all of {merge.branch} already"
+        return nothing + (f"; more work of the task is on {others}" if others else "")
+    moved = "" if apply else "; nothing was moved; add --apply to do so"
+    return f"merged {merge.branch} into {merge.target}: {merge.commit[:12]}{moved}"
 
 
 def list_tasks(
@@ -209,13 +221,19 @@ def list_tasks(
     """List the newest tasks."""
 
     async def work(muster: Muster) -> list[Task]:
-        return list(await muster.pool.tasks.list(() if state is None else (state,), tag=tag, slot=slot, limit=limit))
+        wanted = () if state is None else (state,)
+        return list(await muster.pool.tasks.list(wanted, tag=tag, slot=slot, limit=limit + 1))
 
-    tasks = with_muster(common, work)
+    found = with_muster(common, work)
+    tasks = found[:limit]
 
     def tell(console: "Console") -> None:
         if tasks:
-            console.print(tasks_table(tasks))
+            console.print(tasks_table(tasks, console.width))
+            for line in task_notes(tasks):
+                console.print(line, soft_wrap=True)
+            if len(found) > limit:
+                note(common, f"the newest {count(limit, 'task')}; --limit N shows more")
         else:
             note(common, "no tasks match" if state or tag or slot else "no tasks yet")
 
@@ -229,10 +247,10 @@ def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]],
         return await change(muster), await muster.pool.living_driver() is not None
 
     task, driven = with_muster(common, work)
-    text = f"task {task.id} {state_verb(task.state)}"
+    text = f"task {task.title} {state_verb(task.state)}"
     if done and task.state is TaskState.PENDING:
-        text = f"task {task.id} is {done} " + ("soon" if driven else "when the pool is started: muster pool start")
-    answer(common, task_view(task), lambda console: console.print(text, soft_wrap=True))
+        text = f"task {task.title} is {done} " + ("soon" if driven else "when the pool is started: muster pool start")
+    answer(common, task_view(task), lambda console: console.print(clean(text), soft_wrap=True))
     return 0
 
 
@@ -250,13 +268,24 @@ def _tell(common: CommonOptions, task: Task, shared: OverlapReport | None = None
         sys.stdout.flush()
     if error is not None:
         code = fail_with(common, error, 1)
-        details = {name: data[name] for name in ("failed_command", "exit_code", "branch") if data[name] is not None}
-        for name, value in details.items():
-            warn(clean(f"  {name.replace('_', ' ')}: {value}"))
+        details = {name: data[name] for name in ("failed_command", "exit_code") if data[name] is not None}
+        for name, value in (details | {"cost": cost_text(task.cost), "work": work_text(task) or None}).items():
+            if value is not None:
+                warn(clean(f"  {name.replace('_', ' ')}: {value}"))
+        for line in change_lines(task):
+            warn(clean(line))
         return code
-    note(common, _footer(task))
+    note(common, clean(_footer(task)))
+    _tell_work(common, task)
     _tell_overlaps(common, task.id, shared or OverlapReport())
     return 0
+
+
+def _tell_work(common: CommonOptions, task: Task) -> None:
+    """Say where the work of a task is, and how it is taken."""
+    lines = [line for line in (work_text(task), work_commands(task), *change_lines(task)) if line]
+    if lines:
+        note(common, clean("\n".join(lines)))
 
 
 def _tell_overlaps(common: CommonOptions, task: str, shared: OverlapReport) -> None:
@@ -265,10 +294,10 @@ def _tell_overlaps(common: CommonOptions, task: str, shared: OverlapReport) -> N
 
 
 def _footer(task: Task) -> str:
-    parts = [f"task {task.id} {state_verb(task.state)}"]
+    parts = [f"task {task.title} {state_verb(task.state)}"]
     if task.slot is not None:
         parts.append(f"slot {task.slot.name}")
-    parts.append(show_usd(task.run.total.billed + task.run.total.imputed))
+    parts.append(cost_text(task.cost))
     if task.permission is not None:
         parts.append(permission_text(task.permission))
         parts.append(f"muster task allow {task.id}, or muster task deny {task.id} --reason TEXT")

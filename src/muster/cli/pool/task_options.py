@@ -1,6 +1,8 @@
 """What is given about a new task: the task itself, and the name, tags and limits of its run."""
 
 import json
+import re
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -100,7 +102,12 @@ def spec_of(
         ),
     ] = None,
     after: Annotated[
-        list[str] | None, Option("--after", metavar="TASK", help="Start when this task has completed; repeatable.")
+        list[str] | None,
+        Option(
+            "--after",
+            metavar="TASK",
+            help="Start when this task has completed, from its work and with its result; repeatable.",
+        ),
     ] = None,
     priority: Annotated[int, Option("--priority", metavar="N", help="Tasks with a higher number start first.")] = 0,
 ) -> TaskSpec:
@@ -155,6 +162,41 @@ def order_of(
 
 
 OrderOptions = Annotated[TaskOrder, Bundle(order_of)]
+
+
+def check_of(given: str | None) -> tuple[str, ...]:
+    """Return the command of --check, which no shell runs; raises BadArgument for what only a shell understands."""
+    if given is None:
+        return ()
+    try:
+        words = _words(given)
+        command = tuple(shlex.split(given))
+    except ValueError as error:
+        raise BadArgument(f"is not a command: {error}", argument="check") from None
+    if not command:
+        raise BadArgument("is empty, so it would check nothing", argument="check")
+    if syntax := next((word for place, word in enumerate(words) if _is_shell_syntax(word, place)), None):
+        shell = shlex.join(["sh", "-c", given])
+        raise BadArgument(
+            f"is run without a shell, and {syntax!r} is shell syntax",
+            argument="check",
+            suggestions=(f"ask for a shell: --check {shlex.quote(shell)}",),
+        )
+    return command
+
+
+def _words(given: str) -> list[str]:
+    """Return the words and operators of a command, each with its quotes."""
+    lexer = shlex.shlex(given, posix=False, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+def _is_shell_syntax(word: str, place: int) -> bool:
+    if set(word) <= set("();<>|&"):
+        return True
+    assigns = place == 0 and re.match(r"[A-Za-z_]\w*=", word) is not None
+    return assigns or (any(sign in re.sub(r"'[^']*'", "", word) for sign in "$`"))
 
 
 def _prompt(given: str) -> str:

@@ -3,11 +3,12 @@ import { html, useAddressed, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { Columns } from "./charts.js";
 import { day, money, number, percent, spentOf, titleOf } from "./format.js";
+import { CostOf } from "./tasks.js";
 import { Ago, Badge, Choice, Command, CostBar, Empty, Facts, Table, usd, Waiting } from "./parts.js";
 
 const SPANS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]];
 const NAMES = { day: "All runs, today", user: "today: token", pool: "The pool, in all", server: "in all: server" };
-const ofBudget = (one) => html`${usd(spentOf(one))} <span class="soft">${one.budget_usd === null ? "no limit" : html`of ${usd(one.budget_usd)}`}</span>`;
+const ofBudget = (one) => html`<${CostOf} of=${one} />${one.budget_usd === null && html`<span class="soft"> no limit</span>`}`;
 
 export function MoneyView() {
   const [days, choose] = useAddressed("days", "30");
@@ -44,6 +45,6 @@ function Spent({ data }) {
         usd(spentOf(one)), number(one.attempts), usd(one.uncertain_usd)])} />`}
     ${runs.length > 0 && html`<h2>By run</h2><${Table} label="By run" columns=${[["Run"], ["State"], ["Spent", "whole"], ["Started by"], ["Started", "whole"]]}
       rows=${runs.map((run) => [html`<a href=${`#/runs/${run.id}`}>${titleOf(run)}</a> <span class="soft small">${run.kind}</span>`,
-        html`<${Badge} state=${run.state} />`, html`${usd(spentOf(run))}${run.budget_usd !== null && html`<span class="soft"> of ${usd(run.budget_usd)}</span>`}<${CostBar} run=${run} />`, run.started_by ?? "–", html`<${Ago} at=${run.created_at} />`])}>
+        html`<${Badge} state=${run.state} />`, html`<${CostOf} of=${run} /><${CostBar} run=${run} />`, run.started_by ?? "–", html`<${Ago} at=${run.created_at} />`])}>
       ${runs.length === 100 && html`<p class="foot soft small">The 100 dearest. <a href="#/runs">All runs</a></p>`}<//>`}`;
 }

@@ -1,11 +1,11 @@
 // The pool: its slots and what each does, what waits for one, messages to them and texts that all of them are told.
 import { html, into, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
-import { count, number, shortMoney } from "./format.js";
-import { Action, Ago, Badge, Command, Cost, CostBar, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
+import { count, number } from "./format.js";
+import { CostOf, taskTitle } from "./tasks.js";
+import { Action, Ago, Badge, Command, CostBar, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
 
 const MOST = 200; // tasks
-const firstLine = (task) => task.original_prompt.split("\n")[0];
 
 export function PoolView() {
   const found = [useGet("/api/pool"), useGet("/api/pool/slots"), useGet(`/api/tasks?state=pending&state=running&limit=${MOST}`)];
@@ -41,11 +41,10 @@ export function PoolView() {
 
 function Status({ pool, children }) {
   const { slots, tasks } = pool;
-  const money = { spent_usd: pool.spend_usd, uncertain_usd: 0, budget_usd: pool.budget_usd };
   return html`<section class="card padded lead" aria-label="The pool"><div class="between"><${Facts} items=${[
     ["Slots", Object.entries(slots).filter(([, many]) => many > 0).map(([state, many]) => `${many} ${state}`).join(", ") || "none"],
     ["Tasks", html`${number(tasks.pending ?? 0)} waiting, <a href="#/tasks">${number(tasks.pending_review ?? 0)} in review</a>`],
-    ["Cost", html`<${Cost} run=${money} /><${CostBar} run=${money} />`],
+    ["Cost", html`<${CostOf} of=${pool} /><${CostBar} run=${pool} />`],
     ["Driven by", pool.driver ?? "nobody"],
   ]} />${children}</div></section>`;
 }
@@ -53,17 +52,17 @@ function Status({ pool, children }) {
 function SlotCard({ slot, task, talk, now }) {
   return html`<section class=${`card padded slot s-${slot.state}`} aria-label=${`Slot ${slot.name}`}>
     <div class="between"><h3>${slot.name}${slot.role && html` <span class="tag">${slot.role}</span>`}</h3><${Badge} state=${slot.state} /></div>
-    <p class="does">${slot.current_task ? html`<a href=${`#/tasks/${slot.current_task}`}>${task ? firstLine(task) : slot.current_task}</a>${task?.started_at && html` <span class="soft small"><${Ago} at=${task.started_at} now=${now} /></span>`}`
+    <p class="does">${slot.current_task ? html`<a href=${`#/tasks/${slot.current_task}`}>${task ? taskTitle(task) : (slot.current_task_name ?? slot.current_task)}</a>${task?.started_at && html` <span class="soft small"><${Ago} at=${task.started_at} now=${now} /></span>`}`
       : html`<span class="soft">${slot.state === "idle" ? "Waits for a task." : "Takes no tasks."}</span>`}</p>
     ${slot.error && html`<p class="bad small">${slot.error}</p>`}
-    <div class="between"><span class="soft small">${count(slot.tasks_completed, "task")} done · ${shortMoney(slot.cost_usd)}${slot.restart_count > 0 ? ` · ${count(slot.restart_count, "restart")}` : ""}</span>
+    <div class="between"><span class="soft small">${count(slot.tasks_completed, "task")} done · <${CostOf} of=${slot} />${slot.restart_count > 0 ? ` · ${count(slot.restart_count, "restart")}` : ""}</span>
       <button type="button" class="plain small" aria-label=${`Messages of ${slot.name}`} onClick=${() => talk(slot.name)}>Messages</button></div>
   </section>`;
 }
 
 function Queue({ tasks, all, now }) {
   if (tasks.length === 0) return html`<p class="soft">No task waits for a slot.</p>`;
-  return html`<ol class="card queue" aria-label="Queue">${tasks.map((task) => html`<li key=${task.id}><a href=${`#/tasks/${task.id}`}>${firstLine(task)}</a>
+  return html`<ol class="card queue" aria-label="Queue">${tasks.map((task) => html`<li key=${task.id}><a href=${`#/tasks/${task.id}`}>${taskTitle(task)}</a>
       <span class="soft small"><${Ago} at=${task.created_at} now=${now} />${task.priority !== 0 && `, priority ${task.priority}`}${task.after.length > 0 && `, after ${task.after.join(", ")}`}${task.reason && `, ${task.reason}`}</span></li>`)}
     ${all > tasks.length && html`<li class="soft small">… and ${number(all - tasks.length)} more on the <a href="#/tasks">board</a></li>`}</ol>`;
 }

@@ -1,7 +1,7 @@
 // Tasks: the board of all of them, and one with what was asked, what was changed, and the decision about it beside the changes.
 import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
-import { duration, elapsed, number, shortMoney } from "./format.js";
+import { count, duration, elapsed, number } from "./format.js";
 import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, Tags, usd, Waiting } from "./parts.js";
 import { DiffFiles } from "./diff.js";
 import { AnsiText, Json, ModelText } from "./text.js";
@@ -14,6 +14,17 @@ const COLUMNS = [
   ["Not done", ["failed", "canceled"], "Nothing failed."],
 ];
 const MOST = 200;
+
+/** What something has cost in all, of which budget, and what of it is uncertain or covered by a subscription. */
+export function CostOf({ of: one }) {
+  const lanes = [["imputed", one.imputed_usd], ["uncertain", one.uncertain_usd]].filter(([, amount]) => amount > 0);
+  return html`<span class="cost-of">${usd(one.cost_usd)}${one.budget_usd !== null && html`<span class="soft"> of ${usd(one.budget_usd)}</span>`}${
+    lanes.length > 0 && html`<span class="soft small"> (${lanes.map(([lane, amount], place) => html`${place > 0 && ", "}${usd(amount)} ${lane}`)})</span>`}</span>`;
+}
+
+/** What a task is called: its name, else the first line of its prompt. */
+export const taskTitle = (task) => task.name ?? task.original_prompt.split("\n")[0];
+const hasAsides = (task) => task.other_branches.length > 0 || task.nested_repositories.length > 0 || task.unsaved_files.length > 0 || task.operation !== null;
 
 export function TasksView() {
   const { data, error, reload } = useGet(`/api/tasks?limit=${MOST}`);
@@ -33,17 +44,19 @@ export function TasksView() {
         ${found.map((task) => html`<${Card} key=${task.id} task=${task} now=${now} />`)}
       </section>`;
     })}</div>`}
-    ${tasks.length === MOST && html`<p class="soft small">The newest ${number(MOST)} tasks are shown.</p>`}`;
+    ${data?.more && html`<p class="soft small">The newest ${number(MOST)} tasks are shown. All of them: <code>muster task list --limit N</code></p>`}`;
 }
 
 function Card({ task, now }) {
   return html`<a class=${`task-card s-${task.state}`} href=${`#/tasks/${task.id}`}>
+    ${task.name && html`<strong class="under">${task.name}</strong>`}
     <span class="prompt">${task.original_prompt}</span>
     <span class="under soft small">${[task.slot, task.agent].filter(Boolean).join(" · ")}</span>
     <span class="under soft small">
-      ${task.state === "running" ? duration(elapsed(task.started_at, null, now)) : html`<${Ago} at=${task.ended_at ?? task.created_at} now=${now} />`} · ${shortMoney(task.cost_usd)}
+      ${task.state === "running" ? duration(elapsed(task.started_at, null, now)) : html`<${Ago} at=${task.ended_at ?? task.created_at} now=${now} />`} · <${CostOf} of=${task} />
       ${task.rejection_count > 0 && html` · ${task.rejection_count} × rejected`}
     </span>
+    ${task.changed !== null && html`<span class="under soft small">${count(task.changed, "file")} changed${hasAsides(task) && ", and more"}</span>`}
     ${(task.state === "canceled" || task.state === "failed" || task.permission || task.tags.length > 0) && html`<span class="under">
       ${(task.state === "canceled" || task.state === "failed") && html`<${Badge} state=${task.state} />`}
       ${task.permission && html`<${Badge} state="waiting" text="asks permission" />`} <${Tags} names=${task.tags} /></span>`}
@@ -70,24 +83,26 @@ export function TaskView({ id }) {
   };
   return html`<nav class="crumbs small" aria-label="Where this is"><a href="#/tasks">Tasks</a></nav>
     <section class="card padded">
-      <div class="between"><h1 class="task-title">${task.original_prompt.split("\n")[0]}</h1>
+      <div class="between"><h1 class="task-title">${taskTitle(task)}</h1>
         <div class="actions"><a class="plain" href=${`#/runs/${task.run}`}>Calls and events</a>
           ${(task.state === "failed" || task.state === "canceled") && html`<${Action} label="Try again" act=${act("retry")} onError=${tell} />`}
           ${OPEN.has(task.state) && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" act=${act("cancel")} onError=${tell} />`}</div></div>
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
-        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", usd(task.cost_usd)], [task.ended_at ? "Was open for" : "Open for", duration(elapsed(task.started_at, task.ended_at))],
+        ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", html`<${CostOf} of=${task} />`], [task.ended_at ? "Was open for" : "Open for", duration(elapsed(task.started_at, task.ended_at))],
         task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />
     </section>
     ${failure && html`<${Failure} error=${failure} />`}
+    ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. ${task.summary}</p></div>`}
+    ${task.repository_changes.length > 0 && html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${task.repository_changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`}
     ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
     ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
     <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
       <div>
-        <h2>Changes</h2><${Diff} id=${task.id} found=${diff} />
+        <h2>Changes</h2><${Diff} task=${task} found=${diff} />
         <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">${task.ended_at ? "Nothing." : "Nothing yet."}</p>`}</section>
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
@@ -116,25 +131,30 @@ function Permission({ task, act, tell }) {
 
 const MOST_OTHERS = 5; // tasks that are named
 
-/** The other tasks that changed files, with the files that they share. */
+/** The other tasks that changed files, with the files that they share and the names of those that have one. */
 function byTasks(overlaps, id) {
   const found = new Map();
-  for (const { path, tasks } of overlaps) {
+  for (const { path, tasks, names } of overlaps) {
     const others = tasks.filter((task) => task !== id);
-    const known = found.get(others.join()) ?? [others, []];
+    const known = found.get(others.join()) ?? [others, [], names];
     known[1].push(path);
     found.set(others.join(), known);
   }
   return [...found.values()];
 }
 
-function Diff({ id, found }) {
+/** What there is where a diff is empty: nothing, or work that is elsewhere. */
+const nothingIn = (task) => (hasAsides(task) ? `Its branch has no changes. ${task.summary}` : task.changed > 0 ? task.summary : "It has changed nothing.");
+
+function Diff({ task, found }) {
+  const { id, files } = task;
   if (found.error) return html`<section class="card padded"><p class="soft">${found.error.status === 404 || found.error.status === 409 ? "It has no worktree of its own, so there is no diff." : found.error.message}</p></section>`;
   if (!found.data) return html`<${Loading} what="the diff" />`;
   const { diff, overlaps } = found.data;
   return html`<section class="card diff" aria-label="Diff">
-    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too:</p><ul>${byTasks(overlaps, id).map(([tasks, paths]) => html`<li key=${tasks}>${paths.join(", ")}: ${tasks.slice(0, MOST_OTHERS).map((task, place) => html`${place > 0 && ", "}<a href=${`#/tasks/${task}`}>${task}</a>`)}${tasks.length > MOST_OTHERS && ` and ${number(tasks.length - MOST_OTHERS)} more`}</li>`)}</ul></div>`}
-    ${diff === "" ? html`<p class="soft padded">It has changed nothing.</p>` : html`<${DiffFiles} diff=${diff} />`}
+    ${files.length > 0 && html`<p class="soft small files">${files.map((one) => (typeof one === "string" ? one : one.path)).join(", ")}${task.changed > files.length && ` and ${number(task.changed - files.length)} more`}</p>`}
+    ${overlaps.length > 0 && html`<div class="notice warn"><p>Other tasks changed these files too:</p><ul>${byTasks(overlaps, id).map(([tasks, paths, names]) => html`<li key=${tasks}>${paths.join(", ")}: ${tasks.slice(0, MOST_OTHERS).map((task, place) => html`${place > 0 && ", "}<a href=${`#/tasks/${task}`}>${names[task] ?? task}</a>`)}${tasks.length > MOST_OTHERS && ` and ${number(tasks.length - MOST_OTHERS)} more`}</li>`)}</ul></div>`}
+    ${diff === "" ? html`<p class="soft padded">${nothingIn(task)}</p>` : html`<${DiffFiles} diff=${diff} />`}
   </section>`;
 }
 

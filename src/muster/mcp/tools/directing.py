@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Mapping
 
 from muster.app import Muster
+from muster.app.views.costs import cost_view
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import Conflict, NotFound
+from muster.domain.run import BudgetedCost
 from muster.mcp.answers import compact, short_batch, whole
 from muster.mcp.control_inputs import (
     AnswerInput,
@@ -102,8 +104,18 @@ async def pool(request: ToolRequest, given: PoolInput) -> Answer:
         case "drain":
             async with request.audited("drain", "pool"):
                 await muster.pool.drain(given.timeout_secs)
-    names = ("name", "role", "state", "current_task", "tasks_completed", "cost_usd", "error")
-    slots = [compact({name: slot_view(slot)[name] for name in names}) for slot in await muster.pool.slots()]
+    names = (
+        "name",
+        "role",
+        "state",
+        "current_task",
+        "current_task_name",
+        "tasks_completed",
+        *cost_view(BudgetedCost()),
+        "error",
+    )
+    shown = (*names, *cost_view(BudgetedCost()))
+    slots = [compact({name: slot_view(slot)[name] for name in shown}) for slot in await muster.pool.slots()]
     status = pool_view(await muster.pool.status())
     return compact(status | {"driver": None, "driven": status["driver"] is not None, "slots": slots})
 
@@ -185,8 +197,8 @@ DIRECTING = (
     ),
     CoordinatorTool(
         name="answer_question",
-        description="Answer a question that a run asks a person (an agent of kind human), for example as a member of a "
-        "council. wait and result show open questions with their keys.",
+        description="Pass on the user's answer to a question that a run asks a person. Ask the user first. "
+        "wait and result show open questions with their keys.",
         takes=AnswerInput,
         scope="review",
         handle=answer_question,

@@ -12,6 +12,7 @@ from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.mcp.answers import (
     KINDS,
+    brief_of_all,
     compact,
     kind_of,
     pointer_to,
@@ -119,7 +120,8 @@ async def wait(request: ToolRequest, given: WaitInput) -> Answer:
     for task in rest:
         if not task.cancelled():
             task.result()
-    found = await whole_of_all(muster, [await find(muster, run.id) for run in runs])
+    now = [await find(muster, run.id) for run in runs]
+    found = await (whole_of_all if given.full else brief_of_all)(muster, now)
     going_on = [run.id for run, task in zip(runs, rest, strict=True) if task.cancelled()]
     if not going_on:
         return {"done": True, "runs": found}
@@ -212,7 +214,7 @@ FOLLOWING = (
     CoordinatorTool(
         name="wait",
         description="Wait until tasks or runs have ended or need a decision, at most timeout_secs (up to 300), and "
-        "return their results. If done is false they are still running: call it again.",
+        "return how they stand; result reads whole outputs. If done is false, call it again.",
         takes=WaitInput,
         scope="read",
         handle=wait,

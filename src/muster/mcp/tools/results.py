@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from muster.app import Muster
 from muster.app.suites.values import ComparisonTerms
 from muster.app.views.battles import decisions_view, messages_view
-from muster.app.views.pool import log_view
+from muster.app.views.pool import log_view, work_view
 from muster.app.views.runs import batch_view, call_view, entry_view, event_view
 from muster.app.views.suites import comparison_view
 from muster.domain.errors import BadArgument, NotFound
@@ -44,7 +44,9 @@ async def result(request: ToolRequest, given: ResultInput) -> Answer:
             return page(text_of_value(pick(await document(muster, run), given.field)), given.offset)
         case "summary":
             return await whole(muster, run)
-        case "output" | "report" | "diff":
+        case "diff":
+            return await _diff(muster, run, given.offset)
+        case "output" | "report":
             return page(await _text(muster, run, given.part), given.offset)
     return await _rows(muster, run, given.part, given.after)
 
@@ -63,9 +65,14 @@ async def _batch(muster: Muster, given: ResultInput) -> Answer:
 async def _text(muster: Muster, run: Run, part: str) -> str:
     if part == "output":
         return await text_of(muster, run)
-    if part == "diff":
-        return await muster.pool.trees.diff(run.id)
     return await (await muster.report(run.id)).text("markdown")
+
+
+async def _diff(muster: Muster, run: Run, offset: int) -> Answer:
+    """Return a page of what a task changed, with where else there is work of it: an empty diff need not be all."""
+    task = await muster.pool.tasks.of(run)
+    found = page(await muster.pool.trees.diff(task.id), offset)
+    return found | compact({name: work_view(task)[name] for name in ("branch", "summary", "other_branches")})
 
 
 async def _rows(muster: Muster, run: Run, part: str, after: str | int | None) -> Answer:

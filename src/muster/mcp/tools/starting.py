@@ -233,7 +233,7 @@ STARTING = (
         name="start_council",
         description="Let several agents argue about a question: each proposes, all score each other's proposals, until "
         "they are convinced. Returns an id; the result has the winning answer and the dissent. A member can be a "
-        "person, whose questions answer_question answers.",
+        "person, whose questions you ask the user.",
         takes=CouncilInput,
         scope="start",
         handle=start_council,

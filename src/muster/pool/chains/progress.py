@@ -18,6 +18,8 @@ class RowProgress:
     index: int
     status: StepStatus
     error: str = ""
+    output: str | None = None  # None: it has none, or it was not read
+    branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
+from muster.domain.canonical import Json
 from muster.domain.entry import NewSignal
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Driver, Run, RunState
+from muster.domain.run import BudgetedCost, Driver, Run, RunState, Spent
 
 POOL = "default"  # the name of the only pool of a store
 POOL_LEVEL = f"pool:{POOL}"  # the budget that all of its tasks count under
@@ -116,6 +117,12 @@ class TaskRuns(Protocol):
     async def count_tasks(self) -> Mapping[RunState, int]:
         """Return how many tasks are in each state."""
 
+    def keep_work(self, lineage: str, work: Mapping[str, Json]) -> Awaitable[None]:
+        """Write what the branch of a task holds, found when no driver could write it into the journal of its run."""
+
+    async def kept_work(self, lineage: str) -> Mapping[str, Any]:
+        """Return what was last written by `keep_work` for a task; nothing when nothing was."""
+
 
 class PoolControl(Protocol):
     """The pool itself. Creating it twice keeps the first."""
@@ -149,7 +156,10 @@ class PoolBudget(Protocol):
     def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of the pool's budget."""
 
-    async def slot_costs(self) -> Mapping[str, Microdollars]:
+    async def pool_cost(self) -> BudgetedCost:
+        """Return what all tasks have cost, those that were deleted too, and may cost."""
+
+    async def slot_costs(self) -> Mapping[str, Spent]:
         """Return what the tasks of each slot have cost, by its name."""
 
 

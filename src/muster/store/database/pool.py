@@ -2,18 +2,21 @@
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from math import inf
+from typing import Any
 
+from muster.domain.canonical import Json
 from muster.domain.entry import NewSignal
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Driver, Run, RunState
+from muster.domain.run import BudgetedCost, Driver, Run, RunState, Spent
 from muster.store.base.pool import POOL, POOL_LEVEL, REACHABLE, PoolRecord, SlotOutcome, SlotRecord, SlotStanding
-from muster.store.codec import Codec, run_of
+from muster.store.codec import Codec, read, run_of, spent_of
 from muster.store.database.signals import address_lock, send
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import Writer
 
+LANES = ("reserved", "billed", "imputed", "uncertain")
 SLOTS = Locks(names=("slots",))  # held by whoever reads which slots there are before a write
 
 
@@ -108,9 +111,25 @@ class DatabasePool:
         rows = await self._reader.rows("select_slot_tasks", {"slot": slot, "limit": limit})
         return [RunId(row["run_id"]) for row in rows]
 
-    async def slot_costs(self) -> Mapping[str, Microdollars]:
+    def keep_work(self, lineage: str, work: Mapping[str, Json]) -> Awaitable[None]:
+        """Write what the branch of a task holds."""
+        return self._write("put_task_work", {"lineage": lineage, "work": self._codec.text(work)})
+
+    async def kept_work(self, lineage: str) -> Mapping[str, Any]:
+        """Return what was last written by `keep_work` for a task."""
+        row = first(await self._reader.rows("select_task_work", {"lineage": lineage}))
+        found: Mapping[str, Any] = {} if row is None else read(row["work"]) or {}
+        return found
+
+    async def pool_cost(self) -> BudgetedCost:
+        """Return what all tasks have cost, those that were deleted too, and may cost."""
+        row = first(await self._reader.rows("select_levels", {"low": POOL_LEVEL, "high": f"{POOL_LEVEL} "}))
+        return BudgetedCost() if row is None else BudgetedCost(spent=spent_of(row), cap=row["cap"])
+
+    async def slot_costs(self) -> Mapping[str, Spent]:
         """Return what the tasks of each slot have cost, by its name."""
-        return {row["slot"]: Microdollars(int(row["cost"])) for row in await self._reader.rows("sum_slot_costs", {})}
+        rows = await self._reader.rows("sum_slot_costs", {})
+        return {row["slot"]: Spent(**{lane: Microdollars(int(row[lane])) for lane in LANES}) for row in rows}
 
     async def pool(self) -> PoolRecord | None:
         """Return the pool; None when no task was ever submitted."""

@@ -251,7 +251,7 @@ CREATE TABLE slot_tasks (
   lineage TEXT PRIMARY KEY,
   slot TEXT NOT NULL,
   run_id TEXT NOT NULL
-) WITHOUT ROWID;
+, work TEXT) WITHOUT ROWID;
 CREATE INDEX slot_tasks_by_slot ON slot_tasks (slot);
 CREATE INDEX slot_tasks_by_run ON slot_tasks (run_id);
 CREATE UNIQUE INDEX runs_by_request ON runs (COALESCE(owner, ''), request_key) WHERE request_key IS NOT NULL;

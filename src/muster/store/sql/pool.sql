@@ -32,8 +32,15 @@ ON CONFLICT (lineage) DO UPDATE SET slot = excluded.slot, run_id = excluded.run_
 SELECT slot_tasks.run_id FROM slot_tasks JOIN runs ON runs.id = slot_tasks.run_id
 WHERE slot_tasks.slot = :slot ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
+-- name: put_task_work
+UPDATE slot_tasks SET work = :work WHERE lineage = :lineage
+
+-- name: select_task_work
+SELECT work FROM slot_tasks WHERE lineage = :lineage
+
 -- name: sum_slot_costs
-SELECT slot_tasks.slot, SUM(budgets.billed + budgets.imputed) AS cost
+SELECT slot_tasks.slot, SUM(budgets.reserved) AS reserved, SUM(budgets.billed) AS billed,
+       SUM(budgets.imputed) AS imputed, SUM(budgets.uncertain) AS uncertain
 FROM slot_tasks JOIN budgets ON budgets.id = slot_tasks.lineage GROUP BY slot_tasks.slot
 
 -- name: delete_slot_tasks

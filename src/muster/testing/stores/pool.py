@@ -10,7 +10,7 @@ from muster.domain.entry import NewSignal
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Run, RunState
+from muster.domain.run import Run, RunState, Spent
 from muster.store.base import POOL_LEVEL, SlotOutcome, SlotRecord, SlotStanding, Store
 from muster.testing.stores.values import DRIVER, NOW, OTHER, SECRET, Check, new_run, opening, raises, replied, settling
 
@@ -154,7 +154,11 @@ async def remembers_which_slot_had_a_task(store: Store) -> None:
     opened = opened._replace(levels=(*opened.levels, Level(id="lineage:run1", cap=None)))
     await store.journal.open(opened)
     await store.journal.settle(settling(opened, replied(40)))
-    assert (await store.pool.slot_costs()).get("slot-2") == 40
+    assert (await store.pool.slot_costs()).get("slot-2") == Spent(billed=Microdollars(40))
+    assert await store.pool.kept_work("lineage:run1") == {}
+    await store.pool.keep_work("lineage:run1", {"branch": "muster/task-run1", "run": "run3"})
+    assert (await store.pool.kept_work("lineage:run1"))["branch"] == "muster/task-run1"
+    assert await store.pool.kept_work("lineage:nobody") == {}
 
 
 async def keeps_shared_texts_without_secrets(store: Store) -> None:

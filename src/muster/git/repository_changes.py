@@ -1,0 +1,101 @@
+"""What changed in the user's repository while an agent worked: refs, settings, hooks. Nothing is undone.
+
+All worktrees of a repository share its refs and its settings, so git does not keep an agent from changing them; and
+the user, or another task, may change them meanwhile. What differs is said, with the command that restores it.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from muster.git.branches import commit_of
+from muster.git.layout import HEADS, PREFIX, Layout
+from muster.text.redaction import redact
+
+MOST_REFS = 1_000  # that are compared, branches first
+_MOST_VALUE = 200  # characters of a setting
+_MOST_HOOK = 1_048_576  # bytes
+_OURS = (HEADS + PREFIX, "refs/muster/", "refs/stash", "refs/remotes/", "refs/bisect/", "refs/worktree/")
+_HIDDEN = " (sha256 "  # follows a setting that is not stored as it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryChange:
+    """A ref, a setting or a hook that is not what it was."""
+
+    what: str  # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit" or "HEAD"
+    before: str | None
+    after: str | None
+    restore: str | None  # the command that restores it; None when what it was is not known
+
+
+async def repository_state(layout: Layout) -> dict[str, str]:
+    """Return the refs, settings and hooks of the user's repository; our branches and those of remotes are left out."""
+    state = {f"ref {name}": commit for name, commit in (await _refs(layout)).items()}
+    head = await layout.git.run("symbolic-ref", "--quiet", "HEAD")
+    state["HEAD"] = head.text if head.code == 0 else str(await commit_of(layout.git, "HEAD"))
+    settings = await layout.git.run("config", "--local", "--no-includes", "--list", "-z")
+    for part in settings.shown if settings.code == 0 else ():
+        name, _, value = part.partition("\n")
+        known = state.get(f"setting {name}")
+        state[f"setting {name}"] = _stored(value) if known is None else f"{known}\n{_stored(value)}"
+    return state | await asyncio.to_thread(_hooks, layout.common / "hooks")
+
+
+def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[RepositoryChange, ...]:
+    """Return what differs between two states, with the commands that restore the first."""
+    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    return tuple(
+        RepositoryChange(
+            what=name, before=before.get(name), after=after.get(name), restore=_restore(name, before, after)
+        )
+        for name in names
+    )
+
+
+def _restore(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
+    kind, _, what = name.partition(" ")
+    old, new = before.get(name), after.get(name)
+    match kind, old:
+        case "ref", None:
+            return shlex.join(["git", "update-ref", "-d", what, str(new)])
+        case "ref", _:
+            return shlex.join(["git", "update-ref", what, str(old), *([] if new is None else [new])])
+        case "HEAD", str() if old.startswith("refs/"):
+            return shlex.join(["git", "symbolic-ref", "HEAD", old])
+        case "setting", None:
+            return shlex.join(["git", "config", "--local", "--unset-all", what])
+        case "setting", str() if "\n" not in old and _HIDDEN not in old:
+            return shlex.join(["git", "config", "--local", "--replace-all", what, old])
+        case "hook", None:
+            return f'rm "$(git rev-parse --git-common-dir)"/hooks/{shlex.quote(what)}'
+    return None
+
+
+async def _refs(layout: Layout) -> dict[str, str]:
+    """Return the first refs that are the user's, branches before all others."""
+    found: dict[str, str] = {}
+    for place in ("refs/heads", "refs"):
+        lines = (await layout.git.ask("for-each-ref", "--format=%(objectname) %(refname)", place)).text.splitlines()
+        for commit, _, name in (line.partition(" ") for line in lines):
+            if len(found) < MOST_REFS and not name.startswith(_OURS):
+                found[name] = commit
+    return found
+
+
+def _stored(value: str) -> str:
+    """Return the value of a setting without secrets; one that is not whole is still told from another."""
+    shown = redact(value).text[:_MOST_VALUE]
+    return value if shown == value else f"{shown}{_HIDDEN}{sha256(value.encode()).hexdigest()[:12]})"
+
+
+def _hooks(folder: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+        if path.is_file() and path.suffix != ".sample":
+            with path.open("rb") as file:
+                found[f"hook {path.name}"] = f"sha256 {sha256(file.read(_MOST_HOOK)).hexdigest()[:12]}"
+    return found
