@@ -51,7 +51,7 @@ def test_a_chain_is_run_and_its_last_output_printed(chains: ChainFolder) -> None
     done = chains.muster("chain", "run", chains.write(STEPS[0]), "--input", "x=bees", "--tag", "t", "--name", "mine")
     assert done.code == 0
     assert done.out.splitlines()[-1] == "hello bees"
-    assert "1 of 1 steps completed" in done.out
+    assert "1 of 1 step completed" in done.out
     told = chains.muster("runs", "show", "mine", "--json").data()
     assert (told["workload"], told["tags"]) == ("chain", ["t"])
 
@@ -113,7 +113,7 @@ def test_several_chains_are_run_at_once_and_one_that_fails_drops_none(chains: Ch
     assert [one["status"] for one in envelope["data"]["chains"]] == ["completed", "failed"]
     both = chains.muster("chain", "run", good, good)
     assert both.code == 0
-    assert both.out.count("completed: 1 of 1 steps") == 2
+    assert both.out.count("completed: 1 of 1 step") == 2
     assert len(chains.muster("chain", "list", "--json").data()) == 4
 
 

@@ -10,6 +10,7 @@ from muster.app.costs import Quoting
 from muster.app.project.file_kinds import require_chain
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
+from muster.app.runs.reading import kind_of
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
@@ -195,7 +196,7 @@ class Chains:
         found = newest or await self._runs.find(reference)
         if found.workload != WORKLOAD:
             raise BadArgument(
-                f"run {found.id} is a run of {found.workload!r}, not a chain",
+                f"run {found.id} is a run of {kind_of(found.workload)!r}, not a chain",
                 suggestions=("muster chain list", f"muster runs show {found.id}"),
             )
         return found

@@ -7,6 +7,7 @@ from typing import Any
 
 from muster.app.backend import Backend
 from muster.app.pool.slots import SlotDirectory
+from muster.app.runs.reading import kind_of
 from muster.app.runs.runs import Runs
 from muster.domain.call import Reply
 from muster.domain.entry import Entry
@@ -175,7 +176,7 @@ class TaskQueries:
             raise NotFound(error.message.replace("run ", "task ", 1), suggestions=ways) from None
         if run.workload != WORKLOAD:
             raise BadArgument(
-                f"run {run.id} is a run of {run.workload!r}, not a task", suggestions=("muster task list",)
+                f"run {run.id} is a run of {kind_of(run.workload)!r}, not a task", suggestions=("muster task list",)
             )
         return await self._runs.end_of_lineage(run)
 

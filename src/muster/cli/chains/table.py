@@ -37,9 +37,9 @@ def tell_progress(console: "Console", found: ChainProgress) -> None:
 
 def headline(found: ChainProgress) -> str:
     """Return on one line how a chain stands."""
-    unit = "rows" if found.rows else "steps"
+    unit = "row" if found.rows else "step"
     now = f", at step {found.current[0]}: {found.current[1]}" if found.current else ""
-    done = f"{found.completed:,} of {found.total:,} {unit} completed{now}"
+    done = f"{found.completed:,} of {count(found.total, unit)} completed{now}"
     return f"chain {found.chain}, run {found.run.id} {state_verb(found.run.state)}: {done}"
 
 

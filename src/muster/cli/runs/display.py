@@ -77,7 +77,8 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code, AwaitsSignal.code):
         state.append(f"  ({clean(run.ended_reason)})", style="default")
     verdict = _verdict(run)
-    found = [("state", state), *([("verdict", verdict)] if verdict else []), ("workload", Text(clean(run.workload)))]
+    kind = Text(clean(kind_of(run.workload)))
+    found = [("state", state), *([("verdict", verdict)] if verdict else []), ("kind", kind)]
     if run.is_driven:
         found.append(("driver", Text(str(run.lease.driver))))
     if run.origin is not None:
