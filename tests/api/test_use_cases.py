@@ -172,6 +172,9 @@ NO_ROUTE = {
         "isolation_of": "a part of other use cases",
         "place": "a part of other use cases",
         "saved": "the task has it",
+        "history": "a part of repairs by an agent",
+        "restore": "a part of repairs by an agent",
+        "diff_of": "a part of repairs by an agent",
         "keep": "a part of other use cases",
         "commit_files": "a part of other use cases",
         "merge": "it changes the repository of the project, and runs a command",
@@ -235,6 +238,7 @@ NO_ROUTE = {
 
 # What commands do in another way: they start runs in their own process, and show by other use cases.
 NO_COMMAND = {
+    "suites.before": "of the page; muster compare names both runs",
     "batches.stalled": "of health; every view of a batch says whether it gets on",
     "battles.cancel": "muster runs cancel",
     "battles.check_validators": "muster battle checks them with its spec: nobody else waits for it",
@@ -257,7 +261,6 @@ NO_COMMAND = {
     "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",
     "runs.queue": "a part of forks over HTTP; muster runs fork drives it",
-    "runs.page": "muster runs list",
     "submit_question": "muster ask starts it",
     "suites.pairs": "muster compare lists what changed",
     "suites.results.subjects": "muster report",

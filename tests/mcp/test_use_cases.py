@@ -5,6 +5,7 @@ import muster.mcp
 from tests.api.test_use_cases import PARTS, names_used, use_cases
 
 NO_TOOL = {
+    "suites.before": "of the page; the tool compare names both runs",
     "acting_for": "a part of every call",
     "audit.list": "what users did is the operator's to read",
     "batches.stalled": "of health; every view of a batch says whether it gets on",

@@ -181,6 +181,7 @@ ANSWERS: Mapping[str, Schema] = {
             )
         ),
     ),
+    "get /api/suites/{run_id}/previous": answer(run={"anyOf": [RUN, {"type": "null"}]}),
     "get /api/suites/{run_id}/summary": answer(
         ok=FLAG, verdict=TEXT, counts=COUNTS, warnings=listed(TEXT), subjects=listed(answer(subject=TEXT))
     ),

@@ -305,7 +305,7 @@ COMMANDS = {
         "Run one task for each prompt in a file; print the results in the same order.", "pool.fan_out:fan_out"
     ),
     "worker": CommandEntry(
-        "Execute runs submitted with --detach, and runs whose process died; exit 1 if one exceeded a budget.",
+        "Execute submitted runs, such as those of --detach, until stopped; exit 1 if one exceeded a budget.",
         "service.worker:worker",
     ),
     "serve": CommandEntry(

@@ -156,6 +156,7 @@ class Locked(StoreFailed):
     """Another process has the lock that a write needs, the server is away, or the disk full; nothing was written."""
 
     pause = 0.0  # seconds after which it is worth trying again
+    refuses_new = False  # what begins something new is refused meanwhile, and only the rest waits
 
 
 class CommitUnknown(Exception):

@@ -58,6 +58,7 @@ class _Queued:
     item: Any
     future: "asyncio.Future[Any]"
     declared: Locks = NO_LOCKS  # of a function
+    begins: bool = False  # something new, which nothing was paid for yet
     result: Any = None
 
     @property
@@ -78,7 +79,8 @@ class Writer:
     """Queues writes in order; each future ends when its write is on the disk.
 
     A lock of another process, a server that is down, or a disk without room is waited for without end, since an answer
-    that was paid for must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. A transaction
+    that was paid for must not be dropped; `on_wait` is told after some seconds, and `give_up` ends it. What begins
+    something new does not wait for room. A transaction
     whose commit was not answered is looked for before it is repeated. With a `refusal` every write fails with that
     error.
     """
@@ -115,9 +117,11 @@ class Writer:
         """Queue one item of a group."""
         return self._put(group, item)
 
-    def run(self, work: Callable[[DatabaseConnection], R], locks: Locks = NO_LOCKS) -> "asyncio.Future[R]":
-        """Queue one function; an error in it undoes only its own writes."""
-        return self._put(None, work, locks)
+    def run(
+        self, work: Callable[[DatabaseConnection], R], locks: Locks = NO_LOCKS, *, begins: bool = False
+    ) -> "asyncio.Future[R]":
+        """Queue one function; an error in it undoes only its own writes. What `begins` anew does not wait for room."""
+        return self._put(None, work, locks, begins)
 
     def count(self, group: WriteGroup[Any, Any]) -> int:
         """Return how many items of a group are not written yet."""
@@ -134,7 +138,9 @@ class Writer:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _put(self, group: WriteGroup[Any, Any] | None, item: Any, locks: Locks = NO_LOCKS) -> "asyncio.Future[Any]":
+    def _put(
+        self, group: WriteGroup[Any, Any] | None, item: Any, locks: Locks = NO_LOCKS, begins: bool = False
+    ) -> "asyncio.Future[Any]":
         if self._closing:
             raise StoreFailed("the store is closed")
         require_loop(self._loop)
@@ -142,7 +148,7 @@ class Writer:
         if self._dead is not None:
             _fail(future, self._dead)
             return future
-        self._queue.append(_Queued(group, item, future, locks))
+        self._queue.append(_Queued(group, item, future, locks, begins))
         if not self._waking:
             # When this turn of the loop is over, so that whatever is queued until then goes into one commit.
             self._waking = True
@@ -208,13 +214,20 @@ class Writer:
                 item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
 
     def _write(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
-        done = False
-        while not done:
+        done, left = False, list(items)
+        while left and not done:
+            new = [item for item in left if item.begins]
             try:
-                self._patiently(partial(self._transact_items, database, items))
+                self._patiently(partial(self._transact_items, database, left), refuses=bool(new))
                 done = True
             except CommitUnknown as unknown:
                 done = self._confirm(unknown)
+            except Locked as error:
+                if self._gives_up or not new:
+                    raise
+                left = [item for item in left if not item.begins]
+                for item in new:
+                    item.result = error
 
     def _confirm(self, unknown: CommitUnknown) -> bool:
         """Return whether a transaction is there whose commit was not answered."""
@@ -232,14 +245,14 @@ class Writer:
         except TakeApart:
             self._transact(database, items, _apply_singly)
 
-    def _patiently(self, work: Callable[[], T]) -> T:
-        """Try until nobody else holds a lock that is needed, and there is room."""
+    def _patiently(self, work: Callable[[], T], *, refuses: bool = False) -> T:
+        """Try until nobody holds a lock that is needed, and there is room, which is not waited for with `refuses`."""
         since, told = time.monotonic(), False
         while True:
             try:
                 return work()
             except Locked as error:
-                if self._gives_up:
+                if self._gives_up or (refuses and error.refuses_new):
                     raise
                 if not told and time.monotonic() - since >= NOTICE:
                     told = True

@@ -31,7 +31,7 @@ function Found({ label, chosen, onPick }) {
   const field = useRef(null);
   useEffect(() => field.current.focus(), []);
   const runs = data?.runs ?? [];
-  return html`<div class="card found" role="group" aria-label=${`Runs for ${label}`}>
+  return html`<div class="card options" role="group" aria-label=${`Runs for ${label}`}>
     <input ref=${field} type="search" aria-label="Search suite runs" placeholder="Search name, id or tag" value=${typed} onInput=${into(type)} onKeyDown=${(event) => event.key === "Enter" && runs[0] && onPick(runs[0])} />
     ${error && html`<${Failure} error=${error} />`}
     ${data && runs.length === 0 && html`<p class="soft small">No suite run fits.</p>`}

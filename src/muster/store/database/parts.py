@@ -107,7 +107,7 @@ class DatabaseRuns:
         related = (new.parent, new.origin.run if new.origin else None)
         counted = (new.request.client,) if new.request is not None and new.request.limit is not None else ()
         locks = Locks(names=tuple(map(runs.start_lock, counted)), runs=tuple(run for run in related if run is not None))
-        return self._writer.run(work, locks)
+        return self._writer.run(work, locks, begins=new.parent is None)
 
     async def get(self, run: RunId) -> Run | None:
         """Return a run as it stands."""
@@ -248,7 +248,11 @@ class DatabaseLeases:
     ) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
         scope = {"id": run, "epoch": expected_epoch, "at": at, "seen_until": seen_until}
-        return self._writer.run(lambda db: runs.expire(db, self._codec, run, scope, message), Locks(runs=(run,)))
+
+        def work(database: DatabaseConnection) -> Claim:
+            return runs.expire(database, self._codec, run, scope, message)
+
+        return self._writer.run(work, Locks(runs=(run,)), begins=True)
 
 
 class DatabaseProcesses:

@@ -143,7 +143,7 @@ class DatabaseAudit:
             "subject": self._codec.clean(record.subject),
             "request_id": self._codec.clean(record.request_id),
         }
-        return self._writer.run(lambda db: int(db.rows("begin_audit", parameters)[0]["seq"]))
+        return self._writer.run(lambda db: int(db.rows("begin_audit", parameters)[0]["seq"]), begins=True)
 
     def end(self, seq: int, subject: str, outcome: str) -> Awaitable[None]:
         """Remember to what it was done in the end, and what came of it."""

@@ -16,7 +16,7 @@ from muster.store.queries import Locked, Locks, NamedRow, Otherwise, Parameters,
 BUSY_SECONDS = 30.0
 MOST_ROWS = 32
 PAGE_ROWS = 1000  # of groups that are larger still: pages of results
-LEAST_ROOM = 65_536  # bytes; with less a disk counts as full
+LEAST_ROOM = 262_144  # bytes; with less a disk counts as full: the log and the memory of a file take as much at once
 WRITE_LOCK = "120"  # the byte of the -shm file that SQLite locks for writing
 
 
@@ -24,6 +24,7 @@ class DiskFull(Locked, StoreAway):
     """The file has no room to grow in; nothing of the transaction was written."""
 
     pause = 0.25
+    refuses_new = True
 
 
 class Access(StrEnum):
