@@ -8,7 +8,8 @@ const STACKED = /(\p{M}{4})\p{M}+/gu; // marks above and below one letter, which
 /** A text with at most four marks on a letter. */
 export const unstacked = (text) => text.replace(STACKED, "$1");
 
-const made = (type, props, ...children) => h(type, props, ...children.map((one) => (typeof one === "string" ? unstacked(one) : one)));
+const drawn = (one) => (typeof one === "string" ? unstacked(one) : Array.isArray(one) ? one.map(drawn) : one);
+const made = (type, props, ...children) => h(type, props, ...children.map(drawn));
 export const html = htm.bind(made);
 
 /** What is shown in place of a part of the page that cannot be shown; all other parts go on. */

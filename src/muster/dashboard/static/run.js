@@ -106,8 +106,9 @@ function Head({ run, tell, reload }) {
         <h1>${titleOf(run)}</h1>
         <div class="actions">
           ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
+          ${run.workload === "suite" && html`<${Later} load=${PREVIOUS} run=${run.id} />` /* first: what is there already stays in its place */}
           ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
-          ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a><${Later} load=${PREVIOUS} run=${run.id} />`}
+          ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
           ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
           ${resumable(run) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
             <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
