@@ -1,7 +1,7 @@
 # Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
 BIN := .venv/bin
 # Three for each core: many tests wait for a process, a server or a clock.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))')
+WORKERS = $(shell $(BIN)/python -c 'import os; print(4 * (os.cpu_count() or 1))')
 
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,7 +42,7 @@ check:         ## style and types, and that every test can be collected
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace redis postgresql
-	$(BIN)/pytest -m chaos tests/chaos tests/app tests/engine tests/api tests/store --timeout 900
+	$(BIN)/pytest -m chaos tests/chaos tests/app tests/cli tests/engine tests/api tests/store --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare redis postgresql

@@ -22,6 +22,7 @@ ENDLESS_MS = 120_000
 
 
 @pytest.mark.postgres
+@pytest.mark.chaos
 async def test_workers_that_are_cut_off_stop_before_their_leases_end_and_others_go_on(
     tmp_path: Path, database_url: str
 ) -> None:

@@ -117,6 +117,7 @@ async def play(folder: Path, seed: int, number: int, victims: Sequence[str]) -> 
 
 
 @pytest.mark.postgres
+@pytest.mark.chaos
 async def test_jobs_that_fail_are_done_once_whoever_continues_them(tmp_path: Path) -> None:
     assert await play(tmp_path / "fleet", 1, 4, ("worker", "redis")) > 4  # some were continued
 

@@ -40,6 +40,7 @@ async def test_the_run_of_a_killed_worker_goes_on_at_another_machine_within_15_s
 
 
 @pytest.mark.postgres
+@pytest.mark.chaos
 async def test_a_run_goes_on_where_it_was_when_the_store_was_away_for_longer_than_its_lease(
     tmp_path: Path, database_url: str
 ) -> None:

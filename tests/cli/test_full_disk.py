@@ -44,6 +44,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.chaos
 def test_a_run_whose_store_may_not_grow_any_more_stops_and_is_resumed_when_it_may(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(WORK)
     (tmp_path / "muster.toml").write_text('[workloads]\nimport = ["work"]\n')
@@ -222,6 +223,7 @@ def test_answers_wait_for_room_on_a_full_disk_and_none_is_paid_twice(tmp_path: P
     assert (run["state"], run["calls"]["done"], run["calls"]["uncertain"], paid) == ("completed", 40, 0, 40)
 
 
+@pytest.mark.chaos
 def test_a_run_that_waits_for_room_ends_when_it_is_told_twice(tmp_path: Path) -> None:
     with ForkedRehearsal(latency_ms=1000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
         shell.do(RESUME)
@@ -240,6 +242,7 @@ def test_a_run_that_waits_for_room_ends_when_it_is_told_twice(tmp_path: Path) ->
     assert (run["state"], run["calls"]["done"], paid) == ("completed", 40, 40 + run["calls"]["uncertain"])
 
 
+@pytest.mark.chaos
 def test_a_run_that_is_started_on_a_full_disk_is_refused_while_another_waits_for_room(tmp_path: Path) -> None:
     with ForkedRehearsal(latency_ms=1000) as rehearsal, small_disk(tmp_path, rehearsal) as shell:
         shell.do(RESUME)
