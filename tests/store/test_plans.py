@@ -121,6 +121,7 @@ def _rows_read(database: "psycopg.Connection[Any]", name: str, values: Iterable[
     return _rows(row[0][0]["Plan"])
 
 
+@pytest.mark.chaos  # 100,000 runs are made anew for it
 @pytest.mark.timeout(180)
 def test_no_query_reads_all_that_postgres_holds(database_url: str) -> None:
     found = {}
