@@ -13,6 +13,7 @@ from muster.engine.clock import Activity, Clock
 from muster.store.base import Changes
 
 LOOK_SECONDS = 2.0
+FIRST_LOOK_SECONDS = 0.05  # the money may have come back between a refusal and the wait for a change
 
 
 class BudgetQueue:
@@ -24,6 +25,7 @@ class BudgetQueue:
         self._queues: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         self._waker: asyncio.Task[None] | None = None
         self._swept = clock.monotonic()
+        self._pause = FIRST_LOOK_SECONDS  # longer with each look that nothing told of
 
     async def queue_up(self, levels: Iterable[Level]) -> None:
         """Wait behind those who wait already; returns at once when there are none."""
@@ -66,7 +68,8 @@ class BudgetQueue:
 
     async def _keep_waking(self) -> None:
         while any(self._queues.values()):
-            await self._changes.wait(LOOK_SECONDS)
+            changed = await self._changes.wait(self._pause)
+            self._pause = FIRST_LOOK_SECONDS if changed else min(2 * self._pause, LOOK_SECONDS)
             if self._clock.monotonic() - self._swept >= LOOK_SECONDS:
                 with contextlib.suppress(MusterError):  # whoever waits must be woken in any case
                     await self._sweep()
