@@ -144,7 +144,7 @@ async def test_a_server_outlives_a_disk_that_was_full(tmp_path: Path) -> None:
     clock, notes = FakeClock(), asyncio.Queue[str]()
     async with opened(tmp_path, "", clock=clock) as m, serving(m, notes.put_nowait):
         while not await m.runs.workers():
-            await m.runs._store.changes.wait(PATIENCE)
+            await m.runs._store.changes.wait(PATIENCE, m.runs._store.changes.commits)
         with full_disk():
             clock.advance(60)  # it tells again that it is there, which cannot be written
             assert "runs are not executed for now: the store" in await notes.get()

@@ -86,7 +86,7 @@ async def test_what_another_process_found_out_counts_here_too(tmp_path: Path) ->
         async with opened(server, tmp_path) as first, opened(server, tmp_path) as second:
             handle = await first.start("test-hands", spec(ANTHROPIC, 3), dispatch="batch")
             while not await second.batches.list((BatchState.RUNNING,)):
-                await second._backend.store.changes.wait(0.2)
+                await second._backend.store.changes.wait(0.2, second._backend.store.changes.commits)
             await second.batches.cancel(await second.batches.find("last"))
             run = await handle.wait()
         audit = server.audit
@@ -103,16 +103,16 @@ async def test_a_batch_that_may_be_a_strangers_is_never_canceled(tmp_path: Path)
             # Ours is cut off before it arrives; theirs, of the same size, arrives and is taken for ours.
             mine = await ours.start("test-hands", spec(ANTHROPIC, 5), dispatch="batch")
             while not await ours.batches.list((BatchState.SENT,)):
-                await ours._backend.store.changes.wait(0.2)
+                await ours._backend.store.changes.wait(0.2, ours._backend.store.changes.commits)
             other = await left(theirs, ANTHROPIC, 5)
             while not (await ours.batches.find("last")).adopted:
-                await ours._backend.store.changes.wait(0.2)
+                await ours._backend.store.changes.wait(0.2, ours._backend.store.changes.commits)
             canceling = asyncio.ensure_future(mine.cancel())
             await asyncio.wait({canceling}, timeout=1.0)
             clock.advance(60)
             assert len(await (await theirs.resume(other)).result()) == 5
             while not (await ours.batches.find("last")).rejected:
-                await ours._backend.store.changes.wait(0.2)
+                await ours._backend.store.changes.wait(0.2, ours._backend.store.changes.commits)
             assert (await ours.batches.find("last")).rejected == ("msgbatch_sim_00000001",)
             await asyncio.wait({canceling}, timeout=60)
         audit = server.audit

@@ -88,13 +88,13 @@ async def opened(folder: Path, **environment: str) -> AsyncIterator[Muster]:
 async def begun(m: Muster) -> None:
     """Wait until there is a run."""
     while not await m.runs.list():
-        await m.runs._store.changes.wait(1.0)
+        await m.runs._store.changes.wait(1.0, m.runs._store.changes.commits)
 
 
 async def questions(m: Muster, run: str, number: int = 1) -> list[OpenQuestion]:
     """Wait until so many questions are open."""
     while len(found := await m.runs.questions(run)) < number:
-        await m.runs._store.changes.wait(1.0)
+        await m.runs._store.changes.wait(1.0, m.runs._store.changes.commits)
     return list(found)
 
 

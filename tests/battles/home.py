@@ -71,7 +71,7 @@ class BattleHome:
     async def questions(self, run: str, number: int) -> None:
         """Wait until so many questions of a run and its children are open."""
         while len(await self.muster.runs.questions(run)) < number:
-            await self.muster._backend.store.changes.wait(0.5)
+            await self.muster._backend.store.changes.wait(0.5, self.muster._backend.store.changes.commits)
 
     async def stored(self) -> int:
         """Return how many runs the store has."""

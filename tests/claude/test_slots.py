@@ -80,7 +80,7 @@ async def test_two_slots_of_a_pool_talk_while_they_work(house: House) -> None:
             while await m.runs.entry(waiting.run.id, "work/000/inbox/001") is None:
                 if (await m.pool.tasks.get(sent.id)).state is TaskState.COMPLETED:
                     (house.work / "go").write_text("")
-                await m._backend.store.changes.wait(1.0)
+                await m._backend.store.changes.wait(1.0, m._backend.store.changes.commits)
         await serving
         heard = await m.runs.entry(waiting.run.id, "work/000/inbox/001")
         assert heard is not None

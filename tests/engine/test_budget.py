@@ -12,6 +12,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BudgetExhausted, OutcomeUnknown, Overloaded
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
+from muster.engine.calls.admission import BudgetQueue
 from muster.engine.context import Context
 from muster.engine.driven_run import Levels
 from muster.testing.stores import NOW, new_run, opening
@@ -36,6 +37,25 @@ async def test_calls_wait_while_others_hold_money_and_as_many_as_can_be_paid_are
         assert run.result == 50
         assert (run.spent.settled, run.spent.reserved) == (500, 0)
         await check_books(h.store, run.id)
+
+
+async def test_money_that_came_back_between_a_refusal_and_the_wait_ends_that_wait(tmp_path: Path) -> None:
+    async def sweep() -> None: ...
+
+    async with house(tmp_path, a=echo()) as h:
+        queue = BudgetQueue(h.store.changes, sweep, h.clock)
+        seen = queue.commits
+        await h.store.runs.create(new_run("run1"))
+        told = asyncio.ensure_future(queue.wait("day", seen))
+        await asyncio.sleep(0)
+        assert told.done()
+
+        untold = asyncio.ensure_future(queue.wait("day", queue.commits))
+        await asyncio.sleep(0)
+        assert not untold.done()
+        await h.store.runs.create(new_run("run2"))
+        await untold
+        await queue.close()
 
 
 async def test_a_cap_holds_with_faults_and_retries(tmp_path: Path) -> None:

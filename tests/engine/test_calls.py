@@ -447,7 +447,7 @@ async def test_what_was_ready_but_not_sent_when_the_run_stops_costs_nothing(tmp_
         driving = asyncio.create_task(h.engine.drive(run.id))
         await hanging.arrived.get()
         while len(await h.store.archive.attempts(run.id)) < 2:
-            await h.store.changes.wait(1)
+            await h.store.changes.wait(1, h.store.changes.commits)
         h.engine.stop_all(Interrupted("stop"), now=False)
         hanging.let_go.set()
         stopped = await driving

@@ -50,7 +50,7 @@ async def left_run(folder: Path, first: Driver, second: Driver, age: float = 0.0
         worker = Worker(h.store, h.engine, clock, most=1, on_end=ended.put, on_error=fail)
         serving = asyncio.create_task(worker.serve())
         while second not in await h.store.workers.present(clock.now() - 1):
-            await h.store.changes.wait(1)
+            await h.store.changes.wait(1, h.store.changes.commits)
         run = await h.create(ask, workload="left")
         await h.store.leases.claim(run.id, dead_driver(), 0, clock.now(), clock.now() + 15)
         clock.advance(QUIET_SWEEP_SECONDS)
@@ -84,7 +84,7 @@ async def test_a_worker_looks_for_dead_drivers_by_itself_unless_it_sees_another_
     age = FRESH_SECONDS if why == "it stands still" else 0.0
     async with left_run(tmp_path, others.get(why, first), driver, age) as (h, run):
         while await state_of(h, run) is not RunState.INTERRUPTED:
-            await h.store.changes.wait(1)
+            await h.store.changes.wait(1, h.store.changes.commits)
 
 
 async def test_all_who_wait_for_a_tick_wake_at_the_same_moment() -> None:

@@ -58,13 +58,13 @@ async def open_keys(h: House, run: RunId) -> list[str]:
 async def asked(h: House, run: RunId, *keys: str) -> None:
     """Wait until these questions are open."""
     while set(keys) - set(await open_keys(h, run)):
-        await h.store.changes.wait(1.0)
+        await h.store.changes.wait(1.0, h.store.changes.commits)
 
 
 async def pass_time(h: House, clock: FakeClock, seconds: float) -> None:
     """Move the time, and let whoever it wakes write something down."""
     clock.advance(seconds)
-    await h.store.changes.wait(0.05)
+    await h.store.changes.wait(0.05, h.store.changes.commits)
 
 
 async def test_a_run_that_waits_for_a_person_needs_no_process_and_no_money(tmp_path: Path) -> None:

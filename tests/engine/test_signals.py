@@ -49,7 +49,7 @@ async def stored(h: House, run: RunId) -> Run:
 async def pass_time(h: House, clock: FakeClock, seconds: float) -> None:
     """Move the time, and let whoever it wakes write something down."""
     clock.advance(seconds)
-    await h.store.changes.wait(0.05)
+    await h.store.changes.wait(0.05, h.store.changes.commits)
 
 
 def rejected(feedback: str) -> Json:

@@ -414,7 +414,7 @@ async def test_a_run_that_waits_for_a_batch_which_does_not_get_on_says_why_and_w
             run = await desk.call("ask", agent="lossy", prompt="question", dispatch="batch")
             async with asyncio.timeout(PATIENCE):
                 while not await muster.batches.stalled():
-                    await muster._backend.store.changes.wait(1.0)
+                    await muster._backend.store.changes.wait(1.0, muster._backend.store.changes.commits)
             (batch,) = (await desk.call("list_work", kind="batch"))["batches"]
             (waits,) = (await desk.call("result", id=run["id"]))["waits"]
     assert waits["why"] == batch["note"] == "its results lack 1 answer; they are fetched again"

@@ -63,7 +63,7 @@ async def state(m: Muster, task: Task) -> TaskState:
 async def until(m: Muster, task: Task, wanted: TaskState) -> None:
     async with asyncio.timeout(60):
         while await state(m, task) is not wanted:
-            await m._backend.store.changes.wait(1.0)
+            await m._backend.store.changes.wait(1.0, m._backend.store.changes.commits)
 
 
 async def test_a_task_is_done_in_a_slot_that_knows_who_it_is(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_tasks_that_cost_half_of_what_they_may_leave_money_for_more(tmp_pa
             fitting = min(8, (1_000_000 - 50_000 * done) // 100_000)  # at their maximum, with what is left
             async with asyncio.timeout(60):
                 while (await m.pool.tasks.counts())[TaskState.COMPLETED] < done or len(held.calls.open) < fitting:
-                    await m._backend.store.changes.wait(1.0)
+                    await m._backend.store.changes.wait(1.0, m._backend.store.changes.commits)
             assert len(held.calls.open) == fitting
             assert await committed(m, most=100_000) == 50_000 * done + 100_000 * fitting <= 1_000_000
             held.calls.answer(next(iter(held.calls.open)), cost_usd=0.05)
@@ -347,7 +347,7 @@ async def test_a_task_that_is_done_here_is_no_driver_for_others(tmp_path: Path) 
         busy = asyncio.create_task(m.pool.run(TaskSpec(prompt="x", agent="slow"), name="busy"))
         async with asyncio.timeout(60):
             while not any(task.state is TaskState.RUNNING for task in await m.pool.tasks.list()):
-                await m._backend.store.changes.wait(1.0)
+                await m._backend.store.changes.wait(1.0, m._backend.store.changes.commits)
         assert await elsewhere.pool.living_driver() is None
         waits = asyncio.create_task(elsewhere.pool.run(TaskSpec(prompt="now")))
         await m.pool.tasks.cancel("busy")  # its slot is free then, and the other task goes on by itself

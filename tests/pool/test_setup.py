@@ -118,7 +118,7 @@ async def test_a_task_whose_tree_is_being_prepared_says_so(repository: Path) -> 
         driving = asyncio.ensure_future(drive(m))
         async with asyncio.timeout(60):
             while "until" not in (await m.pool.tasks.get(task.id)).setup:
-                await m._backend.store.changes.wait(0.2)
+                await m._backend.store.changes.wait(0.2, m._backend.store.changes.commits)
         (repository / "prepared").touch()
         await driving
         done = await m.pool.tasks.get(task.id)

@@ -107,7 +107,7 @@ class TaskStates(RuleBasedStateMachine):
         async def begin() -> asyncio.Task[None]:
             serving = asyncio.create_task(self.m.pool.driver().serve())
             while await self.m.pool.living_driver() is None:
-                await self.m._backend.store.changes.wait(0.2)
+                await self.m._backend.store.changes.wait(0.2, self.m._backend.store.changes.commits)
             return serving
 
         self.serving, self.drained = self.do(begin()), False
@@ -164,7 +164,7 @@ class TaskStates(RuleBasedStateMachine):
         async def race() -> None:
             canceling = asyncio.ensure_future((self.m if here else self.elsewhere).pool.tasks.cancel(one.id))
             while not canceling.done() and not (await self.run_of(one)).cancel_requested:
-                await self.m._backend.store.changes.wait(0.2)
+                await self.m._backend.store.changes.wait(0.2, self.m._backend.store.changes.commits)
             if one.word in held.calls.open:
                 held.calls.answer(one.word, fails=fails)
             await canceling
@@ -250,7 +250,7 @@ class TaskStates(RuleBasedStateMachine):
         await self.look()
         while self.serving is not None and await self.unsettled():
             assert not self.serving.done(), self.serving.result()
-            await self.m._backend.store.changes.wait(0.2)
+            await self.m._backend.store.changes.wait(0.2, self.m._backend.store.changes.commits)
             await self.look()
 
     async def unsettled(self) -> bool:

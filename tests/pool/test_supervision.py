@@ -56,7 +56,7 @@ async def failures(m: Muster, number: int) -> None:
     """Wait until the first slot has failed so often."""
     async with asyncio.timeout(60):
         while (await m._backend.store.pool.slots())[:1] == [] or (await m.pool.slots())[0].record.failures < number:
-            await m._backend.store.changes.wait(0.2)
+            await m._backend.store.changes.wait(0.2, m._backend.store.changes.commits)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_a_start_that_succeeds_ends_the_count(tmp_path: Path) -> None:
         await until(m, well, TaskState.COMPLETED)
         async with asyncio.timeout(60):
             while (await m.pool.slots(name="broken-one"))[0].record.failures:
-                await m._backend.store.changes.wait(0.2)
+                await m._backend.store.changes.wait(0.2, m._backend.store.changes.commits)
 
 
 async def test_without_a_supervisor_a_slot_is_errored_at_once(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ async def test_a_slot_says_where_it_works_what_it_has_cost_and_its_last_session(
             while (
                 not (busy := [slot_view(slot)["worktree"] for slot in await m.pool.slots() if slot.task]) or not busy[0]
             ):
-                await m._backend.store.changes.wait(1.0)
+                await m._backend.store.changes.wait(1.0, m._backend.store.changes.commits)
         assert Path(busy[0]).is_dir()
         await m.pool.tasks.cancel("busy")
         await serving
@@ -232,7 +232,7 @@ async def test_a_task_that_is_stopped_after_editing_leaves_its_work_on_its_branc
         task = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="editor"), timeout=1_000)
         async with asyncio.timeout(60):
             while not (repository / ".muster/worktrees/on").exists():
-                await m._backend.store.changes.wait(0.1)
+                await m._backend.store.changes.wait(0.1, m._backend.store.changes.commits)
         if way == "cancel":
             await m.pool.cancel(task.id)
         else:
@@ -240,7 +240,7 @@ async def test_a_task_that_is_stopped_after_editing_leaves_its_work_on_its_branc
         async with asyncio.timeout(60):
             while any(slot.run for slot in await m._backend.store.pool.slots()):
                 clock.advance(1)  # a driver looks for cancels once a second
-                await m._backend.store.changes.wait(0.1)
+                await m._backend.store.changes.wait(0.1, m._backend.store.changes.commits)
         assert await state(m, task) is (TaskState.CANCELED if way == "cancel" else TaskState.FAILED)
         branch = (await m.pool.tasks.get(task.id)).branch
         assert branch == f"muster/task-{task.id}"

@@ -39,7 +39,7 @@ async def all_free(m: Muster, clock: FakeClock) -> None:
     async with asyncio.timeout(60):
         while any(slot.run for slot in await m._backend.store.pool.slots()):
             clock.advance(1)  # a driver looks for cancels once a second
-            await m._backend.store.changes.wait(0.1)
+            await m._backend.store.changes.wait(0.1, m._backend.store.changes.commits)
 
 
 async def test_work_that_lies_beside_the_branch_is_told_with_the_task(repository: Path) -> None:
@@ -86,7 +86,7 @@ async def test_a_task_that_was_stopped_tells_what_its_branch_holds(repository: P
         task = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="editor"), timeout=1_000)
         async with asyncio.timeout(60):
             while not (repository / ".muster/worktrees/on").exists():
-                await m._backend.store.changes.wait(0.1)
+                await m._backend.store.changes.wait(0.1, m._backend.store.changes.commits)
         if way == "cancel":
             await m.pool.cancel(task.id)
         else:
@@ -110,7 +110,7 @@ async def test_the_work_of_a_round_is_told_while_the_next_one_is_done(repository
         serving = asyncio.create_task(m.pool.driver().serve(until_idle=True))
         async with asyncio.timeout(60):
             while (now := await m.pool.tasks.get(task.id)).rejections == 0:
-                await m._backend.store.changes.wait(0.1)
+                await m._backend.store.changes.wait(0.1, m._backend.store.changes.commits)
         assert task_view(now)["summary"] == before
         await m.pool.cancel(task.id)
         await serving

@@ -41,7 +41,7 @@ class Reserver:
             one = opening(self._run, self._epoch, f"k{number}", most=MOST)._replace(levels=self._levels())
             while isinstance(decision := await self._store.journal.open(one), Wait):
                 self.counts["waited"] += 1
-                await self._store.changes.wait(1.0)
+                await self._store.changes.wait(1.0, self._store.changes.commits)
             self.counts[type(decision).__name__] += 1
             if isinstance(decision, Refused):
                 continue

@@ -167,12 +167,12 @@ def end_sessions(url: str) -> None:
 async def test_a_touch_is_no_change_for_whoever_waits_for_one(database_url: str) -> None:
     async with opened(database_url) as here, opened(database_url) as there:
         for store in (here, there):
-            await store.changes.wait(0.01)  # begins to listen
-            while await store.changes.wait(0.3):
+            await store.changes.wait(0.01, store.changes.commits)  # begins to listen
+            while await store.changes.wait(0.3, store.changes.commits):
                 pass
         number = "SELECT pg_snapshot_xmax(pg_current_snapshot())"
         before = query(database_url, number)
-        waiting = [asyncio.ensure_future(store.changes.wait(0.3)) for store in (here, there)]
+        waiting = [asyncio.ensure_future(store.changes.wait(0.3, store.changes.commits)) for store in (here, there)]
         await here.maintenance.touch()
         assert query(database_url, number) == before  # the slow look sees nothing either
         assert await asyncio.gather(*waiting) == [False, False]
@@ -334,10 +334,10 @@ async def test_reads_leave_the_event_loop_free(database_url: str) -> None:
 
 async def test_a_commit_of_another_process_wakes_whoever_waits(database_url: str) -> None:
     async with opened(database_url) as here, opened(database_url) as there:
-        await here.changes.wait(0.01)  # begins to listen
-        while await here.changes.wait(0.3):
+        await here.changes.wait(0.01, here.changes.commits)  # begins to listen
+        while await here.changes.wait(0.3, here.changes.commits):
             pass
-        waiting = asyncio.ensure_future(here.changes.wait(60))
+        waiting = asyncio.ensure_future(here.changes.wait(60, here.changes.commits))
         await there.runs.create(new_run("run1"))
         assert await waiting
 
@@ -360,12 +360,12 @@ async def test_the_heartbeats_of_a_process_are_one_transaction_with_one_statemen
 
 async def test_a_listener_whose_connection_is_ended_listens_again(database_url: str) -> None:
     async with opened(database_url) as here, opened(database_url) as there:
-        await here.changes.wait(0.01)
+        await here.changes.wait(0.01, here.changes.commits)
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN muster'"
         while not query(database_url, ended):  # the server tells nobody when somebody listens
-            await here.changes.wait(0.01)
+            await here.changes.wait(0.01, here.changes.commits)
         for number in range(3):
-            waiting = asyncio.ensure_future(here.changes.wait(60))
+            waiting = asyncio.ensure_future(here.changes.wait(60, here.changes.commits))
             await there.runs.create(new_run(f"run{number}"))
             assert await waiting
 
@@ -375,7 +375,7 @@ async def test_connections_that_are_opened_after_the_listener_lost_its_own_can_b
     with postgres_server() as server:
         async with opened(server.url()) as store:
             while not query(server.url(), "SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN muster'"):
-                await store.changes.wait(0.01)
+                await store.changes.wait(0.01, store.changes.commits)
             await asyncio.to_thread(server.stop)
             echo = await asyncio.start_server(_echo, "127.0.0.1", 0)
             async with echo, asyncio.timeout(60):
@@ -592,9 +592,9 @@ async def test_a_vacuum_that_takes_long_keeps_its_claim(database_url: str) -> No
             other.execute("LOCK TABLE workers IN ACCESS SHARE MODE")
             vacuuming = asyncio.ensure_future(store.maintenance.vacuum(OTHER, NOW))
             while not (first := query(database_url, CLAIM_ENDS)):
-                await store.changes.wait(0.01)
+                await store.changes.wait(0.01, store.changes.commits)
             while query(database_url, CLAIM_ENDS) == first:
-                await store.changes.wait(0.01)
+                await store.changes.wait(0.01, store.changes.commits)
             claiming = asyncio.ensure_future(store.leases.claim(run.id, DRIVER, 0, NOW + 15, NOW + 30))
             with pytest.raises(Conflict, match=f"process {OTHER.pid} on {OTHER.host} is vacuuming the store"):
                 await store.maintenance.vacuum(DRIVER, NOW + 15)
@@ -614,7 +614,7 @@ async def test_a_vacuum_sees_a_run_that_is_just_being_claimed(database_url: str)
             )
             vacuuming = asyncio.ensure_future(store.maintenance.vacuum(OTHER, NOW))
             while not query(database_url, WAITS):
-                await store.changes.wait(0.01)
+                await store.changes.wait(0.01, store.changes.commits)
             claiming.commit()
         with pytest.raises(Conflict, match="run1 by process 1 on far"):
             await vacuuming
@@ -627,7 +627,7 @@ async def test_a_run_is_claimed_only_when_a_vacuum_has_looked_whether_runs_are_d
             looking.execute("SELECT pg_advisory_xact_lock(hashtextextended('claims', 0))")
             claiming = asyncio.ensure_future(store.leases.claim(run.id, DRIVER, 0, NOW, NOW + 15))
             while not query(database_url, WAITS):
-                await store.changes.wait(0.01)
+                await store.changes.wait(0.01, store.changes.commits)
             assert not claiming.done()
         assert (await claiming).epoch == 1
 
@@ -661,7 +661,7 @@ async def test_a_beat_that_was_answered_late_leaves_less_time_for_the_next(datab
         other.execute("SELECT id FROM runs FOR UPDATE")
         late = asyncio.ensure_future(store.leases.beat(run, claim.epoch, NOW + 15, 0.0, RunState.RUNNING))
         while not query(database_url, WAITS):
-            await store.changes.wait(0.01)
+            await store.changes.wait(0.01, store.changes.commits)
         now += 9.8
         other.rollback()
         assert await late is False

@@ -299,7 +299,7 @@ asyncio.run(main())
 async def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "muster.db"
     store = open_sqlite(path)
-    waiting = asyncio.ensure_future(store.changes.wait(200))
+    waiting = asyncio.ensure_future(store.changes.wait(200, store.changes.commits))
     await asyncio.sleep(0)
     script = f"""
 import asyncio

@@ -80,7 +80,7 @@ async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_th
     run, second = await full_run(store, "run1", steps=3 * MOST_ROWS), await full_run(store, "run2")
     deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
     while await store.runs.get(run) is not None:
-        await store.changes.wait(1)
+        await store.changes.wait(1, store.changes.commits)
     deleting.cancel()
     await asyncio.wait({deleting})
     assert (await store.maintenance.info())["unfinished_deletions"] == 1
@@ -99,7 +99,7 @@ async def test_a_run_that_is_being_deleted_cannot_be_stored_again_until_it_is_go
     assert whole is not None
     deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
     while await store.runs.get(run) is not None:
-        await store.changes.wait(1)
+        await store.changes.wait(1, store.changes.commits)
     with pytest.raises(Conflict, match="is being deleted"):
         await store.archive.restore(whole)
     chosen = replace(new_run("run1"), request=StartRequest(client="127.0.0.1"))

@@ -63,16 +63,23 @@ class Receiver:
         """Return the signals of a channel that nobody has taken."""
         return await self._store.signals.untaken(awaited.address, awaited.channel, MOST)
 
-    async def change(self) -> None:
-        """Wait until something was written, or it is time to look again."""
-        await self._store.changes.wait(LOOK_SECONDS)
+    @property
+    def commits(self) -> int:
+        """Return how many commits were told so far, to be taken before a look."""
+        return self._store.changes.commits
+
+    async def change(self, since: int) -> None:
+        """Wait until something was written since, or it is time to look again."""
+        await self._store.changes.wait(LOOK_SECONDS, since)
 
     async def _until_there(self, awaited: AwaitedSignal) -> bool:
         """Wait until there is a signal, or the time for it is over; returns whether it is."""
+        seen = self._store.changes.commits
         while not await self._store.signals.untaken(awaited.address, awaited.channel):
             if awaited.until is not None and self._clock.now() >= awaited.until:
                 return True
-            await self._store.changes.wait(self._pause(awaited))
+            await self._store.changes.wait(self._pause(awaited), seen)
+            seen = self._store.changes.commits
         return False
 
     async def _take(
@@ -154,12 +161,13 @@ class CallInbox:
     async def next(self) -> InboxMessage:
         """Wait for the next message that was not offered to this attempt."""
         while True:
+            seen = self._receiver.commits
             for signal in await self._unseen():
                 id_ = str(uuid5(NAMESPACE_URL, f"{self._awaited.address}/{signal.channel}/{signal.seq}"))
                 self._seen.add(signal.seq)
                 self._offered[id_] = signal.seq
                 return InboxMessage(id=id_, text=self._written(signal))
-            await self._receiver.change()
+            await self._receiver.change(seen)
 
     async def taken(self, message: InboxMessage) -> None:
         """Write down that the agent has taken a message in."""

@@ -354,24 +354,31 @@ class CommitSignal:
     def __init__(self, look: Callable[[], object], every: float) -> None:
         self._look, self._every = look, every
         self._seen = look()
+        self._commits = 0
         self._waiters: set[asyncio.Future[None]] = set()
+
+    @property
+    def commits(self) -> int:
+        """Return how many commits were told so far."""
+        return self._commits
 
     def beat(self) -> None:
         """Wake everybody who waits."""
+        self._commits += 1
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait for the next commit of any process, at most so long."""
+    async def wait(self, seconds: float, since: int) -> bool:
+        """Wait until there are other commits than at `since`, of any process, at most so long."""
         left = seconds
-        while left > 0:
+        while left > 0 and self._commits == since:
             step = min(left, self._every)
-            if await self._wait_here(step) or self._changed():
-                return True
+            if not await self._wait_here(step):
+                self._look_for_others()
             left -= step
-        return False
+        return self._commits != since
 
     async def _wait_here(self, seconds: float) -> bool:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -382,10 +389,8 @@ class CommitSignal:
         finally:
             self._waiters.discard(waiter)
 
-    def _changed(self) -> bool:
+    def _look_for_others(self) -> None:
         now = self._look()
-        if now == self._seen:
-            return False
-        self._seen = now
-        self.beat()  # whoever looks first tells all the others
-        return True
+        if now != self._seen:
+            self._seen = now
+            self.beat()  # whoever looks first tells all the others

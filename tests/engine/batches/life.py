@@ -177,10 +177,12 @@ class Gated:
 class GatedChanges:
     """Waiting for a commit is a sleep here."""
 
+    commits = 0
+
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    async def wait(self, seconds: float) -> bool:
+    async def wait(self, seconds: float, since: int) -> bool:
         """Wait."""
         await self._gate.sleep(seconds)
         return True

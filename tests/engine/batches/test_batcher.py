@@ -333,7 +333,7 @@ async def test_a_run_in_batch_is_shown_as_waiting_and_its_clock_stands_still(tmp
         driving = asyncio.ensure_future(place.engine.drive(run.id))
         await batches.arrived.get()
         while (await place.store.runs.get(run.id)).state is not RunState.WAITING:  # type: ignore[union-attr]
-            await place.store.changes.wait(1.0)
+            await place.store.changes.wait(1.0, place.store.changes.commits)
         clock.ahead += 3600.0
         batches.end()
         done = await driving

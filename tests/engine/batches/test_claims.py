@@ -33,10 +33,10 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
             return "batch.unclear" in await told(worker, await handle.run())
 
         while not await made_unclear():
-            await worker._backend.store.changes.wait(1.0)
+            await worker._backend.store.changes.wait(1.0, worker._backend.store.changes.commits)
         [made] = await batches_of(worker, await handle.run())
         while made.driver is None or made.claimed_at is None or made.epoch < 2:  # until the worker looks for it
-            await worker._backend.store.changes.wait(1.0)
+            await worker._backend.store.changes.wait(1.0, worker._backend.store.changes.commits)
             [made] = await batches_of(worker, await handle.run())
         looks: list[BatchLook] = []
         [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_look=looks.append), 120.0)

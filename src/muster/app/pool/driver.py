@@ -80,12 +80,13 @@ class PoolDriver:
             while not self._closing:
                 await self._beat()
                 await self._engine.sweep()
-                if await self._is_drained():
+                seen = self._store.changes.commits
+                if await self._is_drained(seen):
                     break
                 await self._take()
                 if until_idle and not self._driven and not self._held_up:
                     break
-                await self._wait()
+                await self._wait(seen)
             await self._over()
         except (asyncio.CancelledError, Exception):
             self.close()
@@ -142,7 +143,7 @@ class PoolDriver:
         if self._only is None and self._clock.now() - self._beaten_at >= BEAT_SECONDS:
             await self._drive_pool(self._engine.driver)
 
-    async def _is_drained(self) -> bool:
+    async def _is_drained(self, seen: int) -> bool:
         """Return whether the pool drains and nothing is at work any more; what is late is let go of."""
         pool = await self._store.pool.pool()
         if pool is None or pool.drain_until is None:
@@ -152,7 +153,7 @@ class PoolDriver:
             self._engine.stop_all(Interrupted("the pool was drained"), now=True)
             await self._over()
         if self._driven and not late:
-            await self._wait()
+            await self._wait(seen)
             return False
         if self._only is None:
             await stop_slots(self._store)
@@ -345,10 +346,11 @@ class PoolDriver:
         )
         return record
 
-    async def _wait(self) -> None:
+    async def _wait(self, seen: int) -> None:
+        """Wait until something was written since, a task here is over, or a slot has rested."""
         rests = [until - self._clock.monotonic() for until in self._resting.values()]
         seconds = min([LOOK_SECONDS, *(left for left in rests if left > 0)])
-        change = asyncio.ensure_future(self._store.changes.wait(seconds))
+        change = asyncio.ensure_future(self._store.changes.wait(seconds, seen))
         await asyncio.wait({change, *self._driven.values()}, return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
 

@@ -64,6 +64,7 @@ class PoolMonitor:
         written: dict[str, str] = {}  # of calls that are not answered, by key
         after = 0
         while True:
+            seen = self._store.changes.commits
             before = await self._store.runs.get(run)
             for event in await self._store.events.read(run, after, PAGE):
                 after = event.seq
@@ -76,18 +77,19 @@ class PoolMonitor:
             over = before is None or before.state in TERMINAL
             if after >= (0 if before is None else before.last_seq) and (over or not follow):
                 return
-            if not await self._store.changes.wait(LOOK_SECONDS):
+            if not await self._store.changes.wait(LOOK_SECONDS, seen):
                 await self._engine.sweep()
 
     async def watch(self, limit: int = MOST_SHOWN) -> AsyncGenerator[PoolSnapshot, None]:
         """Yield the pool as it is, and again whenever something changed; never ends by itself."""
         last: PoolSnapshot | None = None
         while True:
+            seen = self._store.changes.commits
             now = await self._snapshot(limit)
             if now != last:
                 yield now
             last = now
-            if not await self._store.changes.wait(LOOK_SECONDS):
+            if not await self._store.changes.wait(LOOK_SECONDS, seen):
                 await self._engine.sweep()
             await self._clock.sleep(PAUSE_SECONDS)
 

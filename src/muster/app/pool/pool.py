@@ -103,7 +103,11 @@ class Pool:
         serving: asyncio.Task[None] | None = None
         until = self._clock.monotonic() + within
         try:
-            while (now := await self.tasks.get(task.id)).state in (TaskState.PENDING, TaskState.RUNNING):
+            while True:
+                seen = self._store.changes.commits
+                now = await self.tasks.get(task.id)
+                if now.state not in (TaskState.PENDING, TaskState.RUNNING):
+                    break
                 if serving is None and await self.living_driver() is None:
                     serving = asyncio.ensure_future(self._serve_own([task], errors, on_delta))
                 until = math.inf if now.state is TaskState.RUNNING else until
@@ -114,7 +118,7 @@ class Pool:
                     with contextlib.suppress(Conflict):  # it has ended meanwhile
                         await self.tasks.cancel(task.id)
                         raise _no_slot(task, within)
-                await self._store.changes.wait(LOOK_SECONDS)
+                await self._store.changes.wait(LOOK_SECONDS, seen)
         finally:
             if serving is not None:
                 serving.cancel()
@@ -140,10 +144,11 @@ class Pool:
         while not self._runs.stopping and not errors and await self._is_open():
             driver = self.driver(only=only, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
             await driver.serve(until_idle=True)
+            seen = self._store.changes.commits
             now = [await self.tasks.get(task.id) for task in tasks]
             if not any(task.state is TaskState.PENDING and not task.refusal for task in now):
                 return
-            await self._store.changes.wait(LOOK_SECONDS)
+            await self._store.changes.wait(LOOK_SECONDS, seen)
 
     async def _is_open(self) -> bool:
         pool = await self._store.pool.pool()
@@ -167,13 +172,17 @@ class Pool:
         ]
         tasks = [await self.tasks.submit(spec, tags=tags) for spec in specs]
         errors: list[MusterError] = []
-        while open_ := [task for task in [await self.tasks.get(task.id) for task in tasks] if _is_awaited(task)]:
+        while open_ := await self._awaited(tasks):
             if await self.living_driver() is None:
                 await self._serve_own(open_, errors)
-            if errors or self._runs.stopping or not await self._is_open():
+            seen = self._store.changes.commits
+            if errors or self._runs.stopping or not await self._is_open() or not await self._awaited(open_):
                 break
-            await self._store.changes.wait(LOOK_SECONDS)
+            await self._store.changes.wait(LOOK_SECONDS, seen)
         return [await self.tasks.get(task.id) for task in tasks]
+
+    async def _awaited(self, tasks: Sequence[Task]) -> Sequence[Task]:
+        return [task for task in [await self.tasks.get(task.id) for task in tasks] if _is_awaited(task)]
 
     async def metrics(
         self, *, since: float = 0.0, until: float | None = None, tags: Sequence[str] = (), model: str | None = None
@@ -288,8 +297,10 @@ class Pool:
         until = self._clock.now() + timeout
         await self._store.pool.create_pool(self._clock.now())
         await self._store.pool.drain(until)
+        seen = self._store.changes.commits
         while await self._is_at_work() and self._clock.now() < until + LOOK_SECONDS * 5:
-            await self._store.changes.wait(LOOK_SECONDS)
+            await self._store.changes.wait(LOOK_SECONDS, seen)
+            seen = self._store.changes.commits
         await stop_slots(self._store)
         return await self.status()
 

@@ -98,8 +98,10 @@ class RunActions(RunReader):
         loop = asyncio.get_running_loop()
         end = loop.time() + CANCEL_SECONDS
         while run.is_driven and loop.time() < end:
-            await self._store.changes.wait(end - loop.time())
+            seen = self._store.changes.commits
             run = await self.get(run.id)
+            if run.is_driven:
+                await self._store.changes.wait(end - loop.time(), seen)
         return run
 
     async def delete(self, references: Iterable[str]) -> Sequence[RunId]:

@@ -292,15 +292,11 @@ class RunFeed:
         """Read whenever something was written, until the run is over."""
         quiet = True  # for a while; then its state is looked at
         while True:
-            change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
-            try:
-                await asyncio.sleep(0)  # it waits now, so nothing that is written after the read is missed
-                told_state = await self._read_events()
-                if (told_state or quiet) and await self._end_if_over():
-                    return
-                quiet = not await change
-            finally:
-                change.cancel()
+            seen = self._store.changes.commits
+            told_state = await self._read_events()
+            if (told_state or quiet) and await self._end_if_over():
+                return
+            quiet = not await self._store.changes.wait(LOOK_SECONDS, seen)
             if quiet:
                 await self._sweep()
             await asyncio.sleep(REST_SECONDS)

@@ -88,6 +88,7 @@ async def follow(
     was. When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
     """
     while True:
+        seen = store.changes.commits
         under_way = driving if driving is not None and not driving.done() else None
         before = await store.runs.get(run)
         events = await store.events.read(run, after, PAGE)
@@ -99,15 +100,15 @@ async def follow(
         # Read before the events: whatever was told before it came to rest has been given by now.
         if before is None or before.state in TERMINAL or (under_way is None and _stands_still(before)):
             return
-        if not await _changed(store, under_way):
+        if not await _changed(store, seen, under_way):
             await sweep()
 
 
-async def _changed(store: Store, driving: "asyncio.Task[Run] | None") -> bool:
+async def _changed(store: Store, seen: int, driving: "asyncio.Task[Run] | None") -> bool:
     """Wait until something was written or the driving has ended; returns False when neither happens for a while."""
     if driving is None:
-        return await store.changes.wait(LOOK_SECONDS)
-    change = asyncio.ensure_future(store.changes.wait(LOOK_SECONDS))
+        return await store.changes.wait(LOOK_SECONDS, seen)
+    change = asyncio.ensure_future(store.changes.wait(LOOK_SECONDS, seen))
     try:
         await asyncio.wait({change, driving}, return_when=asyncio.FIRST_COMPLETED)
         return driving.done() or change.result()

@@ -47,9 +47,14 @@ class RunHooks:
         """Have runs noted that end from now on, if there is a hook to be told; without one forget what was noted."""
         await self._store.announcements.want(self.is_declared)
 
-    async def wait(self, seconds: float) -> None:
-        """Wait until something may have ended."""
-        await self._store.changes.wait(seconds)
+    @property
+    def commits(self) -> int:
+        """Return how many commits were told so far, to be taken before a look at what is to be told."""
+        return self._store.changes.commits
+
+    async def wait(self, seconds: float, since: int) -> None:
+        """Wait until something may have ended since."""
+        await self._store.changes.wait(seconds, since)
 
     async def tell_due(self, except_for: Collection[RunId], on_note: Callable[[str], None]) -> int:
         """Tell hooks of everything that is to be told, but of some runs; returns how many runs that were."""

@@ -273,11 +273,13 @@ class Batcher:
         self._unsent.clear()
 
     async def _keep_flushing(self) -> None:
+        seen = self._store.changes.commits
         while any(self._queues.values()) or self._short:
             if not any(self._queues.values()):
-                await self._store.changes.wait(LOOK_SECONDS)  # only money is missing, and every write may free some
+                await self._store.changes.wait(LOOK_SECONDS, seen)  # only money is missing: every write may free some
                 self._again()
             await self._until_due()
+            seen = self._store.changes.commits
             for endpoint in list(self._queues):
                 await self._flush(endpoint)
 

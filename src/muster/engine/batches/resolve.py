@@ -200,9 +200,10 @@ class BatchResolver:
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Look for the batch until it is found, or long enough to say that it is open."""
+        seen = self._store.changes.commits
         claimed = await self._claims.take(batch, by_hand=self._by_hand)
         if claimed is None:
-            await self._store.changes.wait(LOOK_SECONDS)
+            await self._store.changes.wait(LOOK_SECONDS, seen)
             return
         with contextlib.suppress(Conflict):  # another process has claimed it, and decides what becomes of it
             await self._claims.keep(claimed, self._resolve(claimed, until), stop_seconds=0.0)

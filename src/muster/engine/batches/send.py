@@ -59,13 +59,14 @@ class Sender:
         agent = self._directory.reopen(batch.endpoint)
         delays = PollDelays(self._patience, self._random)
         while self._clock.monotonic() < until:
+            seen = self._store.changes.commits
             fresh = await self._store.batches.get(batch.id)
             if fresh is None or fresh.state is not BatchState.PLANNED or fresh.cancel_requested:
                 return  # another process sends it, or it is not to be sent any more
             # Where the provider keeps no word of ours with a batch, two unresolved ones could not be told apart.
             claimed = await self._claims.take(fresh, alone=not agent.labels_batches)
             if claimed is None:
-                await self._wait_for_others(agent, fresh, until)
+                await self._wait_for_others(agent, fresh, until, seen)
                 continue
             self._kill.reach("batch.claimed")
             try:
@@ -76,14 +77,14 @@ class Sender:
                 return
             await self._clock.sleep(delay)
 
-    async def _wait_for_others(self, agent: BatchAgent, batch: Batch, until: float) -> None:
+    async def _wait_for_others(self, agent: BatchAgent, batch: Batch, until: float, seen: int) -> None:
         """Wait for creates that this one could be taken for; what no process works on is resolved here."""
         sent = () if agent.labels_batches else await self._store.batches.select((BatchState.SENT,), MOST_UNRESOLVED)
         for other in sent:
             if confusable(batch, other, self._clock.now()):
                 await self._note_wait(batch, other)
                 await self._resolver.for_another(other, until)
-        await self._store.changes.wait(LOOK_SECONDS)
+        await self._store.changes.wait(LOOK_SECONDS, seen)
 
     async def _note_wait(self, batch: Batch, other: Batch) -> None:
         """Store what a batch waits for, unless that is only a create which is just being answered."""

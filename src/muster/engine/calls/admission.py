@@ -13,7 +13,6 @@ from muster.engine.clock import Activity, Clock
 from muster.store.base import Changes
 
 LOOK_SECONDS = 2.0
-FIRST_LOOK_SECONDS = 0.05  # the money may have come back between a refusal and the wait for a change
 
 
 class BudgetQueue:
@@ -25,7 +24,6 @@ class BudgetQueue:
         self._queues: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         self._waker: asyncio.Task[None] | None = None
         self._swept = clock.monotonic()
-        self._pause = FIRST_LOOK_SECONDS  # longer with each look that nothing told of
 
     async def queue_up(self, levels: Iterable[Level]) -> None:
         """Wait behind those who wait already; returns at once when there are none."""
@@ -33,9 +31,15 @@ class BudgetQueue:
             if self._queues and self._queues.get(level.id):
                 await self._wait(level.id, first=False)
 
-    async def wait(self, level: str) -> None:
-        """Wait, at the head of the queue, until something changed."""
-        await self._wait(level, first=True)
+    @property
+    def commits(self) -> int:
+        """Return how many commits were told so far, to be taken before money is asked for."""
+        return self._changes.commits
+
+    async def wait(self, level: str, since: int) -> None:
+        """Wait, at the head of the queue, until something was written since: money may have come back meanwhile."""
+        if self._changes.commits == since:
+            await self._wait(level, first=True)
 
     def wake_next(self, levels: Iterable[Level]) -> None:
         """Let the next one try: where one was served or turned away there may be room for another."""
@@ -68,8 +72,7 @@ class BudgetQueue:
 
     async def _keep_waking(self) -> None:
         while any(self._queues.values()):
-            changed = await self._changes.wait(self._pause)
-            self._pause = FIRST_LOOK_SECONDS if changed else min(2 * self._pause, LOOK_SECONDS)
+            await self._changes.wait(LOOK_SECONDS, self._changes.commits)
             if self._clock.monotonic() - self._swept >= LOOK_SECONDS:
                 with contextlib.suppress(MusterError):  # whoever waits must be woken in any case
                     await self._sweep()

@@ -276,12 +276,13 @@ class CallPath:
             async with self._admission(asking, quote, levels, in_turn) as admission:
                 self._guard.check()
                 waited = self._with.clock.monotonic() - began
+                seen = self._with.budget_queue.commits
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
                     answer = await self._exchange.send(asking, started, admission)
                     break
             with self._activity.waiting():
-                await self._with.budget_queue.wait(started.level)
+                await self._with.budget_queue.wait(started.level, seen)
             in_turn = True
         return await self._settle(asking, started, answer)
 

@@ -104,6 +104,7 @@ class SharedChild:
 
     async def _to_end(self) -> Run:
         while True:
+            seen = self._store.changes.commits
             run = await self._store.runs.get(self._child.id) or self._child
             if run.state in TERMINAL:
                 return run
@@ -115,7 +116,7 @@ class SharedChild:
                 with contextlib.suppress(Conflict):  # a worker was faster
                     return await self._drive_here(run)
                 self._here = False
-            await self._wait()
+            await self._wait(seen)
 
     async def _is_ours(self, run: Run) -> bool:
         """Return whether the child is to be driven here; announces it while others may still take it."""
@@ -140,14 +141,14 @@ class SharedChild:
         with contextlib.suppress(Conflict):  # it is over
             await self._store.commands.cancel(self._child.id, self._clock.now())
 
-    async def _wait(self) -> None:
-        """Wait until something was written, or this was told to stop."""
+    async def _wait(self, seen: int) -> None:
+        """Wait until something was written since, or this was told to stop."""
         stopped = asyncio.ensure_future(self._stopped.wait())
-        change = asyncio.ensure_future(self._changed())
+        change = asyncio.ensure_future(self._changed(seen))
         await asyncio.wait({stopped, change}, return_when=asyncio.FIRST_COMPLETED)
         for task in (stopped, change):
             task.cancel()
 
-    async def _changed(self) -> None:
-        await self._store.changes.wait(LOOK_SECONDS)
+    async def _changed(self, seen: int) -> None:
+        await self._store.changes.wait(LOOK_SECONDS, seen)
         await asyncio.sleep(REST_SECONDS)

@@ -120,16 +120,31 @@ class Events(EventLog, PartialTexts, Protocol):
 
 
 class Changes(Protocol):
-    """Tells that something was written, by this process or another. Canceling the wait loses nothing."""
+    """Tells that something was written, by this process or another. Canceling the wait loses nothing.
+
+    Whoever waits for something that others write takes the number of `commits` first, then looks, and waits for more
+    than that number: a commit between the look and the wait is not missed.
+    """
+
+    @property
+    def commits(self) -> int:
+        """Return how many commits were told so far; it counts what this process has heard of, from its start."""
+
+    async def wait(self, seconds: float, since: int) -> bool:
+        """Wait until there are other commits than at `since`, at most so long; return whether there are."""
+
+
+class OfferWatch(Protocol):
+    """Waits for runs that may have become due; what becomes due between two waits is not missed."""
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for the next commit, at most so long; return whether there was one."""
+        """Wait for the next offer, at most so long; return whether there was one."""
 
 
 class RunOffers(Protocol):
     """Tells that runs may have become due, which is all that workers wait for."""
 
-    def watch(self, wanted: Callable[[str], bool]) -> Changes:
+    def watch(self, wanted: Callable[[str], bool]) -> OfferWatch:
         """Return what waits for runs of the workloads that are wanted; it may wake for others too."""
 
 

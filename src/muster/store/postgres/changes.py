@@ -103,8 +103,8 @@ class NotificationListener:
             self._hear(notes)
 
 
-class OfferWatch:
-    """Waits for offers of some workloads. Implements `Changes`."""
+class PostgresOfferWatch:
+    """Waits for offers of some workloads."""
 
     def __init__(self, wanted: Callable[[str], bool], begin: Callable[[], None]) -> None:
         self._wanted, self._begin = wanted, begin
@@ -131,12 +131,12 @@ class PostgresOffers:
     """
 
     def __init__(self, address: PostgresAddress) -> None:
-        self._watches: WeakSet[OfferWatch] = WeakSet()
+        self._watches: WeakSet[PostgresOfferWatch] = WeakSet()
         self._listener = NotificationListener(partial(_subscribe, address, OFFERS), self._hear, self._stay)
 
-    def watch(self, wanted: Callable[[str], bool]) -> OfferWatch:
+    def watch(self, wanted: Callable[[str], bool]) -> PostgresOfferWatch:
         """Return what waits for offers of the workloads that are wanted."""
-        watch = OfferWatch(wanted, self._listener.begin)
+        watch = PostgresOfferWatch(wanted, self._listener.begin)
         self._watches.add(watch)
         return watch
 
@@ -163,25 +163,28 @@ class PostgresChanges:
 
     def __init__(self, address: PostgresAddress, reader: DatabaseReader, token: str) -> None:
         self._reader, self._token = reader, token
-        self._commits = 0
-        self._signal = CommitSignal(lambda: self._commits, STEP_SECONDS)
+        self._signal = CommitSignal(_look_nowhere, LOOK_SECONDS)
         self._listener = NotificationListener(
             partial(_subscribe, address, CHANGES, watched=True), self._hear, self._stay
         )
         self._heard = False  # a notification, since it was looked
         self._waiting, self._waited_at = 0, 0.0
 
+    @property
+    def commits(self) -> int:
+        """Return how many commits were told so far."""
+        return self._signal.commits
+
     def beat(self) -> None:
         """Wake everybody who waits."""
-        self._commits += 1
         self._signal.beat()
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait for the next commit, at most so long; return whether there was one."""
+    async def wait(self, seconds: float, since: int) -> bool:
+        """Wait until there are other commits than at `since`, at most so long; return whether there are."""
         self._listener.begin()
         self._waiting += 1
         try:
-            return await self._signal.wait(seconds)
+            return await self._signal.wait(seconds, since)
         finally:
             self._waiting, self._waited_at = self._waiting - 1, time.monotonic()
 
@@ -211,6 +214,10 @@ class PostgresChanges:
     async def _transactions(self) -> str:
         """Return which transactions have begun to write, and which of them are not over."""
         return str((await self._reader.rows("last_transactions", {}))[0]["snapshot"])
+
+
+def _look_nowhere() -> None:
+    """Return nothing that could change: others are heard of, not looked for."""
 
 
 async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:

@@ -149,9 +149,22 @@ class SqliteOffers:
     def __init__(self, changes: CommitSignal) -> None:
         self._changes = changes
 
-    def watch(self, wanted: Callable[[str], bool]) -> CommitSignal:
+    def watch(self, wanted: Callable[[str], bool]) -> "SqliteOfferWatch":
         """Return what waits for any commit."""
-        return self._changes
+        return SqliteOfferWatch(self._changes)
+
+
+class SqliteOfferWatch:
+    """Waits for any commit since it waited last."""
+
+    def __init__(self, changes: CommitSignal) -> None:
+        self._changes, self._seen = changes, changes.commits
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next commit, at most so long; return whether there was one."""
+        told = await self._changes.wait(seconds, self._seen)
+        self._seen = self._changes.commits
+        return told
 
 
 class SqliteStore(DatabaseStore):

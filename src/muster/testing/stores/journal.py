@@ -152,10 +152,18 @@ async def overwrites_partials(store: Store) -> None:
 
 async def wakes_whoever_waits_for_a_change(store: Store) -> None:
     """A commit wakes those who wait; without one the wait ends by itself."""
-    waiting = asyncio.gather(*(store.changes.wait(30) for _ in range(3)))
+    before = store.changes.commits
+    waiting = asyncio.gather(*(store.changes.wait(30, before) for _ in range(3)))
     await asyncio.sleep(0)
     await store.runs.create(new_run("run1"))
     assert await waiting == [True, True, True]
+
+
+async def tells_what_was_written_before_the_wait(store: Store) -> None:
+    """A commit between a look and the wait for the next one ends that wait at once."""
+    before = store.changes.commits
+    await store.runs.create(new_run("run1"))
+    assert await asyncio.wait_for(store.changes.wait(30, before), timeout=10)
 
 
 async def writes_what_nobody_waits_for(store: Store) -> None:
@@ -179,5 +187,6 @@ CHECKS: tuple[Check, ...] = (
     orders_the_journal,
     overwrites_partials,
     wakes_whoever_waits_for_a_change,
+    tells_what_was_written_before_the_wait,
     writes_what_nobody_waits_for,
 )
