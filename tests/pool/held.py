@@ -36,8 +36,10 @@ class HeldCalls:
             await self.awaited.setdefault(word, asyncio.Event()).wait()
 
     def answer(self, word: str, *, fails: bool = False, cost_usd: float | None = None) -> None:
-        """Let a call end."""
+        """Let a call end, unless it was just canceled."""
         call = self.open.pop(word)
+        if call.done():
+            return
         if fails:
             call.set_exception(RuntimeError("it could not be done"))
         else:
