@@ -47,6 +47,15 @@ def test_is_killed():
 def test_hangs():
     time.sleep(60)
 
+def test_stays(shared):
+    Path("stays").touch()
+    time.sleep(60)
+
+def test_fails_beside_it():
+    while not Path("stays").exists():
+        time.sleep(0.01)
+    assert 1 == 2
+
 def test_after_all():
     pass
 """
@@ -69,7 +78,7 @@ def run(folder: Path, *options: str) -> str:
 
 
 def test_every_test_is_reported_once_whatever_becomes_of_its_worker(tmp_path: Path) -> None:
-    said = run(tmp_path)
+    said = run(tmp_path, "-k", "not stays and not beside")
     assert "4 failed, 65 passed" in said
     assert "test_exits - its worker ended with 0" in said
     assert "test_is_killed - its worker ended with -9" in said
@@ -84,3 +93,8 @@ def test_a_session_stops_at_the_first_failure_when_it_is_told_to(tmp_path: Path)
     said = run(tmp_path, "-x", "-k", "test_prints_and_fails or test_after_all or test_hangs")
     assert "1 failed" in said
     assert "stopping after 1 failures" in said
+
+
+def test_a_worker_that_is_ended_in_a_test_ends_what_fixtures_started(tmp_path: Path) -> None:
+    run(tmp_path, "-x", "-k", "test_stays or test_fails_beside_it")
+    assert len((tmp_path / "torn").read_text().split()) == 1

@@ -7,9 +7,11 @@ the first worker, which starts one browser for them, those with `postgres` in th
 dies fails its test, and another takes its place; a test that no worker has reported fails.
 """
 
+import contextlib
 import os
 import random
 import signal
+import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -23,6 +25,7 @@ from _pytest.config import create_terminal_writer
 
 LANES = ("page", "postgres")  # markers of tests that share something that is slow to start, by the number of a worker
 MOST_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
+END_SECONDS = 20.0  # for a worker that is told to end
 SLOW_FOLDERS = ("cli", "git", "app", "mcp", "api", "battles", "pool", "councils")  # begun first, for the same reason
 
 
@@ -115,11 +118,21 @@ class Distribution:
                     if self._session.shouldfail:
                         raise self._session.Failed(self._session.shouldfail)
         finally:
-            for worker in self._workers:
-                os.kill(worker.pid, signal.SIGKILL)
-                os.waitpid(worker.pid, 0)
+            self._end_all()
         for number in sorted(self._left):
             self._fail(number, "no worker has reported it")
+
+    def _end_all(self) -> None:
+        """End workers in the middle of their tests: they end what these have started, as long as they have time."""
+        for worker in self._workers:
+            os.kill(worker.pid, signal.SIGTERM)
+        until = time.monotonic() + END_SECONDS
+        for worker in self._workers:
+            while wait([worker.connection], max(0.0, until - time.monotonic())):
+                if _received(worker.connection)[0] == "ended":
+                    break
+            os.kill(worker.pid, signal.SIGKILL)
+            os.waitpid(worker.pid, 0)
 
     def _told(self) -> Iterator[Worker]:
         ready = wait([worker.connection for worker in self._workers])
@@ -207,9 +220,22 @@ def _work(session: pytest.Session, connection: Connection, folder: Path) -> None
         _run_all(session, connection)
     except BaseException:
         connection.send(("broken", traceback.format_exc()))
+        _tear_down(session)
         os._exit(1)
     connection.close()
     os._exit(0)
+
+
+def _tear_down(session: pytest.Session) -> None:
+    """End what fixtures have started, in a worker that is told to end once or twice."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(BaseException):
+        session._setupstate.teardown_exact(None)
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(1)
 
 
 def _run_all(session: pytest.Session, connection: Connection) -> None:
@@ -230,6 +256,7 @@ def _next(connection: Connection) -> list[int]:
 
 def _settle(config: pytest.Config, folder: Path) -> None:
     """Give this process what it must not share: its captured streams, its folder and its random numbers."""
+    signal.signal(signal.SIGTERM, _end)
     capture = config.pluginmanager.getplugin("capturemanager")
     capture.stop_global_capturing()
     capture.start_global_capturing()
