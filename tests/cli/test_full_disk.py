@@ -231,9 +231,9 @@ def test_a_run_that_waits_for_room_ends_when_it_is_told_twice(tmp_path: Path) ->
         shell.do(FILL)
         shell.line_with("wait in memory")
         shell.do("kill -INT $PID")
-        shell.line_with("stopping")
+        shell.line_with("not stored yet are waited for")
         shell.do("kill -INT $PID")
-        shell.line_with("stopping at once")
+        shell.line_with("answers, unless stored by now; what they cost is uncertain")
         assert shell.exit_code() == 4
         shell.do("rm fill")
         shell.do(RESUME)

@@ -195,25 +195,38 @@ class SignalHandler:
     def stop(self) -> None:
         """Stop: cleanly the first time, at once the second."""
         self.asked += 1
-        waiting = self._muster.runs.calls_on_wire
+        waiting, unstored = self._muster.runs.calls_on_wire, self._muster.runs.unstored_answers
         if self.asked == 1:
-            self._tell(_first_words(waiting, self._batches()))
+            self._tell(_first_words(waiting, unstored, self._batches()))
             self._on_first()
         elif self.asked == 2:
-            self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain" if waiting else "stopping at once")
+            self._tell(_second_words(waiting, unstored))
         self._muster.stop(Interrupted("told to stop"), now=self.asked > 1)
 
 
-def _first_words(waiting: int, batches: int) -> str:
+def _first_words(waiting: int, unstored: int, batches: int) -> str:
     left = f"{_batches(batches)} at the provider, and nothing is lost" if batches else ""
-    if not waiting:
+    if not waiting and not unstored:
         return f"stopping; {left or 'nothing is on the wire'}"
-    are = "is" if waiting == 1 else "are"
-    it = "it (its" if waiting == 1 else "them (their"
+    awaited = [f"{_calls(waiting)} on the wire"] if waiting else []
+    awaited += [f"{_answers(unstored)} not stored yet"] if unstored else []
+    one = waiting + unstored == 1
+    verb, it, their = ("is", "it", "its") if one else ("are", "them", "their")
+    end = f"give {it} up" if unstored else f"cut {it}"
     return (
-        f"stopping: {_calls(waiting)} on the wire {are} waited for; "
-        f"press Ctrl-C again to cut {it} cost becomes uncertain)" + (f"; {left}" if left else "")
+        f"stopping: {' and '.join(awaited)} {verb} waited for; "
+        f"press Ctrl-C again to {end} ({their} cost becomes uncertain)" + (f"; {left}" if left else "")
     )
+
+
+def _second_words(waiting: int, unstored: int) -> str:
+    lost = [f"cutting {_calls(waiting)}"] if waiting else []
+    lost += [f"giving up {_answers(unstored)}, unless stored by now"] if unstored else []
+    return f"{' and '.join(lost)}; what they cost is uncertain" if lost else "stopping at once"
+
+
+def _answers(number: int) -> str:
+    return "1 answer" if number == 1 else f"{number} answers"
 
 
 def _calls(number: int) -> str:

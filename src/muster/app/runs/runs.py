@@ -192,6 +192,11 @@ class Runs(RunContinuations):
         return self._engine.on_wire
 
     @property
+    def unstored_answers(self) -> int:
+        """Return how many answers of calls wait until they can be stored."""
+        return self._store.journal.unstored
+
+    @property
     def lowered_limits(self) -> Sequence[LoweredLimit]:
         """Return the agents that may write less than was asked of them in runs that were driven here."""
         return self._engine.lowered_limits

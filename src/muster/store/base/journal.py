@@ -51,6 +51,10 @@ class Journal(Protocol):
     for `settle`, which books what a late answer cost. `settle` and `record` are idempotent, `open` is not.
     """
 
+    @property
+    def unstored(self) -> int:
+        """Return how many settlements of this process wait until they can be written."""
+
     async def find(self, run: RunId, key: str) -> Entry | None:
         """Return what is remembered under this key."""
 

@@ -46,6 +46,11 @@ class DatabaseJournal:
         self._reader, self._writer, self._codec = reader, writer, codec
         self._opens, self._settles = opens, settles
 
+    @property
+    def unstored(self) -> int:
+        """Return how many settlements of this process wait until they can be written."""
+        return self._writer.count(self._settles)
+
     async def find(self, run: RunId, key: str) -> Entry | None:
         """Return what is remembered under this key."""
         return await self._reader.read(lambda db: journal.find(db, run, key))
