@@ -52,8 +52,11 @@ def test_a_job_whose_run_another_attempt_could_not_help_fails_for_good(reason: s
     assert answer_of(OfferedRun(run=run, taken=True), wanted=True) == JobAnswer(failure="run r1 failed: no")
 
 
-def test_a_job_of_a_run_that_is_not_here_is_done() -> None:
-    assert answer_of(OfferedRun(run=None, taken=False), wanted=False) == JobAnswer(value={"state": "unknown"})
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_job_of_a_run_that_is_not_here_fails_for_good(wanted: bool) -> None:
+    answer = answer_of(OfferedRun(run=None, taken=False), wanted=wanted)
+    assert "has no such run" in answer.failure
+    assert not answer.retryable
 
 
 @pytest.mark.parametrize(

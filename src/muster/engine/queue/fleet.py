@@ -49,7 +49,7 @@ def answer_of(offered: OfferedRun, *, wanted: bool) -> JobAnswer:
     """Return what becomes of the job of a run; `wanted` by another program, it stays until the run is over."""
     run = offered.run
     if run is None:
-        return JobAnswer(value={"state": "unknown"})
+        return JobAnswer(failure="the store has no such run: it was deleted, or is in the store of another fleet")
     if run.state not in TERMINAL:
         if offered.taken and run.state is RunState.INTERRUPTED:
             return JobAnswer(again_in=0.0)  # this worker stops: the next one goes on at once
