@@ -86,6 +86,7 @@ def test_forks_and_resumes_are_starts_too(project: Project) -> None:
             assert (first.status, again.status) == (202, 200)
             assert first.json["id"] == again.json["id"] != asked
             assert server.post(path, {**body, "budget_usd": 1}, idempotency_key=path).status == 409
+        server.until(first.json["id"], "waiting")  # one that is driven now would be the answer
         assert server.post(f"/api/runs/{asked}/fork", {"from": "ask"}).status == 202
         assert server.post(f"/api/runs/{asked}/fork", {"from": "ask"}).status == 429
         assert server.post(f"/api/runs/{failed}/resume").status == 429

@@ -146,6 +146,16 @@ async def test_a_watcher_gets_stored_events_then_live_ones_then_the_end(tmp_path
         assert live[-1].run.state is RunState.COMPLETED
 
 
+async def test_a_watcher_that_has_all_events_is_given_the_end_that_was_told_before_it_came(tmp_path: Path) -> None:
+    async with followed(tmp_path) as run:
+        await run.end()
+        slow = await run.follow()
+        await asyncio.sleep(0)  # the reader of the feed has told everything
+        late = await run.follow(await run.last())
+        assert [type(update) async for update in late] == [RunEnd]
+        slow.close()
+
+
 async def test_a_thousand_watchers_cost_no_more_reads_than_one(tmp_path: Path) -> None:
     async with followed(tmp_path) as run:
         watchers = [await run.follow() for _ in range(1000)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.run import RunState
+from muster.suites.reports.summary import summarize
 from muster.suites.verdict import Status
 from tests.suites.stage import (
     JUDGE,
@@ -113,11 +114,13 @@ async def test_a_budget_that_runs_out_fails_the_run_and_what_was_found_out_is_th
         run = await s.drive({}, budget_usd=budget, concurrency=1)
         assert (run.state, run.ended_reason, run.result) == (RunState.FAILED, "budget", None)
         found = await s.results(run)
-        assert [result.status for result in found] == [Status.PASSED] * 3
+        # The fourth is refused as soon as the third is settled, and may be so before that one is scored.
+        assert [result.status for result in found] in ([Status.PASSED] * 2, [Status.PASSED] * 3)
+        assert (await summarize(await s.opened(run))).counts == {Status.PASSED: 3, Status.SKIPPED: 7}
         assert s.agent.audit.calls == 1 + 3
         again = await s.go_on(run, budget_usd="1")
         assert (again.result["counts"], s.agent.audit.calls) == ({"passed": 10}, 1 + 10)
         assert [case.id async for case in (await s.opened(again)).cases()] == [case["id"] for case in cases]
         taken_over = await s.results(again)
-        assert (len(taken_over), taken_over[:3]) == (10, found)
+        assert (len(taken_over), taken_over[: len(found)]) == (10, found)
         assert await s.requests(again, found[0].keys) == await s.requests(run, found[0].keys) != []

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from uuid import NAMESPACE_URL, uuid5
 
 from muster.agents.base import InboxMessage
@@ -38,8 +38,8 @@ class Receiver:
         Waiting `aside` does not count: whether the run waits is for its other work to say.
         """
         while True:
-            with nullcontext() if aside else self._activity.receiving(), self._waits(key, awaited):
-                over = await self._until_there(awaited)
+            waiting = nullcontext() if aside else self._activity.receiving()
+            over = await self._until_there(key, awaited, waiting)
             with self._activity.working():  # a run is not let go of while it takes what came, whatever else it awaits
                 taken = await self._take(key, awaited, most=1, even_none=over)
             if taken is not None:
@@ -47,8 +47,7 @@ class Receiver:
 
     async def wait(self, key: str, awaited: AwaitedSignal) -> bool:
         """Wait, in a call that is counted already, until a signal is there; returns whether the time for it is over."""
-        with self._activity.awaiting(), self._waits(key, awaited):
-            return await self._until_there(awaited)
+        return await self._until_there(key, awaited, self._activity.awaiting())
 
     async def collect(self, key: str, address: str, channel: str) -> Sequence[Signal]:
         """Take all signals of a channel that are there, which may be none, and remember them under the key."""
@@ -72,15 +71,24 @@ class Receiver:
         """Wait until something was written since, or it is time to look again."""
         await self._store.changes.wait(LOOK_SECONDS, since)
 
-    async def _until_there(self, awaited: AwaitedSignal) -> bool:
-        """Wait until there is a signal, or the time for it is over; returns whether it is."""
+    async def _until_there(self, key: str, awaited: AwaitedSignal, waiting: AbstractContextManager[None]) -> bool:
+        """Wait until there is a signal, or the time for it is over; returns whether it is.
+
+        The first look is not `waiting`: a run for which a signal is there is not let go of.
+        """
         seen = self._store.changes.commits
-        while not await self._store.signals.untaken(awaited.address, awaited.channel):
-            if awaited.until is not None and self._clock.now() >= awaited.until:
-                return True
-            await self._store.changes.wait(self._pause(awaited), seen)
-            seen = self._store.changes.commits
-        return False
+        if await self._is_there(awaited):
+            return False
+        with waiting, self._waits(key, awaited):
+            while awaited.until is None or self._clock.now() < awaited.until:
+                await self._store.changes.wait(self._pause(awaited), seen)
+                seen = self._store.changes.commits
+                if await self._is_there(awaited):
+                    return False
+        return True
+
+    async def _is_there(self, awaited: AwaitedSignal) -> bool:
+        return bool(await self._store.signals.untaken(awaited.address, awaited.channel))
 
     async def _take(
         self, key: str, awaited: AwaitedSignal, *, most: int, even_none: bool, only: tuple[int, ...] = ()

@@ -275,7 +275,7 @@ class RunFeed:
         if seq < self._left:
             return None
         if seq >= self._seq:
-            return self.end
+            return self.end - 1 if self._updates and isinstance(self._updates[-1], RunEnd) else self.end
         updates = enumerate(self._updates, self.start)
         return next((at for at, update in updates if isinstance(update, Event) and update.seq > seq), self.end)
 
