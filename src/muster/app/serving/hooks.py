@@ -36,6 +36,7 @@ class RunHooks:
     def __init__(self, backend: Backend) -> None:
         self._store, self._settings, self._processes = backend.store, backend.settings, backend.processes
         self._clock = backend.clock
+        self._seen = backend.store.changes.commits  # when it was looked last
         self._planned_batches = PlannedBatches(backend.store, backend.engine, backend.clock)
 
     @property
@@ -47,19 +48,15 @@ class RunHooks:
         """Have runs noted that end from now on, if there is a hook to be told; without one forget what was noted."""
         await self._store.announcements.want(self.is_declared)
 
-    @property
-    def commits(self) -> int:
-        """Return how many commits were told so far, to be taken before a look at what is to be told."""
-        return self._store.changes.commits
-
-    async def wait(self, seconds: float, since: int) -> None:
-        """Wait until something may have ended since."""
-        await self._store.changes.wait(seconds, since)
+    async def wait(self, seconds: float) -> None:
+        """Wait until something may have ended since it was looked what is to be told."""
+        await self._store.changes.wait(seconds, self._seen)
 
     async def tell_due(self, except_for: Collection[RunId], on_note: Callable[[str], None]) -> int:
         """Tell hooks of everything that is to be told, but of some runs; returns how many runs that were."""
         if not self.is_declared:
             return 0
+        self._seen = self._store.changes.commits
         due = await self._store.announcements.due(self._clock.now(), MOST_AT_ONCE + len(except_for))
         found = [one for one in due if one.run not in except_for][:MOST_AT_ONCE]
         await asyncio.gather(*(self._tell_one(one, on_note) for one in found))

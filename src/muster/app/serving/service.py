@@ -107,9 +107,8 @@ class Service:
     async def _tell_hooks(self) -> None:
         """Tell hooks of what has ended, until closed; what is left then is told by the next server."""
         while self._muster.hooks.is_declared and not self._closing.is_set():
-            seen = self._muster.hooks.commits
             if not await self._tell_due():
-                await self._muster.hooks.wait(LOOK_SECONDS, seen)
+                await self._muster.hooks.wait(LOOK_SECONDS)
 
     async def _tell_due(self) -> int:
         try:
