@@ -99,6 +99,7 @@ def saved_json(saved: SavedWork) -> dict[str, Json]:
         "nested": list(saved.nested[:MOST_FILES]),
         "unsaved": list(saved.unsaved[:MOST_FILES]),
         "operation": saved.operation,
+        "handover": saved.handover,
         "files": [
             {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted}
             for file in saved.files[:MOST_FILES]

@@ -49,6 +49,7 @@ class Task:
     rejections: int = 0
     tree: Mapping[str, Any] = field(default_factory=dict)  # the working tree that was made for it
     saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
+    handed_over: Sequence[Mapping[str, Any]] = ()  # by each of those on which it depends
     permission: PermissionQuestion | None = None  # what it waits for a decision on
     refusal: str = ""  # why the budget of the pool does not pay for it
     setup: str = ""  # the command that prepares its working tree just now
@@ -107,6 +108,7 @@ class TaskQueries:
             rejections=rejections,
             tree=await self._told(run.id, TREE_KEY),
             saved=await self._saved(run, rejections),
+            handed_over=() if slot is None else slot.value.get("after", ()),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
             refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
             setup="" if slot is None or rounds else await self._setup(run, slot),

@@ -25,6 +25,7 @@ from muster.git.saved_work import BranchRange, SavedWork, TreeHistory
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
+from muster.pool.handover import FinishedWork, handed_over
 from muster.pool.isolation import save, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
@@ -86,27 +87,36 @@ class TaskTrees:
     async def place(self, run: RunId, spec: TaskSpec, agent: str) -> dict[str, Json]:
         """Return where a task works, for its journal: the tree has the name of the task, so that a retry finds it."""
         name, base = task_id(await self._runs.get(run)), base_dir(self._settings)
+        isolation = await self.isolation_of(spec, agent)
+        into_tree = isolation is not Isolation.NONE and spec.ref is None
         return {
-            "isolation": str(await self.isolation_of(spec, agent)),
+            "isolation": str(isolation),
             "task": name,
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
             "ref": spec.ref,
-            "after": [await self._handed_over(earlier) for earlier in spec.after],
+            "after": [handed_over(await self._finished(earlier), into_tree=into_tree) for earlier in spec.after],
             "copy": list(self._settings.pool.copy),
             "setup": [list(command) for command in self._settings.pool.setup_commands],
             "setup_secs": self._settings.pool.setup_timeout_secs,
             "git_environment": git_environment(self._settings),
         }
 
-    async def _handed_over(self, reference: str) -> dict[str, Json]:
-        """Return what a task hands over to one that depends on it: its result, and the commit with its work."""
+    async def _finished(self, reference: str) -> FinishedWork:
+        """Return a task on which another depends, as it ended."""
         task = await self._tasks.get(reference)
-        output = "" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER)
-        told: dict[str, Json] = {"task": task.id, "name": task.run.name, "output": output}
-        if task.saved.get("commits"):
-            told |= {"head": task.saved["head"], "summary": task.saved["summary"]}
-        return told
+        entry = await self._store.journal.find(task.run.id, SLOT_KEY)
+        slot: Mapping[str, Any] = {} if entry is None else entry.value
+        has_tree = slot.get("isolation", Isolation.NONE) != Isolation.NONE
+        edits = bool(slot) and self._directory.changes_files(slot["agent"])
+        return FinishedWork(
+            task=task.id,
+            name=task.run.name,
+            output="" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER),
+            saved=task.saved,
+            folder=str(task.tree.get("path", "")) if has_tree else slot["folder"] if edits else "",
+            has_tree=has_tree,
+        )
 
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
         """Return what a task has changed in its tree as a patch, also what is uncommitted."""

@@ -1,6 +1,6 @@
 """Tasks, slots and the pool as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muster.app.pool.monitor import LogRecord, PoolSnapshot
@@ -74,6 +74,17 @@ def work_view(task: Task) -> dict[str, Any]:
         "unsaved_files": saved.get("unsaved", []),
         "operation": saved.get("operation"),
         "repository_changes": saved.get("repository_changes", []),
+        "handed_over": [_handover_view(one) for one in task.handed_over],
+    }
+
+
+def _handover_view(earlier: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "task": earlier["task"],
+        "name": earlier["name"],
+        "branch": earlier.get("branch"),
+        "commit": earlier.get("head"),
+        "missing": earlier.get("missing", []),
     }
 
 

@@ -41,6 +41,20 @@ def change_lines(task: Task) -> list[str]:
     return lines
 
 
+def notice_lines(task: Task) -> list[str]:
+    """Return what a user must know of a task: work that it did not get, and what changed in the user's repository."""
+    return [*_handover_lines(task), *change_lines(task)]
+
+
+def _handover_lines(task: Task) -> list[str]:
+    lines: list[str] = []
+    for earlier in task.handed_over:
+        if missing := earlier.get("missing"):
+            name = f" ({earlier['name']})" if earlier.get("name") else ""
+            lines.append(f"task {task.title} did not get this from task {earlier['task']}{name}: {'; '.join(missing)}")
+    return lines
+
+
 def has_work(task: Task) -> bool:
     """Return whether a task has left anything, on its branch or beside it."""
     return bool(task.saved.get("changed") or task.saved.get("commits") or has_asides(task))

@@ -63,6 +63,12 @@ function Card({ task, now }) {
   </a>`;
 }
 
+/** What changed in the user's repository while agents worked, with the commands that restore it. */
+export function RepositoryChanges({ changes }) {
+  if (changes.length === 0) return null;
+  return html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`;
+}
+
 const OPEN = new Set(["pending", "running", "pending_review"]);
 
 export function TaskView({ id }) {
@@ -96,7 +102,8 @@ export function TaskView({ id }) {
     </section>
     ${failure && html`<${Failure} error=${failure} />`}
     ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. ${task.summary}</p></div>`}
-    ${task.repository_changes.length > 0 && html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${task.repository_changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`}
+    ${task.handed_over.filter((one) => one.missing.length > 0).map((one) => html`<div key=${one.task} class="notice warn" role="status"><p>It did not get this from <a href=${`#/tasks/${one.task}`}>${one.name ?? one.task}</a>, on which it depends:</p><ul>${one.missing.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`)}
+    <${RepositoryChanges} changes=${task.repository_changes} />
     ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
     ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
