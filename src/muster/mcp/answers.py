@@ -76,7 +76,7 @@ def short_task(task: Task) -> Answer:
     """Return a task in a list."""
     more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
     view = work_view(task)
-    work = {name: view[name] for name in ("branch", "summary", "changed")}
+    work = {name: view[name] for name in ("branch", "summary", "changed", "repository_changes")}
     return short_run(task.run) | compact({**more, **work, "prompt": _shortened(task.spec.prompt)})
 
 
