@@ -229,6 +229,7 @@ async def _chain(muster: Muster, run: Run) -> Answer:
         compact({name: one[name] for name in ("name", "status", "output", "skipped", "error")}) for one in view["steps"]
     ]
     now = {"current_step": view["current_name"], "partial_output": view["partial_output"], "rows": view["rows"]}
+    now |= {name: view[name] for name in ("branch", "summary", "repository_changes", "repository_unknown")}
     return {"completed_steps": view["completed_steps"], "total_steps": view["total_steps"], "steps": steps, **now}
 
 

@@ -135,7 +135,10 @@ class Chains:
         if isolation is not Isolation.NONE:
             spec = self._with_tree(replace(spec, chain=replace(spec.chain, isolation=isolation)))
             await worktrees_of(spec).check()
-        return spec, chosen
+        compares = isolation is not Isolation.NONE or (
+            self._changes_files(spec) and await Git(Path(spec.folder)).is_inside()
+        )
+        return replace(spec, compares=compares, git_environment=self._git_environment() if compares else {}), chosen
 
     async def isolation_of(self, spec: ChainSpec) -> Isolation:
         """Return where a chain works: as it says, else in a worktree if agents of it change files in git."""
@@ -156,13 +159,17 @@ class Chains:
 
     def _with_tree(self, spec: ChainSpec) -> ChainSpec:
         """Return a spec with what its working tree is made with."""
-        variables, pool = self._settings.variables, self._settings.pool
+        pool = self._settings.pool
         return replace(
             spec,
-            git_environment={name: variables[name] for name in GIT_VARIABLES if name in variables},
+            git_environment=self._git_environment(),
             copy=pool.copy,
             setup=TreeSetup(commands=pool.setup_commands, seconds=pool.setup_timeout_secs),
         )
+
+    def _git_environment(self) -> dict[str, str]:
+        variables = self._settings.variables
+        return {name: variables[name] for name in GIT_VARIABLES if name in variables}
 
     async def save(self, run: Run) -> SavedWork | None:
         """Commit what a chain that is at rest left in its working tree to its branch; None when it has no tree.

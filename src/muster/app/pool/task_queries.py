@@ -212,7 +212,8 @@ class TaskQueries:
         if kept.get("run") == run.id:  # after this run had ended, so nothing is newer
             return kept
         rounds = [saved_key(round_) for round_ in range(rejections, -1, -1)]
-        return await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}"))) or kept
+        told = await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}")))
+        return told if not kept else kept if not told else {**told, **_all_changes(kept, told)}
 
     async def _setup(self, run: Run, slot: Entry) -> str:
         """Return the command that prepares the working tree of a task just now; empty when none does."""
@@ -235,6 +236,12 @@ class TaskQueries:
     async def _funds(self) -> PoolFunds:
         balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         return PoolFunds() if balance is None else PoolFunds(cap=balance.cap, settled=balance.settled)
+
+
+def _all_changes(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what changed in the user's repository in all runs of a task: a retry does not make it forgotten."""
+    earlier, later = kept.get("repository_changes", ()), told.get("repository_changes", ())
+    return {"repository_changes": [*earlier, *(change for change in later if change not in earlier)]}
 
 
 def _profile(entry: Entry) -> SlotProfile:

@@ -26,7 +26,7 @@ from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.handover import FinishedWork, handed_over
-from muster.pool.isolation import save, worktrees_of
+from muster.pool.isolation import is_compared, save, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
 from muster.text.words import shorten
@@ -91,6 +91,7 @@ class TaskTrees:
         into_tree = isolation is not Isolation.NONE and spec.ref is None
         return {
             "isolation": str(isolation),
+            "compares": isolation is not Isolation.NONE or await self._may_change(spec, agent),
             "task": name,
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
@@ -101,6 +102,11 @@ class TaskTrees:
             "setup_secs": self._settings.pool.setup_timeout_secs,
             "git_environment": git_environment(self._settings),
         }
+
+    async def _may_change(self, spec: TaskSpec, agent: str) -> bool:
+        """Return whether a task without a tree works where an agent could change a repository of the user's."""
+        folder = self._settings.folder / spec.cwd
+        return self._directory.changes_files(agent) and await Git(folder).is_inside()
 
     async def _finished(self, reference: str) -> FinishedWork:
         """Return a task on which another depends, as it ended."""
@@ -152,7 +158,7 @@ class TaskTrees:
     async def keep(self, run: Run) -> None:
         """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""
         entry = await self._store.journal.find(run.id, SLOT_KEY)
-        if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
+        if run.is_driven or entry is None or not is_compared(entry.value):
             return
         task = await self._tasks.of(run)
         before = await self._store.journal.find(run.id, repository_key(task.rejections, run.id))

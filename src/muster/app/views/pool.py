@@ -74,6 +74,7 @@ def work_view(task: Task) -> dict[str, Any]:
         "unsaved_files": saved.get("unsaved", []),
         "operation": saved.get("operation"),
         "repository_changes": saved.get("repository_changes", []),
+        "repository_unknown": saved.get("repository_unknown"),
         "handed_over": [_handover_view(one) for one in task.handed_over],
     }
 

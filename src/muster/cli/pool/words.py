@@ -1,6 +1,7 @@
 """What a terminal says of a task: its cost, where its work is, and which other tasks changed the same files."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
@@ -31,13 +32,19 @@ def work_text(task: Task) -> str:
 
 def change_lines(task: Task) -> list[str]:
     """Return what changed in the user's repository while a task was at work, with the commands that restore it."""
-    changes = task.saved.get("repository_changes", ())
-    if not changes:
-        return []
-    lines = [f"while task {task.title} worked, this changed in your repository, by it, by you or by another task:"]
-    for one in changes:
+    return repository_lines(f"task {task.title}", task.saved)
+
+
+def repository_lines(who: str, found: Mapping[str, Any]) -> list[str]:
+    """Return what changed in the user's repository while somebody worked; or why that is not known."""
+    lines: list[str] = []
+    if changes := found.get("repository_changes"):
+        lines.append(f"while {who} worked, this changed in your repository, by it, by you or by another task:")
+    for one in changes or ():
         how = f"; restore it with: {one['restore']}" if one["restore"] else ""
         lines.append(f"  {one['what']}: {one['before'] or 'nothing'} became {one['after'] or 'nothing'}{how}")
+    if unknown := found.get("repository_unknown"):
+        lines.append(f"what changed in your repository while {who} worked is not known: {unknown}")
     return lines
 
 

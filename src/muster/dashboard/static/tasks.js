@@ -2,7 +2,7 @@
 import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, duration, elapsed, number } from "./format.js";
-import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, Tags, usd, Waiting } from "./parts.js";
+import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, RepositoryChanges, Tags, usd, Waiting } from "./parts.js";
 import { DiffFiles } from "./diff.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
@@ -63,12 +63,6 @@ function Card({ task, now }) {
   </a>`;
 }
 
-/** What changed in the user's repository while agents worked, with the commands that restore it. */
-export function RepositoryChanges({ changes }) {
-  if (changes.length === 0) return null;
-  return html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`;
-}
-
 const OPEN = new Set(["pending", "running", "pending_review"]);
 
 export function TaskView({ id }) {
@@ -103,7 +97,7 @@ export function TaskView({ id }) {
     ${failure && html`<${Failure} error=${failure} />`}
     ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. ${task.summary}</p></div>`}
     ${task.handed_over.filter((one) => one.missing.length > 0).map((one) => html`<div key=${one.task} class="notice warn" role="status"><p>It did not get this from <a href=${`#/tasks/${one.task}`}>${one.name ?? one.task}</a>, on which it depends:</p><ul>${one.missing.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`)}
-    <${RepositoryChanges} changes=${task.repository_changes} />
+    <${RepositoryChanges} of=${task} />
     ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
     ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
