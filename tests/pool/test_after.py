@@ -151,7 +151,7 @@ async def test_without_a_tree_the_branch_with_the_work_is_told(repository: Path,
     told, prompt, _ = await handed_on(repository, "echo w >w.md", **more)
     assert told["commit"] is None
     assert "are in your working tree" not in prompt
-    assert "Not in your working tree: its work on the branch muster/task-ID, which git diff" in prompt
+    assert "Not in your working tree: work on the branch muster/task-ID, which git diff" in prompt
 
 
 async def test_work_that_was_left_uncommitted_in_the_users_folder_is_told(repository: Path) -> None:

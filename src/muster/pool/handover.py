@@ -48,13 +48,23 @@ def _missing(work: FinishedWork, handed: str | None, *, into_tree: bool) -> Iter
         if into_tree and work.folder:
             yield f"what it changed in {work.folder} and did not commit"
         return
-    branches = [saved["branch"]] * bool(saved.get("commits")) + list(saved.get("other_branches", ()))
-    for branch in branches:
+    if saved.get("commits") and handed != saved["branch"]:
+        yield _on_branch(saved, saved["branch"])
+    yield from beside(saved, work.folder, handed)
+
+
+def beside(saved: Mapping[str, Any], folder: str, handed: str | None = None) -> Iterator[str]:
+    """Yield what a task left beside its branch and the one that is handed over, with where it is."""
+    for branch in saved.get("other_branches", ()):
         if branch != handed:
-            yield f"its work on the branch {branch}, which git diff {saved['base']} {branch} shows"
+            yield _on_branch(saved, branch)
     if nested := saved.get("nested"):
-        yield f"git repositories inside of {work.folder}: {', '.join(nested[:_MOST_NAMED])}"
+        yield f"git repositories inside of {folder}, which no commit holds: {', '.join(nested[:_MOST_NAMED])}"
     if unsaved := saved.get("unsaved"):
-        yield f"files of {work.folder} that were written while they were saved: {', '.join(unsaved[:_MOST_NAMED])}"
+        yield f"files of {folder} that were written while they were saved: {', '.join(unsaved[:_MOST_NAMED])}"
     if operation := saved.get("operation"):
-        yield f"a {operation} that it did not finish in {work.folder}"
+        yield f"a {operation} that it did not finish in {folder}"
+
+
+def _on_branch(saved: Mapping[str, Any], branch: str) -> str:
+    return f"work on the branch {branch}, which git diff {saved['base']} {branch} shows"

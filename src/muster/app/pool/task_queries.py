@@ -15,6 +15,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, from_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
+from muster.pool.handover import beside
 from muster.pool.permissions import PermissionQuestion, continued_key, question_of
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
@@ -68,6 +69,17 @@ class Task:
     def base(self) -> str | None:
         """The commit at which its branch began."""
         return self.saved.get("base") or self.tree.get("base")
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What it left beside its branch, each with where it is."""
+        return tuple(beside(self.saved, str(self.tree.get("path", ""))))
+
+    @property
+    def merged_into(self) -> str | None:
+        """The branch of the user's into which its work was merged."""
+        merged = self.saved.get("merged") or {}
+        return merged.get("into") if merged.get("head") == self.saved.get("head") else None
 
     @property
     def cost(self) -> BudgetedCost:
@@ -213,7 +225,7 @@ class TaskQueries:
             return kept
         rounds = [saved_key(round_) for round_ in range(rejections, -1, -1)]
         told = await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}")))
-        return told if not kept else kept if not told else {**told, **_all_changes(kept, told)}
+        return told if not kept else kept if not told else {**told, **_kept_with(kept, told)}
 
     async def _setup(self, run: Run, slot: Entry) -> str:
         """Return the command that prepares the working tree of a task just now; empty when none does."""
@@ -238,10 +250,11 @@ class TaskQueries:
         return PoolFunds() if balance is None else PoolFunds(cap=balance.cap, settled=balance.settled)
 
 
-def _all_changes(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what changed in the user's repository in all runs of a task: a retry does not make it forgotten."""
+def _kept_with(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a retry does not make forgotten: where work was merged, what changed in the user's repository."""
     earlier, later = kept.get("repository_changes", ()), told.get("repository_changes", ())
-    return {"repository_changes": [*earlier, *(change for change in later if change not in earlier)]}
+    changes = [*earlier, *(change for change in later if change not in earlier)]
+    return {"repository_changes": changes, "merged": kept.get("merged")}
 
 
 def _profile(entry: Entry) -> SlotProfile:

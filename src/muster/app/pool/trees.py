@@ -167,7 +167,8 @@ class TaskTrees:
             saved = await save(entry.value, None if before is None else before.value, known)
         except NotFound:  # it was stopped before it had a tree
             return
-        await self._store.pool.keep_work(run.lineage_level, {**saved, "run": run.id})
+        merged = task.saved.get("merged")
+        await self._store.pool.keep_work(run.lineage_level, {**saved, "merged": merged, "run": run.id})
 
     async def commit_files(self, new: Sequence[str], message: str) -> str:
         """Return a commit, which no branch has, with the project's tracked files as they are now and some new ones."""
@@ -176,16 +177,16 @@ class TaskTrees:
     async def merge(self, reference: str, check: Sequence[str] = (), *, apply: bool = False) -> Merge:
         """Merge the branch of a task in a tree of its own, where the check must succeed; with `apply`, move the target.
 
-        Raises MergeConflict with the files, what the check failed with, and Conflict when other branches hold all of
-        its work. What is merged already is an empty merge.
+        Raises MergeConflict with the files, what the check failed with, and Conflict when all of its work lies beside
+        its branch. What is merged already is an empty merge.
         """
         task, trees, _ = await self._of(reference)
         if task.branch is None:
             raise _no_tree(task.id)
-        if not task.saved.get("commits", 1) and (others := task.saved.get("other_branches")):
+        if not task.saved.get("commits", 1) and task.beside:
             raise Conflict(
-                f"{task.branch} holds no work to merge; the work of task {task.id} is on {', '.join(others)}",
-                suggestions=tuple(f"git merge {other}" for other in others),
+                f"{task.branch} holds no work to merge; task {task.id} left {'; '.join(task.beside)}",
+                suggestions=tuple(f"git merge {other}" for other in task.saved["other_branches"]),
             )
 
         async def run_check(folder: Path) -> None:
@@ -195,7 +196,17 @@ class TaskTrees:
         merge = await trees.merge(task.branch, None, run_check if check else None)
         if apply:
             await trees.apply(merge)
+        if apply or merge.is_empty:
+            await self._note_merge(task, trees, merge)
         return merge
+
+    async def _note_merge(self, task: Task, trees: Worktrees, merge: Merge) -> None:
+        """Remember that the work of a task is merged, so that every screen says it."""
+        head = task.saved.get("head")
+        if task.saved.get("commits") and await trees.contains(merge.commit, head):
+            kept = await self._store.pool.kept_work(task.run.lineage_level)
+            merged: dict[str, Json] = {"head": head, "into": merge.target}
+            await self._store.pool.keep_work(task.run.lineage_level, {**kept, "merged": merged})
 
     async def overlaps(self, reference: str | None = None) -> OverlapReport:
         """Return the files that unmerged branches of finished tasks have in common; of one task, those it shares."""

@@ -200,13 +200,12 @@ def merge(
 
 
 def _merged(merge: Merge, task: Task, *, apply: bool) -> str:
-    """Return what a merge came to; one of nothing says so, with what there is on other branches."""
+    """Return what a merge came to; one of nothing says so, and what lies beside the branch is named."""
+    beside = f"; not merged: {'; '.join(task.beside)}" if task.beside else ""
     if merge.is_empty:
-        others = ", ".join(task.saved.get("other_branches", ()))
-        nothing = f"nothing to merge: {merge.target} has all of {merge.branch} already"
-        return nothing + (f"; more work of the task is on {others}" if others else "")
+        return f"nothing to merge: {merge.target} has all of {merge.branch} already{beside}"
     moved = "" if apply else "; nothing was moved; add --apply to do so"
-    return f"merged {merge.branch} into {merge.target}: {merge.commit[:12]}{moved}"
+    return f"merged {merge.branch} into {merge.target}: {merge.commit[:12]}{moved}{beside}"
 
 
 def list_tasks(

@@ -24,7 +24,7 @@ def cost_text(cost: BudgetedCost) -> str:
 def work_text(task: Task) -> str:
     """Return where the work of a task is, in one line; empty for one that has no tree of its own."""
     if summary := task.saved.get("summary"):
-        return str(summary)
+        return str(summary) + (f"; merged into {task.merged_into}" if task.merged_into else "")
     if task.branch is None:
         return ""
     return f"{task.branch}: nothing is saved yet; it works in {task.tree.get('path')}"
@@ -77,17 +77,20 @@ def work_cell(task: Task) -> str:
     changed = task.saved.get("changed")
     if changed is None:
         return ""
-    return (count(changed, "file") if changed or not has_asides(task) else "") + ("+" if has_asides(task) else "")
+    merged = ", merged" if task.merged_into else ""
+    files = count(changed, "file") if changed or not has_asides(task) else ""
+    return files + ("+" if has_asides(task) else "") + merged
 
 
 def work_commands(task: Task) -> str:
     """Return the commands that show and take the work of a task."""
     if not has_work(task):
         return ""
-    known = [f"muster task diff {task.id}"]
-    if task.state in (TaskState.COMPLETED, TaskState.PENDING_REVIEW) and task.saved.get("commits"):
+    known = [f"muster task diff {task.id}"] if task.saved.get("changed") else []
+    is_done = task.state in (TaskState.COMPLETED, TaskState.PENDING_REVIEW)
+    if is_done and task.saved.get("commits") and not task.merged_into:
         known.append(f"muster task merge {task.id}")
-    known += [f"git log -p {task.base}..{other}" for other in task.saved.get("other_branches", ())]
+    known += [f"git diff {task.base} {other}" for other in task.saved.get("other_branches", ())]
     return ", ".join(known)
 
 
