@@ -202,7 +202,7 @@ class TaskTrees:
 
     async def _note_merge(self, task: Task, trees: Worktrees, merge: Merge) -> None:
         """Remember that the work of a task is merged, so that every screen says it."""
-        head = task.saved.get("head")
+        head = str(task.saved.get("head"))
         if task.saved.get("commits") and await trees.contains(merge.commit, head):
             kept = await self._store.pool.kept_work(task.run.lineage_level)
             merged: dict[str, Json] = {"head": head, "into": merge.target}
