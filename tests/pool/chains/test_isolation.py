@@ -272,6 +272,22 @@ async def test_what_a_chain_changes_in_the_users_repository_is_told_also_if_it_f
         assert (await document(home.muster, run))["repository_changes"] == found.repository["repository_changes"]
 
 
+async def test_what_a_canceled_chain_changed_in_the_users_repository_is_told_too(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        path = home.write(command("a", *MEDDLES), command("b", "sleep", "60"), isolation="worktree")
+        spec = home.muster.chains.spec(home.muster.chains.load(path), folder=repository.folder)
+        handle = await home.muster.chains.start(spec)
+        async for event in handle.events():
+            if event.kind == "chain.step.started" and event.data["name"] == "b":
+                break
+        await handle.cancel()
+        await home.muster.chains.save(await handle.run())
+        repository.git("tag", "-d", "mine")
+        await home.muster.chains.save(await handle.run())  # what the user did since then is not of it
+        assert changed(await home.progress(await handle.run())) == CHANGED
+
+
 async def test_agents_of_a_chain_without_a_tree_and_rows_of_inputs_are_compared_too(tmp_path: Path) -> None:
     repository = user_repository(tmp_path / "repository")
     async with chain_home(repository.folder, toml=MEDDLER) as home:
