@@ -33,7 +33,7 @@ cost_usd = "$.cost"
 budget_usd = 0.10
 """
 COST = ("cost_usd", "spent_usd", "imputed_usd", "uncertain_usd", "budget_usd")
-WORK = ("name", "state", "branch", "summary", "changed", "other_branches")
+WORK = ("name", "state", "branch", "summary", "changed", "other_branches", "merged_into")
 
 
 @pytest.fixture
@@ -119,7 +119,8 @@ def test_a_task_that_was_killed_rejected_and_merged_is_the_same_on_every_screen(
     shell.muster("pool", "start", "--until-idle")
     assert shell.muster("task", "merge", "one", "--apply").code == 0
     assert shell.muster("pool", "gc").out.count("removed") == 1
-    assert_equal(shell, cost=0.14, uncertain=0.10)
+    assert assert_equal(shell, cost=0.14, uncertain=0.10)["merged_into"] == "main"
+    assert "merged into main" in shell.muster("task", "result", "one").err
     texts = [shell.muster(*line).out for line in (("task", "list"), ("pool", "status"), ("pool", "metrics"))]
     texts.append(shell.muster("task", "result", "one").err)
     assert all("$0.14" in text and "$0.10" in text for text in texts), texts

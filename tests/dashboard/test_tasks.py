@@ -53,3 +53,29 @@ def test_a_task_at_work_is_canceled(look: Any, server: Server) -> None:
     page.get_by_role("button", name="Really cancel?").click()
     expect(page.locator(".badge").first).to_have_text("canceled")
     assert server.get(f"/api/tasks/{task}").json["state"] == "canceled"
+
+
+def test_what_a_task_did_not_get_left_beside_its_branch_and_changed_elsewhere_is_shown(
+    look: Any, server: Server
+) -> None:
+    task = submit_task(server, "FAIL Run the tests")
+    seen = look(server, "tasks")
+    found: dict[str, Any] = {
+        "operation": "merge",
+        "branch": "muster/task-1",
+        "merged_into": "main",
+        "beside": ["work on the branch muster/task-1-2"],
+        "handed_over": [{"task": "0", "name": "api", "branch": None, "commit": None, "missing": ["inner"]}],
+        "repository_changes": [{"what": "hook x", "before": None, "after": "sha256 1", "restore": "rm hooks/x"}],
+        "repository_unknown": "git refused",
+    }
+    seen.page.route(f"**/api/tasks/{task}", lambda route: route.fulfill(json=route.fetch().json() | found))
+    seen.go(f"tasks/{task}")
+    expect(seen.page.locator(".facts", has_text="Branch")).to_contain_text("muster/task-1, merged into main")
+    for words in (
+        "There is more:work on the branch muster/task-1-2",
+        "It did not get this from api, on which it depends:inner",
+        "hook x: nothing became sha256 1. Restore it with: rm hooks/x",
+        "is not known: git refused",
+    ):
+        expect(seen.page.locator(".notice", has_text=words)).to_be_visible()

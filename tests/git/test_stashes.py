@@ -42,7 +42,7 @@ async def test_stashes_of_the_tree_go_to_branches_and_those_of_the_user_stay(rep
     assert "more work on muster/one-2, muster/one-3" in saved.summary
     texts = {repository.git("show", f"{branch}:a.py") for branch in saved.others}
     assert texts == {"first\n", "second\n"}
-    assert any("new.py" in repository.git("ls-tree", "-r", f"{other}^3", check=False) for other in saved.others)
+    assert "+untracked" in repository.git("log", "-p", f"{saved.base}..muster/one-2")  # the newest comes first
     assert "error" not in repository.git("fsck", "--strict")
     assert not hooks_ran(repository)
     assert (await trees.save(tree, "again")).others == saved.others
@@ -70,15 +70,29 @@ async def test_stashes_of_other_trees_and_later_ones_of_the_user_stay_in_their_o
     assert [line.partition(":")[0] for line in listed] == ["On main", "WIP on muster/one-more", "WIP on main"]
 
 
-async def test_a_clone_has_a_list_of_its_own(repository: Repository) -> None:
+async def test_what_was_staged_when_it_was_stashed_is_a_commit_of_its_own(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    (tree.path / "a.py").write_text("staged\n")
+    git_in(tree.path, "add", "a.py")
+    stash(tree, "later\n")
+    await trees.save(tree, "work")
+    texts = [repository.git("show", f"muster/one-2{back}:a.py") for back in ("", "~1", "~2")]
+    assert texts == ["later\n", "staged\n", repository.git("show", f"{tree.base}:a.py")]
+    assert "merge" not in repository.git("cat-file", "-p", "muster/one-2").lower()
+
+
+async def test_all_stashes_of_a_clone_go_to_branches_and_its_list_is_empty(repository: Repository) -> None:
     before = users_state(repository)
     trees = worktrees(repository.folder)
     tree = await trees.create("one", Isolation.CLONE)
     stash(tree, "first\n")
+    git_in(tree.path, "checkout", "-q", "--detach")
+    stash(tree, "detached\n")
     saved = await trees.save(tree, "work")
     assert users_state(repository) == before
-    assert saved.others == ()
-    assert "WIP on muster/one" in git_in(tree.path, "stash", "list")
+    assert {repository.git("show", f"{other}:a.py") for other in saved.others} == {"first\n", "detached\n"}
+    assert git_in(tree.path, "stash", "list") == ""
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

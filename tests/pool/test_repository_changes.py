@@ -3,10 +3,14 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from muster.app.views.pool import task_view
 from muster.cli.pool.words import change_lines
 from muster.git.repository_changes import changes_between
+from muster.mcp.answers import short_task
 from muster.pool.tasks import TaskSpec
+from tests.git.trees import worktrees
 from tests.pool.test_pool import drive, opened
 from tests.pool.test_trees import git, repository
 
@@ -44,6 +48,7 @@ async def test_what_an_agent_changes_in_the_users_repository_is_told_with_what_r
         await drive(m)
         done = await m.pool.tasks.get(task.id)
         changes = {one["what"]: one for one in task_view(done)["repository_changes"]}
+        assert short_task(done)["repository_changes"] == list(changes.values())  # in MCP's list of work
     assert set(changes) == {"ref refs/heads/main", "ref refs/tags/mine", "setting core.hookspath", "setting user.name"}
     assert (changes["setting core.hookspath"]["before"], changes["setting user.name"]["before"]) == (None, "Me")
     assert git(repository, "rev-parse", "main") != main  # nothing is undone by itself
@@ -52,6 +57,52 @@ async def test_what_an_agent_changes_in_the_users_repository_is_told_with_what_r
     assert (git(repository, "rev-parse", "main"), git(repository, "config", "user.name")) == (main, "Me")
     assert "core.hookspath" not in git(repository, "config", "--local", "--list")
     assert any("git update-ref refs/heads/main" in line for line in change_lines(done))
+
+
+async def test_what_an_agent_without_a_tree_changes_in_the_users_repository_is_told(repository: Path) -> None:
+    async with opened(repository, TOML) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation="none"))
+        await drive(m)
+        done = await m.pool.tasks.get(task.id)
+        changed = {one["what"] for one in task_view(done)["repository_changes"]}
+        assert changed >= {"ref refs/heads/main", "ref refs/tags/mine", "setting core.hookspath"}
+        assert (done.branch, task_view(done)["changed"]) == (None, None)
+
+
+async def test_a_task_without_a_tree_outside_of_git_has_nothing_to_compare(tmp_path: Path) -> None:
+    async with opened(tmp_path, TOML.replace("meddler", "writer").replace(SCRIPT, "cat >x.txt; echo done")) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x"))
+        await drive(m)
+        view = task_view(await m.pool.tasks.get(task.id))
+        assert (view["state"], view["repository_changes"], view["repository_unknown"]) == ("completed", [], None)
+
+
+async def test_where_git_does_not_tell_what_changed_that_is_said(repository: Path) -> None:
+    broken = "cat >/dev/null; mv .git elsewhere; mkdir .git; echo done"
+    async with opened(repository, TOML.replace(SCRIPT, broken)) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation="none"))
+        await drive(m)
+        done = await m.pool.tasks.get(task.id)
+        assert "not in a git repository" in task_view(done)["repository_unknown"]
+        assert "is not known" in change_lines(done)[-1]
+
+
+@pytest.mark.parametrize("isolation", ["worktree", "none"])
+async def test_what_changed_before_a_task_failed_is_still_told_after_it_was_tried_again(
+    repository: Path, isolation: str
+) -> None:
+    script = "cat >/dev/null; git tag again 2>/dev/null && exit 3; git tag twice; echo done"
+    async with opened(repository, TOML.replace(SCRIPT, script)) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation=isolation))
+        await drive(m)
+        failed = task_view(await m.pool.tasks.get(task.id))
+        assert (failed["state"], [one["what"] for one in failed["repository_changes"]]) == (
+            *("failed", ["ref refs/tags/again"]),
+        )
+        await m.pool.tasks.retry(task.id)
+        await drive(m)
+        view = task_view(await m.pool.tasks.get(task.id))
+        assert [one["what"] for one in view["repository_changes"]] == ["ref refs/tags/again", "ref refs/tags/twice"]
 
 
 async def test_a_task_that_keeps_to_its_branch_changes_nothing_else(repository: Path) -> None:
@@ -63,12 +114,52 @@ async def test_a_task_that_keeps_to_its_branch_changes_nothing_else(repository: 
 
 
 def test_each_kind_of_change_has_the_command_that_restores_it() -> None:
-    before = {"HEAD": "refs/heads/main", "ref refs/tags/gone": "a1", "setting x.y": "one\ntwo", "hook pre-commit": "1"}
-    after = {"HEAD": "refs/heads/other", "hook post-commit": "2"}
+    before = {"HEAD": "refs/heads/main", "ref refs/tags/gone": "a1", "hook pre-commit": "1"}
+    before |= {"setting x.y": "one\ntwo words", "setting a.b": "1\n2", "hook same": "3", "file info/exclude": "4"}
+    before["setting key"] = "k (sha256 1)\nother"
+    after = {"HEAD": "refs/heads/other", "hook post-commit": "2", "hook same": "3, not executable", "setting a.b": "1"}
+    after["file info/attributes"] = "5"
     assert {one.what: one.restore for one in changes_between(before, after)} == {
         "HEAD": "git symbolic-ref HEAD refs/heads/main",
         "ref refs/tags/gone": "git update-ref refs/tags/gone a1",
-        "setting x.y": None,
+        "setting x.y": "git config --local --add x.y one && git config --local --add x.y 'two words'",
+        "setting a.b": "git config --local --unset-all a.b && git config --local --add a.b 1 && "
+        "git config --local --add a.b 2",
+        "setting key": None,
+        "hook same": 'chmod +x "$(git rev-parse --git-common-dir)"/hooks/same',
+        "file info/exclude": None,
+        "file info/attributes": 'rm "$(git rev-parse --git-common-dir)"/info/attributes',
         "hook pre-commit": None,
         "hook post-commit": 'rm "$(git rev-parse --git-common-dir)"/hooks/post-commit',
     }
+
+
+async def test_settings_with_several_values_modes_of_hooks_and_exclusions_are_compared(repository: Path) -> None:
+    trees = worktrees(repository)
+    run("git config --add remote.origin.fetch +one:one; git config --add remote.origin.fetch +two:two", repository)
+    await trees.create("one")  # has git ignore our folder, which is no change of the user's
+    (repository / ".git/hooks/idle").write_text("#!/bin/sh")
+    before = await trees.repository_state()
+    run(
+        "git config --unset-all remote.origin.fetch one; chmod +x .git/hooks/idle; chmod -x .git/hooks/*commit",
+        repository,
+    )
+    run("echo '* text' >.git/info/attributes; echo x >>.git/info/exclude", repository)
+    changes = changes_between(before, await trees.repository_state())
+    found = {one.what: one for one in changes}
+    assert set(found) == {
+        *("file info/attributes", "file info/exclude", "hook idle", "hook pre-commit", "setting remote.origin.fetch")
+    }
+    assert (found["setting remote.origin.fetch"].before or "").split(", ") == ["+one:one", "+two:two"]
+    for one in changes:
+        run(one.restore or "true", repository)
+    left = changes_between(before, await trees.repository_state())
+    assert [one.what for one in left] == ["file info/exclude"]  # what it was is not stored
+
+
+async def test_a_folder_that_muster_has_git_ignore_is_no_change(repository: Path) -> None:
+    (repository / ".gitignore").write_text("")
+    before = await worktrees(repository).repository_state()
+    await worktrees(repository).create("one")
+    assert (repository / ".git/info/exclude").read_text().endswith("/.muster/worktrees/\n")
+    assert changes_between(before, await worktrees(repository).repository_state()) == ()

@@ -245,7 +245,7 @@ async def test_a_task_that_is_stopped_after_editing_leaves_its_work_on_its_branc
         branch = (await m.pool.tasks.get(task.id)).branch
         assert branch == f"muster/task-{task.id}"
         assert git(repository, "show", f"{branch}:work.txt") == "more"
-        assert git(repository, "show", f"{branch}-2^3:work.txt") == "half"
+        assert git(repository, "show", f"{branch}-2:work.txt") == "half"
         assert "+more" in await m.pool.trees.diff(task.id)
     assert git(repository, "stash", "list") == listed
     git(repository, "fsck", "--strict")

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from muster.app import Muster
-from muster.app.views.pool import task_view
+from muster.app.views.pool import merge_view, task_view
+from muster.cli.pool.words import work_cell, work_commands, work_text
 from muster.domain.errors import Conflict
+from muster.mcp.answers import document, short_task
 from muster.pool.tasks import TaskSpec
 from muster.testing.clock import FakeClock
 from tests.pool.test_pool import drive, opened
@@ -20,6 +22,21 @@ ODD = """
 [agents.stashes]
 kind = "cli"
 command = ["sh", "-c", "cat >/dev/null; echo half >work.txt; git stash -qu; echo done"]
+budget_usd = 0.0
+
+[agents.changes]
+kind = "cli"
+command = ["sh", "-c", "cat >/dev/null; echo more >>shared.txt; git stash -q; echo done"]
+budget_usd = 0.0
+
+[agents.both]
+kind = "cli"
+command = ["sh", "-c", "cat >/dev/null; echo a >>a; git add a; git commit -qnm a; echo b >b; git stash -qu; echo done"]
+budget_usd = 0.0
+
+[agents.names]
+kind = "cli"
+command = ["sh", "-c", "cat >/dev/null; echo x >über.md; echo done"]
 budget_usd = 0.0
 
 [agents.nests]
@@ -63,7 +80,48 @@ async def test_a_merge_of_nothing_says_so_and_names_the_other_branches(repositor
         await drive(m)
         with pytest.raises(Conflict, match=f"holds no work.*muster/task-{stashed.id}-2"):
             await m.pool.trees.merge(stashed.id)
-        assert (await m.pool.trees.merge(nested.id)).is_empty
+        with pytest.raises(Conflict, match=r"holds no work.*which no commit holds: inner"):
+            await m.pool.trees.merge(nested.id)
+
+
+async def test_the_command_for_work_on_another_branch_shows_it(repository: Path) -> None:
+    async with opened(repository, TOML + ODD) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="changes"))
+        await drive(m)
+        done = await m.pool.tasks.get(task.id)
+        (command,) = work_commands(done).split(", ")  # no `task diff`, which would be empty
+        assert "+more" in git(repository, *command.split()[1:])
+        assert [one for one in task_view(done)["beside"] if command in one]
+        assert command in (await document(m, done.run))["next"]
+
+
+async def test_what_is_merged_is_said_until_there_is_more_work(repository: Path) -> None:
+    async with opened(repository, TOML + ODD) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="both", review=True))
+        await drive(m)
+        merge = await m.pool.trees.merge(task.id)
+        done = await m.pool.tasks.get(task.id)
+        assert (done.merged_into, "task merge" in work_commands(done)) == (None, True)
+        assert [f"muster/task-{task.id}-2" in one for one in merge_view(merge, done)["beside"]] == [True]
+        await m.pool.trees.merge(task.id, apply=True)
+        done = await m.pool.tasks.get(task.id)
+        assert (task_view(done)["merged_into"], work_text(done).endswith("; merged into main")) == ("main", True)
+        assert "task merge" not in work_commands(done)
+        assert (short_task(done)["merged_into"], work_cell(done)) == ("main", "1 file+, merged")
+        await m.pool.tasks.reject(task.id, "again")
+        await drive(m)
+        assert (await m.pool.tasks.get(task.id)).merged_into is None
+        git(repository, "merge", "-q", f"muster/task-{task.id}")  # by the user, which a merge finds out
+        assert (await m.pool.trees.merge(task.id)).is_empty
+        await m.pool.cancel(task.id)
+        assert (await m.pool.tasks.get(task.id)).merged_into == "main"
+
+
+async def test_names_of_files_are_readable_in_a_diff(repository: Path) -> None:
+    async with opened(repository, TOML + ODD) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="names"))
+        await drive(m)
+        assert "diff --git a/über.md b/über.md" in await m.pool.trees.diff(task.id)
 
 
 async def test_diff_and_merge_go_on_from_the_branch_after_its_tree_was_collected(repository: Path) -> None:

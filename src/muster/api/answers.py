@@ -75,13 +75,15 @@ SHAPES: Mapping[str, Schema] = {
     "Task": answer(
         **fields(TEXT, "id run state original_prompt created_at"),
         **fields(
-            MAYBE_TEXT, "name slot output model session_id branch base summary operation stderr started_at ended_at"
+            MAYBE_TEXT,
+            "name slot output model session_id branch base summary operation merged_into stderr started_at ended_at",
         ),
         **COST,
         **fields(COUNT, "rejection_count priority"),
         **fields(MAYBE_COUNT, "turns elapsed_ms exit_code changed"),
         other_branches=listed(TEXT),
         nested_repositories=listed(TEXT),
+        beside=listed(TEXT),
         success=MAYBE_FLAG,
         budget_exceeded=FLAG,
         tags=listed(TEXT),

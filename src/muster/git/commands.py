@@ -40,6 +40,7 @@ _SETTINGS = (
     "core.fsmonitor=false",  # its daemon would keep our locks
     "core.splitIndex=false",
     "core.safecrlf=false",
+    "core.quotePath=false",  # names of files in patches are read by people
     "core.filesRefLockTimeout=10000",
     "core.packedRefsTimeout=10000",
     "commit.gpgSign=false",

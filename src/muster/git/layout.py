@@ -249,18 +249,30 @@ async def exclude_base_dir(layout: Layout) -> None:
     """Have git ignore the base folder through `info/exclude`, unless it does so already or lies elsewhere."""
     if not layout.base_dir.is_relative_to(layout.root):
         return
-    place = layout.base_dir.relative_to(layout.root).as_posix()
-    if (await layout.git.run("check-ignore", "--quiet", "--no-index", "--", f"{place}/x")).code == 0:
+    place = layout.base_dir.relative_to(layout.root)
+    if (await layout.git.run("check-ignore", "--quiet", "--no-index", "--", f"{place.as_posix()}/x")).code == 0:
         return
-    pattern = re.sub(r"([\\*?\[\]!# ])", r"\\\1", place)
     file = layout.common / "info" / "exclude"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         before = file.read_bytes() if file.exists() else b""
         with file.open("ab") as end:
-            end.write((b"" if before.endswith(b"\n") or not before else b"\n") + os.fsencode(f"/{pattern}/\n"))
+            end.write((b"" if before.endswith(b"\n") or not before else b"\n") + _exclusion(place) + b"\n")
     except OSError as error:
         raise MusterError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def own_exclusions(layout: Layout) -> frozenset[bytes]:
+    """Return the lines of `info/exclude` that are ours."""
+    places = {Path(DEFAULT_BASE_DIR)}
+    if layout.base_dir.is_relative_to(layout.root):
+        places.add(layout.base_dir.relative_to(layout.root))
+    return frozenset(_exclusion(place) for place in places)
+
+
+def _exclusion(place: Path) -> bytes:
+    pattern = re.sub(r"([\\*?\[\]!# ])", r"\\\1", place.as_posix())
+    return os.fsencode(f"/{pattern}/")
 
 
 def is_taken(path: Path) -> bool:

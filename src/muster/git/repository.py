@@ -37,6 +37,13 @@ class Git:
             return None
         return Path(os.fsdecode(found.removesuffix(b"\n")))
 
+    async def is_inside(self) -> bool:
+        """Return whether the folder is in a repository, also in one about which git refuses to tell."""
+        try:
+            return await self.root() is not None
+        except MusterError:
+            return True
+
     async def changed(self, ref: str | None = None) -> tuple[str, ...]:
         """Return the files that differ from a commit, HEAD unless told, with those that git does not know yet."""
         root = await self._top()

@@ -1,18 +1,19 @@
-"""What changed in the user's repository while an agent worked: refs, settings, hooks. Nothing is undone.
+"""What changed in the user's repository while an agent worked: refs, settings, hooks, exclusions. Nothing is undone.
 
 All worktrees of a repository share its refs and its settings, so git does not keep an agent from changing them; and
 the user, or another task, may change them meanwhile. What differs is said, with the command that restores it.
 """
 
 import asyncio
+import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from muster.git.branches import commit_of
-from muster.git.layout import HEADS, PREFIX, Layout
+from muster.git.layout import HEADS, PREFIX, Layout, own_exclusions
 from muster.text.redaction import redact
 
 MOST_REFS = 1_000  # that are compared, branches first
@@ -20,20 +21,26 @@ _MOST_VALUE = 200  # characters of a setting
 _MOST_HOOK = 1_048_576  # bytes
 _OURS = (HEADS + PREFIX, "refs/muster/", "refs/stash", "refs/remotes/", "refs/bisect/", "refs/worktree/")
 _HIDDEN = " (sha256 "  # follows a setting that is not stored as it is
+_IDLE = ", not executable"  # follows the digest of a hook that git does not run
+_FILES = ("info/exclude", "info/attributes")  # of the shared git folder
+_PLACE = '"$(git rev-parse --git-common-dir)"/'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryChange:
-    """A ref, a setting or a hook that is not what it was."""
+    """A ref, a setting, a hook or a file of git's that is not what it was."""
 
-    what: str  # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit" or "HEAD"
-    before: str | None
+    what: str  # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit", "file info/exclude" or "HEAD"
+    before: str | None  # of a setting with several values all of them, after commas
     after: str | None
     restore: str | None  # the command that restores it; None when what it was is not known
 
 
 async def repository_state(layout: Layout) -> dict[str, str]:
-    """Return the refs, settings and hooks of the user's repository; our branches and those of remotes are left out."""
+    """Return the refs, settings, hooks and exclusions of the user's repository.
+
+    Our branches, those of remotes and what we have git ignore are left out. Values of a setting are in one line each.
+    """
     state = {f"ref {name}": commit for name, commit in (await _refs(layout)).items()}
     head = await layout.git.run("symbolic-ref", "--quiet", "HEAD")
     state["HEAD"] = head.text if head.code == 0 else str(await commit_of(layout.git, "HEAD"))
@@ -42,7 +49,7 @@ async def repository_state(layout: Layout) -> dict[str, str]:
         name, _, value = part.partition("\n")
         known = state.get(f"setting {name}")
         state[f"setting {name}"] = _stored(value) if known is None else f"{known}\n{_stored(value)}"
-    return state | await asyncio.to_thread(_hooks, layout.common / "hooks")
+    return state | await asyncio.to_thread(_hooks, layout.common / "hooks") | await asyncio.to_thread(_files, layout)
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[RepositoryChange, ...]:
@@ -50,10 +57,17 @@ def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tupl
     names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     return tuple(
         RepositoryChange(
-            what=name, before=before.get(name), after=after.get(name), restore=_restore(name, before, after)
+            what=name,
+            before=_shown(before.get(name)),
+            after=_shown(after.get(name)),
+            restore=_restore(name, before, after),
         )
         for name in names
     )
+
+
+def _shown(value: str | None) -> str | None:
+    return None if value is None else value.replace("\n", ", ")
 
 
 def _restore(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
@@ -68,11 +82,24 @@ def _restore(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> 
             return shlex.join(["git", "symbolic-ref", "HEAD", old])
         case "setting", None:
             return shlex.join(["git", "config", "--local", "--unset-all", what])
-        case "setting", str() if "\n" not in old and _HIDDEN not in old:
-            return shlex.join(["git", "config", "--local", "--replace-all", what, old])
+        case "setting", str() if _HIDDEN not in old:
+            return _restore_setting(what, old.split("\n"), is_set=new is not None)
         case "hook", None:
-            return f'rm "$(git rev-parse --git-common-dir)"/hooks/{shlex.quote(what)}'
+            return f"rm {_PLACE}hooks/{shlex.quote(what)}"
+        case "hook", str() if new is not None and old.removesuffix(_IDLE) == new.removesuffix(_IDLE):
+            return f"chmod {'-x' if old.endswith(_IDLE) else '+x'} {_PLACE}hooks/{shlex.quote(what)}"
+        case "file", None:
+            return f"rm {_PLACE}{what}"
     return None
+
+
+def _restore_setting(name: str, values: Sequence[str], *, is_set: bool) -> str:
+    """Return the command that gives a setting all of its values back."""
+    command = ("git", "config", "--local")
+    if len(values) == 1:
+        return shlex.join([*command, "--replace-all", name, values[0]])
+    removed = [shlex.join([*command, "--unset-all", name])] if is_set else []
+    return " && ".join([*removed, *(shlex.join([*command, "--add", name, value]) for value in values)])
 
 
 async def _refs(layout: Layout) -> dict[str, str]:
@@ -88,7 +115,7 @@ async def _refs(layout: Layout) -> dict[str, str]:
 
 def _stored(value: str) -> str:
     """Return the value of a setting without secrets; one that is not whole is still told from another."""
-    shown = redact(value).text[:_MOST_VALUE]
+    shown = redact(value).text[:_MOST_VALUE].replace("\n", " ")
     return value if shown == value else f"{shown}{_HIDDEN}{sha256(value.encode()).hexdigest()[:12]})"
 
 
@@ -96,6 +123,27 @@ def _hooks(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         if path.is_file() and path.suffix != ".sample":
-            with path.open("rb") as file:
-                found[f"hook {path.name}"] = f"sha256 {sha256(file.read(_MOST_HOOK)).hexdigest()[:12]}"
+            runs = os.access(path, os.X_OK)
+            found[f"hook {path.name}"] = _digest(_content(path)) + ("" if runs else _IDLE)
     return found
+
+
+def _files(layout: Layout) -> dict[str, str]:
+    """Return the files that say what git ignores and how it treats files, without what is ours in them."""
+    ours = own_exclusions(layout)
+    found: dict[str, str] = {}
+    for name in _FILES:
+        path = layout.common / name
+        lines = [line for line in _content(path).splitlines() if line not in ours] if path.is_file() else []
+        if lines:
+            found[f"file {name}"] = _digest(b"\n".join(lines))
+    return found
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MOST_HOOK)
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256 {sha256(content).hexdigest()[:12]}"

@@ -17,7 +17,7 @@ from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch
 from muster.git.commands import NO_SMUDGE, GitCommands
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, incoming_ref
 from muster.git.locks import remove_stale
-from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot, tree_of_files
+from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot, tree_of, tree_of_files
 from muster.git.stashes import move_stashes
 
 MOST_FILES = 5_000  # that are listed one by one
@@ -51,6 +51,7 @@ class SavedWork:
     nested: tuple[str, ...] = ()  # git repositories inside of the tree, which no commit holds
     unsaved: tuple[str, ...] = ()  # files that were written while they were saved
     operation: str | None = None  # what the tree is in the middle of
+    handover: str | None = None  # the commit with which a tree of somebody else can begin
 
 
 async def save_tree(layout: Layout, record: TreeRecord, message: str) -> SavedWork:
@@ -60,7 +61,7 @@ async def save_tree(layout: Layout, record: TreeRecord, message: str) -> SavedWo
     head = await commit_of(git, "HEAD")
     operation = operation_in(layout.git_dir(record))
     async with snapshot(layout, record) as seen:
-        uncommitted = seen.id != await _tree_of(git, head)
+        uncommitted = seen.id != await tree_of(git, head)
         work = await _commit(git, seen.id, head, message) if uncommitted else head
         if work is not None:
             record, branch = await _keep(layout, record, work, operation)
@@ -87,7 +88,7 @@ async def commit_files(layout: Layout, new: Sequence[str], message: str) -> str:
     """Return a commit with the user's files as they are now, on top of HEAD; HEAD itself when nothing differs."""
     head = await start_commit(layout, None)
     tree = await tree_of_files(layout, new)
-    return head if tree == await _tree_of(layout.git, head) else await _commit(layout.git, tree, head, message)
+    return head if tree == await tree_of(layout.git, head) else await _commit(layout.git, tree, head, message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,13 +168,6 @@ async def diff_of_tree(layout: Layout, record: TreeRecord, most_bytes: int) -> s
     """Return the patch from the base of a tree to its files as they are; the caller holds its lock."""
     async with snapshot(layout, record) as seen:
         return await _patch(layout.tree_git(record), record.base, seen.id, most_bytes)
-
-
-async def _tree_of(git: GitCommands, commit: str | None) -> str:
-    """Return the tree of a commit; without one, that of no files."""
-    if commit is None:
-        return (await git.ask("hash-object", "-t", "tree", "--stdin")).text
-    return (await git.ask("rev-parse", "--verify", f"{commit}^{{tree}}")).text
 
 
 async def _commit(git: GitCommands, tree: str, parent: str | None, message: str) -> str:
@@ -274,7 +268,14 @@ async def _describe(
         nested=seen.nested,
         unsaved=seen.unsaved,
         operation=operation,
+        handover=head if commits else await _only_work(git, record.base, others, operation),
     )
+
+
+async def _only_work(git: GitCommands, base: str, others: Sequence[str], operation: str | None) -> str | None:
+    """Return the commit with all work of a tree whose branch has none; None when that is not beyond doubt."""
+    tip = await commit_of(git, HEADS + others[0]) if len(others) == 1 and operation is None else None
+    return tip if tip is not None and await is_ancestor(git, base, tip) else None
 
 
 def _changes(parts: Sequence[str]) -> list[FileChange]:

@@ -61,6 +61,26 @@ async def tree_of_files(layout: Layout, new: Sequence[str]) -> str:
             left.unlink(missing_ok=True)
 
 
+async def tree_of(git: GitCommands, commit: str | None) -> str:
+    """Return the tree of a commit; without one, that of no files."""
+    if commit is None:
+        return (await git.ask("hash-object", "-t", "tree", "--stdin")).text
+    return (await git.ask("rev-parse", "--verify", f"{commit}^{{tree}}")).text
+
+
+async def joined_tree(layout: Layout, record: TreeRecord, one: str, other: str) -> str:
+    """Return the tree of a commit with the files of another added; the caller holds the lock of the tree."""
+    git, git_dir = layout.tree_git(record), layout.git_dir(record)
+    own = git.with_index(git_dir / f"{_INDEX}{uuid4().hex}")
+    try:
+        await own.ask("read-tree", one)
+        listed = (await own.ask("ls-tree", "-r", "-z", "--full-tree", other)).output
+        await own.ask("update-index", "--replace", "-z", "--index-info", told=listed)
+        return (await own.ask("write-tree")).text
+    finally:
+        _drop_indexes(git_dir)
+
+
 @asynccontextmanager
 async def snapshot(layout: Layout, record: TreeRecord) -> AsyncIterator[TreeSnapshot]:
     """Write the files of a tree into git through an index of our own: that of the tree, and its lock, are untouched."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
-from muster.git.branches import branch_for, commit_of, move_branch, our_branches, start_commit
+from muster.git.branches import branch_for, commit_of, is_ancestor, move_branch, our_branches, start_commit
 from muster.git.commands import NO_SMUDGE, SECONDS, GitCommands
 from muster.git.copies import check_copies, copy_files
 from muster.git.layout import (
@@ -162,6 +162,10 @@ class Worktrees:
         `work` has what each commit is called. Raises `MergeConflict` with the files.
         """
         return await combined_commit(await self._layout(), name, work)
+
+    async def contains(self, commit: str, older: str) -> bool:
+        """Return whether a commit has another one in its history."""
+        return await is_ancestor((await self._layout()).git, older, commit)
 
     async def apply(self, merge: Merge) -> None:
         """Fast-forward the target to a merge, if it has not moved and the tree that has it checked out is clean."""

@@ -76,7 +76,7 @@ def short_task(task: Task) -> Answer:
     """Return a task in a list."""
     more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
     view = work_view(task)
-    work = {name: view[name] for name in ("branch", "summary", "changed")}
+    work = {name: view[name] for name in ("branch", "summary", "changed", "merged_into", "repository_changes")}
     return short_run(task.run) | compact({**more, **work, "prompt": _shortened(task.spec.prompt)})
 
 
@@ -229,6 +229,7 @@ async def _chain(muster: Muster, run: Run) -> Answer:
         compact({name: one[name] for name in ("name", "status", "output", "skipped", "error")}) for one in view["steps"]
     ]
     now = {"current_step": view["current_name"], "partial_output": view["partial_output"], "rows": view["rows"]}
+    now |= {name: view[name] for name in ("branch", "summary", "repository_changes", "repository_unknown")}
     return {"completed_steps": view["completed_steps"], "total_steps": view["total_steps"], "steps": steps, **now}
 
 
@@ -280,10 +281,13 @@ def _resume(id_: str, run: Run, effect: str) -> str:
 def _next_of_work(task: Task) -> str:
     """Return how the work of a task that is completed is seen and taken."""
     work = work_view(task)
-    if not work["changed"] and not work["other_branches"]:
-        return ""
-    take = f"; the operator merges it with: muster task merge {task.id}" if work["changed"] else ""
-    return f"result(id={task.id!r}, part='diff') shows what it changed{take}"
+    beside = f"beside its branch there is {'; '.join(work['beside'])}" if work["beside"] else ""
+    if not work["changed"]:
+        return beside
+    merged = work["merged_into"]
+    take = f"it is merged into {merged}" if merged else f"the operator merges it with: muster task merge {task.id}"
+    shown = f"result(id={task.id!r}, part='diff') shows what it changed; {take}"
+    return f"{shown}; {beside}" if beside else shown
 
 
 async def _next_of_task(muster: Muster, task: Task) -> str:

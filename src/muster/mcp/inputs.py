@@ -102,7 +102,10 @@ class StartInput(ToolInput):
 
 
 _PROMPT = "What is to be done: the agent sees only this and results of `after`."
-_AFTER = "Tasks to complete first: it begins with their changes in its tree and their results in its prompt."
+_AFTER = (
+    "Tasks to complete first: it begins with their changes in its tree and their results in its prompt, "
+    "which says what could not be handed over."
+)
 
 
 class TaskInput(StartInput):

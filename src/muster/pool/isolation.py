@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.domain.errors import NotFound
+from muster.domain.errors import MusterError, NotFound
 from muster.git.layout import Isolation, Worktree
 from muster.git.repository_changes import changes_between
 from muster.git.saved_work import SavedWork
@@ -15,6 +15,7 @@ from muster.git.worktrees import Worktrees
 from muster.pool.setup import SETUP_SECONDS, TreeSetup
 
 MOST_FILES = 200  # that are listed in a result
+_UNKNOWN = "unknown"  # in place of a repository that git could not tell of: why
 
 # Of our environment: what git needs to find itself and the user's settings.
 GIT_VARIABLES = (
@@ -67,9 +68,29 @@ def _inside(folder: Path, tree: Worktree) -> Path:
     return found
 
 
-async def repository_before(slot: Mapping[str, Any]) -> dict[str, Json]:
-    """Return the user's repository as it is before an agent works, for `save`."""
-    return dict(await worktrees_of(slot).repository_state())
+def is_compared(slot: Mapping[str, Any]) -> bool:
+    """Return whether the user's repository is compared before and after a round of a task."""
+    return bool(slot.get("compares", slot["isolation"] != Isolation.NONE))
+
+
+async def repository_before(trees: Worktrees) -> dict[str, Json]:
+    """Return the user's repository as it is before agents work, for `repository_changes`; or why git does not tell."""
+    try:
+        return dict(await trees.repository_state())
+    except MusterError as error:
+        return {_UNKNOWN: error.message}
+
+
+async def repository_changes(
+    trees: Worktrees, before: Mapping[str, str], known: Sequence[Json] = ()
+) -> dict[str, Json]:
+    """Return what has changed in the user's repository since then, after what is known; or why that is not known."""
+    after: Mapping[str, Any] = before if _UNKNOWN in before else await repository_before(trees)
+    if _UNKNOWN in after:
+        return {"repository_changes": list(known), "repository_unknown": after[_UNKNOWN]}
+    changes: list[Json] = [asdict(change) for change in changes_between(before, after)]
+    told = [*known, *(change for change in changes if change not in known)]
+    return {"repository_changes": told[:MOST_FILES], "repository_unknown": None}
 
 
 async def save(
@@ -77,13 +98,13 @@ async def save(
 ) -> dict[str, Json]:
     """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds.
 
-    `before` is the user's repository as it was: what has changed in it since then is told, after what is known.
+    `before` is the user's repository as it was: what has changed in it since then is told, after what is known. Of a
+    task without a tree nothing else is.
     """
-    trees = worktrees_of(slot)
-    found = saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
-    changes = () if before is None else changes_between(before, await trees.repository_state())
-    told = [*known, *({**asdict(change)} for change in changes)]
-    return found | {"repository_changes": told[:MOST_FILES]}
+    trees, found = worktrees_of(slot), {}
+    if slot["isolation"] != Isolation.NONE:
+        found = saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
+    return found | ({} if before is None else await repository_changes(trees, before, known))
 
 
 def saved_json(saved: SavedWork) -> dict[str, Json]:
@@ -99,6 +120,7 @@ def saved_json(saved: SavedWork) -> dict[str, Json]:
         "nested": list(saved.nested[:MOST_FILES]),
         "unsaved": list(saved.unsaved[:MOST_FILES]),
         "operation": saved.operation,
+        "handover": saved.handover,
         "files": [
             {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted}
             for file in saved.files[:MOST_FILES]

@@ -54,8 +54,10 @@ def prompt_of(
 def _result_text(earlier: Mapping[str, Any]) -> str:
     """Return what a task came to as one that depends on it reads it."""
     name = f" ({earlier['name']})" if earlier.get("name") else ""
-    work = f"Its changes are in your working tree: {earlier['summary']}" if earlier.get("head") else ""
-    told = [f"Result of task {earlier['task']}{name}, which was done before yours:", str(earlier["output"]), work]
+    work = f"Its changes, from the branch {earlier['branch']}, are in your working tree." if earlier.get("head") else ""
+    missing = f"Not in your working tree: {'; '.join(earlier['missing'])}." if earlier.get("missing") else ""
+    title = f"Result of task {earlier['task']}{name}, which was done before yours:"
+    told = [title, str(earlier["output"]), work, missing]
     return "\n".join(part for part in told if part)
 
 

@@ -10,7 +10,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, CallFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.pool.isolation import repository_before, save, setup_of, working_folder
+from muster.pool.isolation import is_compared, repository_before, save, setup_of, working_folder, worktrees_of
 from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
 from muster.pool.setup import prepare_tree
@@ -59,9 +59,9 @@ async def task(ctx: Context, spec: Any) -> Json:
     granted: Sequence[str] = ()  # tools, by a person, for the rest of the task
     saved: Any = None  # what its branch holds, and what else changed in the user's repository
     for round_ in count():
-        save_round = partial(save, slot)
-        if tree is not None:
-            before = await ctx.step(repository_key(round_, ctx.run), partial(repository_before, slot))
+        save_round = None
+        if is_compared(slot):
+            before = await ctx.step(repository_key(round_, ctx.run), partial(repository_before, worktrees_of(slot)))
             save_round = partial(save, slot, before, (saved or {}).get("repository_changes", ()))
         mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot["id"])
         try:
@@ -69,10 +69,10 @@ async def task(ctx: Context, spec: Any) -> Json:
             request = request_for(asked, slot, feedback=feedback, mail=mail, folder=folder, session=session)
             reply, granted = await call_with_permissions(ctx, slot, request, work_key(round_), granted)
         except CallFailed:
-            if tree is not None:  # what it has done until then is not lost
+            if save_round is not None:  # what it has done until then is not lost
                 await ctx.step(f"{saved_key(round_)}/{ctx.run}", save_round)
             raise
-        saved = None if tree is None else await ctx.step(saved_key(round_), save_round)
+        saved = None if save_round is None else await ctx.step(saved_key(round_), save_round)
         if not asked.review:
             return _result(reply, feedback, saved)
         review = await ctx.receive(review_key(round_), REVIEW)

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from muster.app.views.chains import progress_view
 from muster.domain.errors import MusterError
 from muster.domain.run import RunState
+from muster.mcp.answers import document
+from muster.pool.chains.isolation import before_key
+from muster.pool.chains.progress import ChainProgress
 from tests import forked
 from tests.git.repository import Repository
 from tests.git.trees import environment, hooks_ran, user_repository, users_state
@@ -243,3 +247,56 @@ async def test_outside_of_git_a_cli_agent_works_in_the_folder_and_that_is_told(t
         assert f"{plain} is not in a git repository" in note
         assert (await home.run(step, folder=plain)).state is RunState.COMPLETED
     assert (tmp_path / "a.py").read_text() == "edited\n"
+
+
+MEDDLER = CODER.replace("echo edited > a.py", "git config core.hooksPath x; git tag mine; echo edited > a.py")
+MEDDLES = ("sh", "-c", "git config core.hooksPath x; git tag mine")
+CHANGED = ["ref refs/tags/mine", "setting core.hookspath"]
+
+
+def changed(found: ChainProgress) -> list[str]:
+    """Return what changed in the user's repository, as every screen has it."""
+    return [one["what"] for one in progress_view(found)["repository_changes"]]
+
+
+@pytest.mark.parametrize("last", ["true", "false"])
+async def test_what_a_chain_changes_in_the_users_repository_is_told_also_if_it_fails(tmp_path: Path, last: str) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        steps = (command("a", *MEDDLES), command("b", last))
+        run = await home.run(*steps, isolation="worktree", folder=repository.folder)
+        assert run.state is (RunState.COMPLETED if last == "true" else RunState.FAILED)
+        repository.git("tag", "-d", "mine")  # what the user does later is not of this run
+        found = await home.progress(run)
+        assert changed(found) == CHANGED
+        assert (await document(home.muster, run))["repository_changes"] == found.repository["repository_changes"]
+
+
+async def test_what_a_canceled_chain_changed_in_the_users_repository_is_told_too(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        path = home.write(command("a", *MEDDLES), command("b", "sleep", "60"), isolation="worktree")
+        spec = home.muster.chains.spec(home.muster.chains.load(path), folder=repository.folder)
+        handle = await home.muster.chains.start(spec)
+        async for event in handle.events():
+            if event.kind == "chain.step.started" and event.data["name"] == "b":
+                break
+        await handle.cancel()
+        await home.muster.chains.save(await handle.run())
+        repository.git("tag", "-d", "mine")
+        await home.muster.chains.save(await handle.run())  # what the user did since then is not of it
+        assert changed(await home.progress(await handle.run())) == CHANGED
+
+
+async def test_agents_of_a_chain_without_a_tree_and_rows_of_inputs_are_compared_too(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(repository.folder, toml=MEDDLER) as home:
+        run = await home.run(prompt("a", "x", agent="coder"), folder=repository.folder, isolation="none")
+        assert changed(await home.progress(run)) == CHANGED
+        repository.git("tag", "-d", "mine")
+        rows = await home.run(
+            prompt("a", "x", agent="coder"), inputs={"n": {}}, rows=[{"n": "0"}, {"n": "1"}], folder=repository.folder
+        )
+        assert changed(await home.progress(rows)) == ["ref refs/tags/mine"]
+        model = await home.run(prompt("a"), folder=repository.folder)
+        assert not await home.muster._backend.store.journal.find(model.id, before_key(model.id))

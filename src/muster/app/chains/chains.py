@@ -14,7 +14,7 @@ from muster.app.runs.reading import kind_of
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
-from muster.domain.entry import Event
+from muster.domain.entry import Entry, Event
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
@@ -33,12 +33,12 @@ from muster.pool.chains.chain import (
     record_key,
     row_key,
 )
-from muster.pool.chains.isolation import TREE_KEY, save_tree, worktrees_of
+from muster.pool.chains.isolation import TREE_KEY, before_key, changes_key, save_tree, worktrees_of
 from muster.pool.chains.progress import ChainProgress, RowProgress, chain_progress
 from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
-from muster.pool.isolation import GIT_VARIABLES
+from muster.pool.isolation import GIT_VARIABLES, repository_changes
 from muster.pool.setup import TreeSetup
 from muster.text import typed
 from muster.text.documents.tree import Unreadable
@@ -135,7 +135,10 @@ class Chains:
         if isolation is not Isolation.NONE:
             spec = self._with_tree(replace(spec, chain=replace(spec.chain, isolation=isolation)))
             await worktrees_of(spec).check()
-        return spec, chosen
+        compares = isolation is not Isolation.NONE or (
+            self._changes_files(spec) and await Git(Path(spec.folder)).is_inside()
+        )
+        return replace(spec, compares=compares, git_environment=self._git_environment() if compares else {}), chosen
 
     async def isolation_of(self, spec: ChainSpec) -> Isolation:
         """Return where a chain works: as it says, else in a worktree if agents of it change files in git."""
@@ -156,23 +159,44 @@ class Chains:
 
     def _with_tree(self, spec: ChainSpec) -> ChainSpec:
         """Return a spec with what its working tree is made with."""
-        variables, pool = self._settings.variables, self._settings.pool
+        pool = self._settings.pool
         return replace(
             spec,
-            git_environment={name: variables[name] for name in GIT_VARIABLES if name in variables},
+            git_environment=self._git_environment(),
             copy=pool.copy,
             setup=TreeSetup(commands=pool.setup_commands, seconds=pool.setup_timeout_secs),
         )
 
+    def _git_environment(self) -> dict[str, str]:
+        variables = self._settings.variables
+        return {name: variables[name] for name in GIT_VARIABLES if name in variables}
+
     async def save(self, run: Run) -> SavedWork | None:
         """Commit what a chain that is at rest left in its working tree to its branch; None when it has no tree.
 
-        A chain does it by itself when it completes or fails; after a cancel, a crash or a timeout it is done here.
+        What changed in the user's repository is kept too. A chain does both by itself when it completes or fails; after
+        a cancel, a crash or a timeout it is done here.
         """
+        if run.is_driven:
+            return None
+        await self._keep_changes(run)
         entry = await self._store.journal.find(run.id, TREE_KEY)
-        if run.is_driven or entry is None or entry.value is None:
+        if entry is None or entry.value is None:
             return None
         return await save_tree(read_spec(run.spec), str(entry.value))
+
+    async def _keep_changes(self, run: Run) -> None:
+        """Keep what changed in the user's repository during a run that was stopped; later changes are not of it."""
+        before = await self._untold(run)
+        if before is not None and await self._store.figures.find(run.id, before.digest) is None:
+            found = await repository_changes(worktrees_of(read_spec(run.spec)), before.value)
+            await self._store.figures.keep(run.id, before.digest, found)
+
+    async def _untold(self, run: Run) -> Entry | None:
+        """Return the user's repository before a run that ended without telling what changed in it."""
+        if run.state not in TERMINAL or await self._store.journal.find(run.id, changes_key(run.id)) is not None:
+            return None
+        return await self._store.journal.find(run.id, before_key(run.id))
 
     async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
         """Store a chain for the workers."""
@@ -223,6 +247,9 @@ class Chains:
             if entry is not None and entry.value is not None:
                 outputs[step.name] = typed.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
+        if spec.compares and (before := await self._untold(run)) is not None:
+            kept = await self._store.figures.find(run.id, before.digest)
+            found = replace(found, repository=kept or {})
         found = replace(found, rows=tuple([await self._with_output(run, row) for row in found.rows]))
         current = found.current
         written = await self._store.events.partials(run.id)

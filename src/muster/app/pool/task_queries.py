@@ -15,6 +15,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, from_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
+from muster.pool.handover import beside
 from muster.pool.permissions import PermissionQuestion, continued_key, question_of
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
@@ -49,6 +50,7 @@ class Task:
     rejections: int = 0
     tree: Mapping[str, Any] = field(default_factory=dict)  # the working tree that was made for it
     saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
+    handed_over: Sequence[Mapping[str, Any]] = ()  # by each of those on which it depends
     permission: PermissionQuestion | None = None  # what it waits for a decision on
     refusal: str = ""  # why the budget of the pool does not pay for it
     setup: str = ""  # the command that prepares its working tree just now
@@ -67,6 +69,17 @@ class Task:
     def base(self) -> str | None:
         """The commit at which its branch began."""
         return self.saved.get("base") or self.tree.get("base")
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What it left beside its branch, each with where it is."""
+        return tuple(beside(self.saved, str(self.tree.get("path", ""))))
+
+    @property
+    def merged_into(self) -> str | None:
+        """The branch of the user's into which its work was merged."""
+        merged = self.saved.get("merged") or {}
+        return merged.get("into") if merged.get("head") == self.saved.get("head") else None
 
     @property
     def cost(self) -> BudgetedCost:
@@ -107,6 +120,7 @@ class TaskQueries:
             rejections=rejections,
             tree=await self._told(run.id, TREE_KEY),
             saved=await self._saved(run, rejections),
+            handed_over=() if slot is None else slot.value.get("after", ()),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
             refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
             setup="" if slot is None or rounds else await self._setup(run, slot),
@@ -210,7 +224,8 @@ class TaskQueries:
         if kept.get("run") == run.id:  # after this run had ended, so nothing is newer
             return kept
         rounds = [saved_key(round_) for round_ in range(rejections, -1, -1)]
-        return await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}"))) or kept
+        told = await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}")))
+        return told if not kept else kept if not told else {**told, **_kept_with(kept, told)}
 
     async def _setup(self, run: Run, slot: Entry) -> str:
         """Return the command that prepares the working tree of a task just now; empty when none does."""
@@ -233,6 +248,13 @@ class TaskQueries:
     async def _funds(self) -> PoolFunds:
         balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         return PoolFunds() if balance is None else PoolFunds(cap=balance.cap, settled=balance.settled)
+
+
+def _kept_with(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a retry does not make forgotten: where work was merged, what changed in the user's repository."""
+    earlier, later = kept.get("repository_changes", ()), told.get("repository_changes", ())
+    changes = [*earlier, *(change for change in later if change not in earlier)]
+    return {"repository_changes": changes, "merged": kept.get("merged")}
 
 
 def _profile(entry: Entry) -> SlotProfile:

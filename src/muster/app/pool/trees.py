@@ -25,7 +25,8 @@ from muster.git.saved_work import BranchRange, SavedWork, TreeHistory
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
-from muster.pool.isolation import save, worktrees_of
+from muster.pool.handover import FinishedWork, handed_over
+from muster.pool.isolation import is_compared, save, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
 from muster.text.words import shorten
@@ -86,27 +87,42 @@ class TaskTrees:
     async def place(self, run: RunId, spec: TaskSpec, agent: str) -> dict[str, Json]:
         """Return where a task works, for its journal: the tree has the name of the task, so that a retry finds it."""
         name, base = task_id(await self._runs.get(run)), base_dir(self._settings)
+        isolation = await self.isolation_of(spec, agent)
+        into_tree = isolation is not Isolation.NONE and spec.ref is None
         return {
-            "isolation": str(await self.isolation_of(spec, agent)),
+            "isolation": str(isolation),
+            "compares": isolation is not Isolation.NONE or await self._may_change(spec, agent),
             "task": name,
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
             "ref": spec.ref,
-            "after": [await self._handed_over(earlier) for earlier in spec.after],
+            "after": [handed_over(await self._finished(earlier), into_tree=into_tree) for earlier in spec.after],
             "copy": list(self._settings.pool.copy),
             "setup": [list(command) for command in self._settings.pool.setup_commands],
             "setup_secs": self._settings.pool.setup_timeout_secs,
             "git_environment": git_environment(self._settings),
         }
 
-    async def _handed_over(self, reference: str) -> dict[str, Json]:
-        """Return what a task hands over to one that depends on it: its result, and the commit with its work."""
+    async def _may_change(self, spec: TaskSpec, agent: str) -> bool:
+        """Return whether a task without a tree works where an agent could change a repository of the user's."""
+        folder = self._settings.folder / spec.cwd
+        return self._directory.changes_files(agent) and await Git(folder).is_inside()
+
+    async def _finished(self, reference: str) -> FinishedWork:
+        """Return a task on which another depends, as it ended."""
         task = await self._tasks.get(reference)
-        output = "" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER)
-        told: dict[str, Json] = {"task": task.id, "name": task.run.name, "output": output}
-        if task.saved.get("commits"):
-            told |= {"head": task.saved["head"], "summary": task.saved["summary"]}
-        return told
+        entry = await self._store.journal.find(task.run.id, SLOT_KEY)
+        slot: Mapping[str, Any] = {} if entry is None else entry.value
+        has_tree = slot.get("isolation", Isolation.NONE) != Isolation.NONE
+        edits = bool(slot) and self._directory.changes_files(slot["agent"])
+        return FinishedWork(
+            task=task.id,
+            name=task.run.name,
+            output="" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER),
+            saved=task.saved,
+            folder=str(task.tree.get("path", "")) if has_tree else slot["folder"] if edits else "",
+            has_tree=has_tree,
+        )
 
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
         """Return what a task has changed in its tree as a patch, also what is uncommitted."""
@@ -142,7 +158,7 @@ class TaskTrees:
     async def keep(self, run: Run) -> None:
         """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""
         entry = await self._store.journal.find(run.id, SLOT_KEY)
-        if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
+        if run.is_driven or entry is None or not is_compared(entry.value):
             return
         task = await self._tasks.of(run)
         before = await self._store.journal.find(run.id, repository_key(task.rejections, run.id))
@@ -151,7 +167,8 @@ class TaskTrees:
             saved = await save(entry.value, None if before is None else before.value, known)
         except NotFound:  # it was stopped before it had a tree
             return
-        await self._store.pool.keep_work(run.lineage_level, {**saved, "run": run.id})
+        merged = task.saved.get("merged")
+        await self._store.pool.keep_work(run.lineage_level, {**saved, "merged": merged, "run": run.id})
 
     async def commit_files(self, new: Sequence[str], message: str) -> str:
         """Return a commit, which no branch has, with the project's tracked files as they are now and some new ones."""
@@ -160,16 +177,16 @@ class TaskTrees:
     async def merge(self, reference: str, check: Sequence[str] = (), *, apply: bool = False) -> Merge:
         """Merge the branch of a task in a tree of its own, where the check must succeed; with `apply`, move the target.
 
-        Raises MergeConflict with the files, what the check failed with, and Conflict when other branches hold all of
-        its work. What is merged already is an empty merge.
+        Raises MergeConflict with the files, what the check failed with, and Conflict when all of its work lies beside
+        its branch. What is merged already is an empty merge.
         """
         task, trees, _ = await self._of(reference)
         if task.branch is None:
             raise _no_tree(task.id)
-        if not task.saved.get("commits", 1) and (others := task.saved.get("other_branches")):
+        if not task.saved.get("commits", 1) and task.beside:
             raise Conflict(
-                f"{task.branch} holds no work to merge; the work of task {task.id} is on {', '.join(others)}",
-                suggestions=tuple(f"git merge {other}" for other in others),
+                f"{task.branch} holds no work to merge; task {task.id} left {'; '.join(task.beside)}",
+                suggestions=tuple(f"git merge {other}" for other in task.saved["other_branches"]),
             )
 
         async def run_check(folder: Path) -> None:
@@ -179,7 +196,17 @@ class TaskTrees:
         merge = await trees.merge(task.branch, None, run_check if check else None)
         if apply:
             await trees.apply(merge)
+        if apply or merge.is_empty:
+            await self._note_merge(task, trees, merge)
         return merge
+
+    async def _note_merge(self, task: Task, trees: Worktrees, merge: Merge) -> None:
+        """Remember that the work of a task is merged, so that every screen says it."""
+        head = str(task.saved.get("head"))
+        if task.saved.get("commits") and await trees.contains(merge.commit, head):
+            kept = await self._store.pool.kept_work(task.run.lineage_level)
+            merged: dict[str, Json] = {"head": head, "into": merge.target}
+            await self._store.pool.keep_work(task.run.lineage_level, {**kept, "merged": merged})
 
     async def overlaps(self, reference: str | None = None) -> OverlapReport:
         """Return the files that unmerged branches of finished tasks have in common; of one task, those it shares."""

@@ -217,7 +217,8 @@ class CodeRepairs:
             return replace(made, obstacle=f"what was changed cannot be verified: {error.message}")
 
     async def _work(self, found: _Found, task: Task) -> AgentWork:
-        work = AgentWork(agent=found.terms.agent, task=task.id, cost=task.run.total.settled)
+        repository = {name: task.saved.get(name) for name in ("repository_changes", "repository_unknown")}
+        work = AgentWork(agent=found.terms.agent, task=task.id, cost=task.run.total.settled, repository=repository)
         if not task.branch:
             return work
         diff = redact(await self._pool.trees.diff(task.id, MOST_DIFF)).text

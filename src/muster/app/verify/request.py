@@ -1,7 +1,9 @@
 """What a verification is asked for, and what it came to: with its repair, if one was made."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from muster.app.reports import RunReport
 from muster.app.runs.handle import RunHandle
@@ -92,6 +94,7 @@ class AgentWork:
     summary: str = ""  # of what the branch holds
     diff: str = ""  # a patch of bounded size, without secrets
     apart: str = ""  # the patch of what decides about a verification, which was restored
+    repository: Mapping[str, Any] = field(default_factory=dict)  # what changed in the user's repository meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,8 @@ def progress_view(found: ChainProgress) -> dict[str, Any]:
         "setup": found.setup or None,
         "branch": found.branch or None,
         "summary": found.summary or None,
+        "repository_changes": found.repository.get("repository_changes", []),
+        "repository_unknown": found.repository.get("repository_unknown"),
         "steps": [step_view(step) for step in found.steps],
         "rows": [row_view(row) for row in found.rows],
     }

@@ -1,6 +1,6 @@
 """Tasks, slots and the pool as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muster.app.pool.monitor import LogRecord, PoolSnapshot
@@ -73,7 +73,21 @@ def work_view(task: Task) -> dict[str, Any]:
         "nested_repositories": saved.get("nested", []),
         "unsaved_files": saved.get("unsaved", []),
         "operation": saved.get("operation"),
+        "beside": list(task.beside),
+        "merged_into": task.merged_into,
         "repository_changes": saved.get("repository_changes", []),
+        "repository_unknown": saved.get("repository_unknown"),
+        "handed_over": [_handover_view(one) for one in task.handed_over],
+    }
+
+
+def _handover_view(earlier: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "task": earlier["task"],
+        "name": earlier["name"],
+        "branch": earlier.get("branch"),
+        "commit": earlier.get("head"),
+        "missing": earlier.get("missing", []),
     }
 
 
@@ -104,7 +118,7 @@ def merge_view(merge: Merge, task: Task) -> dict[str, Any]:
         "target": merge.target,
         "commit": merge.commit,
         "empty": merge.is_empty,
-        "other_branches": work_view(task)["other_branches"],
+        **{name: work_view(task)[name] for name in ("other_branches", "nested_repositories", "operation", "beside")},
     }
 
 

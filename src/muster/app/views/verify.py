@@ -82,6 +82,8 @@ def _work_view(work: AgentWork) -> dict[str, Any]:
         "summary": work.summary or None,
         "diff": work.diff or None,
         "apart": work.apart or None,
+        "repository_changes": work.repository.get("repository_changes") or [],
+        "repository_unknown": work.repository.get("repository_unknown"),
     }
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from muster.app.chains.chains import ChainProgress, StepRecord, StepStatus
+from muster.cli.pool.words import repository_lines
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import state_verb
@@ -29,6 +30,8 @@ def tell_progress(console: "Console", found: ChainProgress) -> None:
     if found.branch:
         changes = f": {found.summary}" if found.summary else ""
         console.print(clean(f"its work is on the branch {found.branch}{changes}"), soft_wrap=True)
+    for line in repository_lines(f"chain {found.chain}", found.repository):
+        console.print(clean(line), soft_wrap=True)
     if found.partial_output:
         console.print(clean(f"writing: {one_line(found.partial_output, LONGEST_CELL)}"), soft_wrap=True)
     if found.run.state is RunState.COMPLETED and isinstance(found.run.result, dict) and not found.rows:

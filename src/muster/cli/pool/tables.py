@@ -10,7 +10,7 @@ from rich.text import Text
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import PermissionQuestion, TaskState
-from muster.cli.pool.words import change_lines, cost_text, has_asides, work_cell, work_text
+from muster.cli.pool.words import cost_text, has_asides, notice_lines, work_cell, work_text
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import GAP, Column, filled, fitting
 from muster.domain.money import show_usd
@@ -83,7 +83,7 @@ def _said(task: Task, writing: Mapping[str, str], room: int) -> Text:
 def task_notes(tasks: Sequence[Task]) -> list[str]:
     """Return lines about tasks of a table whose work is not only on their branches, or that changed more than files."""
     notes = [clean(f"task {task.title}: {work_text(task)}") for task in tasks if has_asides(task)]
-    return notes + [clean(line) for task in tasks for line in change_lines(task)]
+    return notes + [clean(line) for task in tasks for line in notice_lines(task)]
 
 
 def permission_text(question: PermissionQuestion) -> str:

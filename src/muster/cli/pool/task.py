@@ -15,7 +15,7 @@ from muster.cli.line import Argument, Option
 from muster.cli.options import LimitOption, TaskArgument
 from muster.cli.pool.tables import permission_text, task_notes, tasks_table
 from muster.cli.pool.task_options import OrderOptions, check_of
-from muster.cli.pool.words import change_lines, cost_text, overlap_lines, work_commands, work_text
+from muster.cli.pool.words import cost_text, notice_lines, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
 from muster.cli.terminal.stream import AnswerWriter
@@ -200,13 +200,12 @@ def merge(
 
 
 def _merged(merge: Merge, task: Task, *, apply: bool) -> str:
-    """Return what a merge came to; one of nothing says so, with what there is on other branches."""
+    """Return what a merge came to; one of nothing says so, and what lies beside the branch is named."""
+    beside = f"; not merged: {'; '.join(task.beside)}" if task.beside else ""
     if merge.is_empty:
-        others = ", ".join(task.saved.get("other_branches", ()))
-        nothing = f"nothing to merge: {merge.target} has all of {merge.branch} already"
-        return nothing + (f"; more work of the task is on {others}" if others else "")
+        return f"nothing to merge: {merge.target} has all of {merge.branch} already{beside}"
     moved = "" if apply else "; nothing was moved; add --apply to do so"
-    return f"merged {merge.branch} into {merge.target}: {merge.commit[:12]}{moved}"
+    return f"merged {merge.branch} into {merge.target}: {merge.commit[:12]}{moved}{beside}"
 
 
 def list_tasks(
@@ -272,7 +271,7 @@ def _tell(common: CommonOptions, task: Task, shared: OverlapReport | None = None
         for name, value in (details | {"cost": cost_text(task.cost), "work": work_text(task) or None}).items():
             if value is not None:
                 warn(clean(f"  {name.replace('_', ' ')}: {value}"))
-        for line in change_lines(task):
+        for line in notice_lines(task):
             warn(clean(line))
         return code
     note(common, clean(_footer(task)))
@@ -283,7 +282,7 @@ def _tell(common: CommonOptions, task: Task, shared: OverlapReport | None = None
 
 def _tell_work(common: CommonOptions, task: Task) -> None:
     """Say where the work of a task is, and how it is taken."""
-    lines = [line for line in (work_text(task), work_commands(task), *change_lines(task)) if line]
+    lines = [line for line in (work_text(task), work_commands(task), *notice_lines(task)) if line]
     if lines:
         note(common, clean("\n".join(lines)))
 

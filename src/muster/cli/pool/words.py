@@ -1,6 +1,7 @@
 """What a terminal says of a task: its cost, where its work is, and which other tasks changed the same files."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
@@ -23,7 +24,7 @@ def cost_text(cost: BudgetedCost) -> str:
 def work_text(task: Task) -> str:
     """Return where the work of a task is, in one line; empty for one that has no tree of its own."""
     if summary := task.saved.get("summary"):
-        return str(summary)
+        return str(summary) + (f"; merged into {task.merged_into}" if task.merged_into else "")
     if task.branch is None:
         return ""
     return f"{task.branch}: nothing is saved yet; it works in {task.tree.get('path')}"
@@ -31,13 +32,33 @@ def work_text(task: Task) -> str:
 
 def change_lines(task: Task) -> list[str]:
     """Return what changed in the user's repository while a task was at work, with the commands that restore it."""
-    changes = task.saved.get("repository_changes", ())
-    if not changes:
-        return []
-    lines = [f"while task {task.title} worked, this changed in your repository, by it, by you or by another task:"]
-    for one in changes:
+    return repository_lines(f"task {task.title}", task.saved)
+
+
+def repository_lines(who: str, found: Mapping[str, Any]) -> list[str]:
+    """Return what changed in the user's repository while somebody worked; or why that is not known."""
+    lines: list[str] = []
+    if changes := found.get("repository_changes"):
+        lines.append(f"while {who} worked, this changed in your repository, by it, by you or by another task:")
+    for one in changes or ():
         how = f"; restore it with: {one['restore']}" if one["restore"] else ""
         lines.append(f"  {one['what']}: {one['before'] or 'nothing'} became {one['after'] or 'nothing'}{how}")
+    if unknown := found.get("repository_unknown"):
+        lines.append(f"what changed in your repository while {who} worked is not known: {unknown}")
+    return lines
+
+
+def notice_lines(task: Task) -> list[str]:
+    """Return what a user must know of a task: work that it did not get, and what changed in the user's repository."""
+    return [*_handover_lines(task), *change_lines(task)]
+
+
+def _handover_lines(task: Task) -> list[str]:
+    lines: list[str] = []
+    for earlier in task.handed_over:
+        if missing := earlier.get("missing"):
+            name = f" ({earlier['name']})" if earlier.get("name") else ""
+            lines.append(f"task {task.title} did not get this from task {earlier['task']}{name}: {'; '.join(missing)}")
     return lines
 
 
@@ -56,17 +77,20 @@ def work_cell(task: Task) -> str:
     changed = task.saved.get("changed")
     if changed is None:
         return ""
-    return (count(changed, "file") if changed or not has_asides(task) else "") + ("+" if has_asides(task) else "")
+    merged = ", merged" if task.merged_into else ""
+    files = count(changed, "file") if changed or not has_asides(task) else ""
+    return files + ("+" if has_asides(task) else "") + merged
 
 
 def work_commands(task: Task) -> str:
     """Return the commands that show and take the work of a task."""
     if not has_work(task):
         return ""
-    known = [f"muster task diff {task.id}"]
-    if task.state in (TaskState.COMPLETED, TaskState.PENDING_REVIEW) and task.saved.get("commits"):
+    known = [f"muster task diff {task.id}"] if task.saved.get("changed") else []
+    is_done = task.state in (TaskState.COMPLETED, TaskState.PENDING_REVIEW)
+    if is_done and task.saved.get("commits") and not task.merged_into:
         known.append(f"muster task merge {task.id}")
-    known += [f"git log -p {task.base}..{other}" for other in task.saved.get("other_branches", ())]
+    known += [f"git diff {task.base} {other}" for other in task.saved.get("other_branches", ())]
     return ", ".join(known)
 
 

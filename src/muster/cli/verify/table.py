@@ -11,6 +11,7 @@ from rich.text import Text
 
 from muster.app.verify.request import AgentWork, LeftBehind
 from muster.app.verify.values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
+from muster.cli.pool.words import repository_lines
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.words import left_out_by_why
@@ -83,6 +84,8 @@ def tell_left_behind(console: Console, left: LeftBehind, here: Path) -> None:
 
 def tell_work(console: Console, work: AgentWork, *, accepted: bool) -> None:
     """Print what an agent changed, and how to go on with it."""
+    for line in repository_lines(work.agent, work.repository):
+        console.print(Text(clean(line), style="yellow"), soft_wrap=True)
     if not work.branch:
         return
     console.print(Text(clean(work.summary)), soft_wrap=True)

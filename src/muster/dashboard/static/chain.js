@@ -2,7 +2,7 @@
 import { html, useChange, useState } from "./html.js";
 import { useGet, useStream } from "./http.js";
 import { LIVE, number, shortMoney, word } from "./format.js";
-import { Badge, Facts, Panel, Waiting } from "./parts.js";
+import { Badge, Facts, Panel, RepositoryChanges, Waiting } from "./parts.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 import { Rows } from "./window.js";
 
@@ -20,6 +20,7 @@ export function ChainTab({ run, live }) {
       ${(chain.branch || chain.setup) && html`<${Facts} items=${[
         chain.branch && ["Branch", html`<code>${chain.branch}</code>`], chain.summary && ["Changes", chain.summary], chain.setup && ["Prepares its working tree", html`<code>${chain.setup}</code>`]]} />`}
     </section>
+    <${RepositoryChanges} of=${chain} />
     ${chain.rows.length > 0 ? html`<${RowsOfInput} rows=${chain.rows} />` : html`<ol class="steps" aria-label="Steps">
       ${chain.steps.map((step, place) => html`<${Step} key=${step.name} step=${step} place=${place + 1} texts=${textsOf(step, writing)} />`)}</ol>`}`;
 }

@@ -211,3 +211,9 @@ export function Table({ label, columns, rows, children }) {
 
 /** A text whose pieces were taken out, put in, or are the same. */
 export const Pieces = ({ pieces }) => html`<p class="text">${pieces.map(([kind, text]) => (kind === "same" ? text : kind === "out" ? html`<del>${text}</del>` : html`<ins>${text}</ins>`))}</p>`;
+
+/** What changed in the user's repository while somebody worked, with the commands that restore it; or why that is not known. */
+export function RepositoryChanges({ of: { repository_changes: changes, repository_unknown: unknown } }) {
+  return html`${changes.length > 0 && html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`}
+    ${unknown && html`<div class="notice warn" role="status"><p>What changed in your repository while it worked is not known: ${unknown}</p></div>`}`;
+}

@@ -2,7 +2,7 @@
 import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, duration, elapsed, number } from "./format.js";
-import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, Tags, usd, Waiting } from "./parts.js";
+import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, RepositoryChanges, Tags, usd, Waiting } from "./parts.js";
 import { DiffFiles } from "./diff.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
@@ -56,7 +56,7 @@ function Card({ task, now }) {
       ${task.state === "running" ? duration(elapsed(task.started_at, null, now)) : html`<${Ago} at=${task.ended_at ?? task.created_at} now=${now} />`} · <${CostOf} of=${task} />
       ${task.rejection_count > 0 && html` · ${task.rejection_count} × rejected`}
     </span>
-    ${task.changed !== null && html`<span class="under soft small">${count(task.changed, "file")} changed${hasAsides(task) && ", and more"}</span>`}
+    ${task.changed !== null && html`<span class="under soft small">${count(task.changed, "file")} changed${hasAsides(task) && ", and more"}${task.merged_into && `, merged into ${task.merged_into}`}</span>`}
     ${(task.state === "canceled" || task.state === "failed" || task.permission || task.tags.length > 0) && html`<span class="under">
       ${(task.state === "canceled" || task.state === "failed") && html`<${Badge} state=${task.state} />`}
       ${task.permission && html`<${Badge} state="waiting" text="asks permission" />`} <${Tags} names=${task.tags} /></span>`}
@@ -90,13 +90,14 @@ export function TaskView({ id }) {
       <p class="under"><${Badge} state=${task.state} /> <span class="soft">${task.id}</span> <${Tags} names=${task.tags} /></p>
       <${Facts} items=${[
         ["Slot", html`<a href="#/pool">${task.slot ?? "none yet"}</a>`], ["Agent", task.agent ?? "–"], ["Cost", html`<${CostOf} of=${task} />`], [task.ended_at ? "Was open for" : "Open for", duration(elapsed(task.started_at, task.ended_at))],
-        task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>`],
+        task.turns > 0 && ["Turns", number(task.turns)], task.rejection_count > 0 && ["Rejected", `${task.rejection_count} ×`], task.branch && ["Branch", html`<code>${task.branch}</code>${task.merged_into && html`, merged into <code>${task.merged_into}</code>`}`],
         ["Submitted", html`<${Ago} at=${task.created_at} />`],
       ]} />
     </section>
     ${failure && html`<${Failure} error=${failure} />`}
-    ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. ${task.summary}</p></div>`}
-    ${task.repository_changes.length > 0 && html`<div class="notice warn" role="status"><p>While it worked, this changed in your repository, by it, by you or by another task:</p><ul>${task.repository_changes.map((one) => html`<li key=${one.what}><code>${one.what}</code>: ${one.before ?? "nothing"} became ${one.after ?? "nothing"}${one.restore && html`. Restore it with: <code>${one.restore}</code>`}</li>`)}</ul></div>`}
+    ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. There is more:</p><ul>${task.beside.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`}
+    ${task.handed_over.filter((one) => one.missing.length > 0).map((one) => html`<div key=${one.task} class="notice warn" role="status"><p>It did not get this from <a href=${`#/tasks/${one.task}`}>${one.name ?? one.task}</a>, on which it depends:</p><ul>${one.missing.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`)}
+    <${RepositoryChanges} of=${task} />
     ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
     ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}

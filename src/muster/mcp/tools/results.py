@@ -72,7 +72,7 @@ async def _diff(muster: Muster, run: Run, offset: int) -> Answer:
     """Return a page of what a task changed, with where else there is work of it: an empty diff need not be all."""
     task = await muster.pool.tasks.of(run)
     found = page(await muster.pool.trees.diff(task.id), offset)
-    return found | compact({name: work_view(task)[name] for name in ("branch", "summary", "other_branches")})
+    return found | compact({name: work_view(task)[name] for name in ("branch", "summary", "other_branches", "beside")})
 
 
 async def _rows(muster: Muster, run: Run, part: str, after: str | int | None) -> Answer:

@@ -118,7 +118,8 @@ class ChainSpec:
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known: KnownValues = field(default_factory=KnownValues)
     tree: str = ""  # the folder in the working tree of the chain, once it is there
-    # Of a chain with a working tree.
+    compares: bool = False  # the user's repository, before and after
+    # Of a chain with a working tree; the first also of one that compares.
     git_environment: Mapping[str, str] = field(default_factory=dict)
     copy: tuple[str, ...] = ()  # files that the tree gets
     setup: TreeSetup = field(default_factory=TreeSetup)
@@ -132,11 +133,11 @@ class ChainSpec:
             before |= {one.name: tuple(one.extract) for one in group}
         alone = replace(step, budget_usd=None, when="")
         chain = Chain(name=self.chain.name, groups=((alone,),), inputs=self.chain.inputs)
-        return replace(self, chain=chain, before=before)
+        return replace(self, chain=chain, before=before, compares=False)
 
     def row(self, index: int) -> "ChainSpec":
         """Return the spec of the child run for one row."""
-        return replace(self, input={**self.input, **self.rows[index]}, rows=())
+        return replace(self, input={**self.input, **self.rows[index]}, rows=(), compares=False)
 
 
 class StepStatus(StrEnum):

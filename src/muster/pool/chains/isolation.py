@@ -5,21 +5,24 @@ never works in the user's folder instead.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.errors import StepFailed
 from muster.engine.context import Context
 from muster.git.layout import Isolation, Worktree
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import ChainSpec
-from muster.pool.isolation import saved_json
+from muster.pool.isolation import repository_before, repository_changes, saved_json
 from muster.pool.setup import prepare_tree
 
 TREE_KEY = "chain/tree"
+CHANGES_EVENT = "chain.repository"
 
 
 def worktrees_of(spec: ChainSpec) -> Worktrees:
@@ -57,6 +60,36 @@ async def open_tree(ctx: Context, spec: ChainSpec) -> ChainTree | None:
     await ctx.emit("chain/tree/told", "chain.tree", told)
     await prepare_tree(ctx, tree, spec.setup, "chain.setup")
     return ChainTree(spec=spec, tree=tree, folder=folder)
+
+
+def before_key(run: str) -> str:
+    """Return the key of the user's repository as it was before a run of a chain."""
+    return f"chain/repository/{run}"
+
+
+def changes_key(run: str) -> str:
+    """Return the key of what a run of a chain, which came to its end, changed in the user's repository."""
+    return f"{before_key(run)}/changes"
+
+
+async def compared(ctx: Context, spec: ChainSpec, work: Callable[[], Awaitable[Json]]) -> Json:
+    """Return what a chain gives, and tell what changed in the user's repository meanwhile, also when it fails."""
+    if not spec.compares:
+        return await work()
+    before: dict[str, str] = await ctx.step(before_key(ctx.run), partial(repository_before, worktrees_of(spec)))
+    try:
+        result = await work()
+    except StepFailed:
+        await _tell_changes(ctx, spec, before)
+        raise
+    await _tell_changes(ctx, spec, before)
+    return result
+
+
+async def _tell_changes(ctx: Context, spec: ChainSpec, before: Mapping[str, str]) -> None:
+    found = await ctx.step(changes_key(ctx.run), partial(repository_changes, worktrees_of(spec), before))
+    if any(found.values()):
+        await ctx.emit("chain/repository/told", CHANGES_EVENT, found)
 
 
 async def save_tree(spec: ChainSpec, name: str) -> SavedWork:

@@ -1,11 +1,13 @@
 """How far a chain is, computed from its run, its events and what its steps left in the journal. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from muster.domain.entry import Event
 from muster.domain.run import DRIVEN, TERMINAL, Run, RunState
 from muster.pool.chains.chain import ChainSpec, StepRecord, StepStatus, numbered
+from muster.pool.chains.isolation import CHANGES_EVENT
 
 ENDED = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.SKIPPED})
 SUCCEEDED = frozenset({StepStatus.COMPLETED, StepStatus.SKIPPED})
@@ -34,6 +36,7 @@ class ChainProgress:
     branch: str = ""
     summary: str = ""  # of what the branch holds
     setup: str = ""  # the command that prepares its working tree just now
+    repository: Mapping[str, Any] = field(default_factory=dict)  # what changed in the user's meanwhile, if anything
     partial_output: str = ""  # of the step that is running, a second old at most
 
     @property
@@ -68,8 +71,9 @@ def chain_progress(
 ) -> ChainProgress:
     """Return how a run stands; `outputs` are the records of steps that are done."""
     told = list(events)
+    changes = next((event.data for event in told if event.kind == CHANGES_EVENT), {})
     if spec.rows:
-        return ChainProgress(run=run, chain=spec.chain.name, steps=(), rows=_rows(run, spec, told))
+        return ChainProgress(run=run, chain=spec.chain.name, steps=(), rows=_rows(run, spec, told), repository=changes)
     steps = {step.name: StepRecord(name=step.name, status=StepStatus.PENDING) for _, step in numbered(spec.chain)}
     for event in told:
         name = event.data.get("name")
@@ -85,6 +89,7 @@ def chain_progress(
         branch=str((tree.get("chain.saved") or tree.get("chain.tree") or {}).get("branch", "")),
         summary=str(tree.get("chain.saved", {}).get("summary", "")),
         setup=_setup(run, told),
+        repository=changes,
     )
 
 

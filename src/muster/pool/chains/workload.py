@@ -1,6 +1,7 @@
 """The chain workload: steps in order, groups at once, each row of inputs in a child run of its own."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from muster.domain.canonical import Json
@@ -9,7 +10,7 @@ from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.pool.chains.chain import WORKLOAD, ChainSpec, StepRecord, StepStatus, row_key
-from muster.pool.chains.isolation import open_tree
+from muster.pool.chains.isolation import compared, open_tree
 from muster.pool.chains.rules import complete_input
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.chains.step import run_step
@@ -23,7 +24,7 @@ MOST_TOGETHER = 1_000  # rows that begin before the first of them waits in a bat
 async def chain(ctx: Context, spec: Any) -> Json:
     """Run the steps of a chain, and return what each of them gave."""
     wanted = read_spec(spec)
-    return await (_run_rows(ctx, wanted) if wanted.rows else _run_chain(ctx, wanted))
+    return await compared(ctx, wanted, partial(_run_rows if wanted.rows else _run_chain, ctx, wanted))
 
 
 async def _run_chain(ctx: Context, spec: ChainSpec) -> Json:

@@ -1,0 +1,70 @@
+"""What a task hands over to those that depend on it: the commit with its work, and what is not in that commit. Pure.
+
+Work is handed over where there is no doubt about it: what is on the branch of the task, or all that it left if that is
+on one other branch. The rest is told, with where it is.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muster.domain.canonical import Json
+
+_MOST_NAMED = 10  # paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedWork:
+    """A task on which another depends, as it ended."""
+
+    task: str  # its id
+    name: str | None
+    output: str
+    saved: Mapping[str, Any]  # what its branch held
+    folder: str = ""  # of its tree, or where it worked without one
+    has_tree: bool = True
+
+
+def handed_over(work: FinishedWork, *, into_tree: bool) -> dict[str, Json]:
+    """Return what a task hands over to one that depends on it; `into_tree`: the tree of that one begins with it."""
+    saved = work.saved
+    commit = saved.get("handover", saved.get("head") if saved.get("commits") else None)
+    told: dict[str, Json] = {"task": work.task, "name": work.name, "output": work.output}
+    branch = None if commit is None else _branch_of(saved)
+    if branch is not None and into_tree:
+        told |= {"head": commit, "branch": branch}
+    return told | {"missing": list(_missing(work, branch if into_tree else None, into_tree=into_tree))}
+
+
+def _branch_of(saved: Mapping[str, Any]) -> str:
+    """Return the branch that holds the commit which is handed over."""
+    return str(saved["branch"] if saved["commits"] else saved["other_branches"][0])
+
+
+def _missing(work: FinishedWork, handed: str | None, *, into_tree: bool) -> Iterator[str]:
+    """Yield what there is of the work of a task beside the branch that is handed over."""
+    saved = work.saved
+    if not work.has_tree:
+        if into_tree and work.folder:
+            yield f"what it changed in {work.folder} and did not commit"
+        return
+    if saved.get("commits") and handed != saved["branch"]:
+        yield _on_branch(saved, saved["branch"])
+    yield from beside(saved, work.folder, handed)
+
+
+def beside(saved: Mapping[str, Any], folder: str, handed: str | None = None) -> Iterator[str]:
+    """Yield what a task left beside its branch and the one that is handed over, with where it is."""
+    for branch in saved.get("other_branches", ()):
+        if branch != handed:
+            yield _on_branch(saved, branch)
+    if nested := saved.get("nested"):
+        yield f"git repositories inside of {folder}, which no commit holds: {', '.join(nested[:_MOST_NAMED])}"
+    if unsaved := saved.get("unsaved"):
+        yield f"files of {folder} that were written while they were saved: {', '.join(unsaved[:_MOST_NAMED])}"
+    if operation := saved.get("operation"):
+        yield f"a {operation} that it did not finish in {folder}"
+
+
+def _on_branch(saved: Mapping[str, Any], branch: str) -> str:
+    return f"work on the branch {branch}, which git diff {saved['base']} {branch} shows"
