@@ -112,12 +112,14 @@ async def test_a_review_that_waits_overnight_holds_every_feedback(tmp_path: Path
 async def test_a_task_that_is_rejected_too_often_has_failed_with_the_last_feedback(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="write", review=True, max_rejections=2))
-        for feedback in ("one", "two"):
+        for number, feedback in enumerate(("one", "two"), 1):
             await drive(m)
-            await m.pool.tasks.reject(task.id, feedback)
+            rejected = await m.pool.tasks.reject(task.id, feedback)
+            assert (rejected.rejections, rejected.is_rejected_for_good) == (number, number == 2)
         await drive(m)
         failed = await m.pool.tasks.get(task.id)
-        assert failed.state is TaskState.FAILED
+        assert (failed.state, failed.rejections, failed.rounds) == (TaskState.FAILED, 2, 2)
+        assert "rejected 2 times" in str((failed.run.error or {})["message"])
         assert failed.run.error is not None
         assert "the last feedback: two" in str(failed.run.error["message"])
         with pytest.raises(Conflict, match="maximum number of rejections"):

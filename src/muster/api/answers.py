@@ -78,7 +78,7 @@ SHAPES: Mapping[str, Schema] = {
             MAYBE_TEXT, "name slot output model session_id branch base summary operation stderr started_at ended_at"
         ),
         **COST,
-        **fields(COUNT, "rejection_count priority"),
+        **fields(COUNT, "rejection_count max_rejections priority"),
         **fields(MAYBE_COUNT, "turns elapsed_ms exit_code changed"),
         other_branches=listed(TEXT),
         nested_repositories=listed(TEXT),

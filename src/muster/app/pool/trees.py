@@ -145,7 +145,7 @@ class TaskTrees:
         if run.is_driven or entry is None or entry.value["isolation"] == Isolation.NONE:
             return
         task = await self._tasks.of(run)
-        before = await self._store.journal.find(run.id, repository_key(task.rejections, run.id))
+        before = await self._store.journal.find(run.id, repository_key(max(0, task.rounds - 1), run.id))
         known = task.saved.get("repository_changes", ())
         try:
             saved = await save(entry.value, None if before is None else before.value, known)

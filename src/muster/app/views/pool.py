@@ -49,6 +49,7 @@ def task_view(task: Task) -> dict[str, Any]:
         "stderr": last_lines(str(error["log"])) if error.get("log") else None,
         "budget_exceeded": run.overdraft is not None,
         "rejection_count": task.rejections,
+        "max_rejections": task.spec.max_rejections,
         **work_view(task),
         "original_prompt": task.spec.prompt,
         "priority": task.spec.priority,

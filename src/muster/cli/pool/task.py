@@ -98,7 +98,7 @@ def reject(
     def work(muster: Muster) -> Awaitable[Task]:
         return muster.pool.tasks.reject(task, feedback, budget_usd=budget)
 
-    return _changed(common, work, "rejected, and done again")
+    return _changed(common, work, "rejected, and done again", ends="rejected as often as it allows, and fails")
 
 
 def allow(
@@ -240,8 +240,8 @@ def list_tasks(
     answer(common, [task_view(task) for task in tasks], tell)
 
 
-def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]], done: str) -> int:
-    """Change a task and say so; `done` is what becomes of it as soon as the pool is driven."""
+def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]], done: str, *, ends: str = "") -> int:
+    """Change a task and say so; `done` is what becomes of it as soon as the pool is driven, `ends` after too many."""
 
     async def work(muster: Muster) -> tuple[Task, bool]:
         return await change(muster), await muster.pool.living_driver() is not None
@@ -249,7 +249,8 @@ def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]],
     task, driven = with_muster(common, work)
     text = f"task {task.title} {state_verb(task.state)}"
     if done and task.state is TaskState.PENDING:
-        text = f"task {task.title} is {done} " + ("soon" if driven else "when the pool is started: muster pool start")
+        becomes = ends if ends and task.is_rejected_for_good else done
+        text = f"task {task.title} is {becomes} " + ("soon" if driven else "when the pool is started: muster pool start")
     answer(common, task_view(task), lambda console: console.print(clean(text), soft_wrap=True))
     return 0
 

@@ -107,15 +107,15 @@ export function TaskView({ id }) {
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
       </div>
-      ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} act=${act} tell=${tell} />`}
+      ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} last=${task.rejection_count + 1 >= task.max_rejections} act=${act} tell=${tell} />`}
     </div>`;
 }
 
-function Decision({ act, tell }) {
+function Decision({ last, act, tell }) {
   const [feedback, type] = useState("");
   return html`<aside class="card padded decide" aria-label="Review">
     <h2>Your review</h2>
-    <p class="soft small">Approve it as it is, or say what to do differently: it is done again with all feedback.</p>
+    <p class="soft small">Approve it as it is, or say what to do differently: ${last ? "it allows no further rejection, and fails with this one." : "it is done again with all feedback."}</p>
     <${Action} label="Approve" kind="main wide" act=${act("approve")} onError=${tell} />
     <label for="feedback">Feedback</label>
     <textarea id="feedback" rows="6" value=${feedback} onInput=${into(type)} placeholder="What is to be different?"></textarea>
