@@ -226,7 +226,7 @@ async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:
         assert (len(said["rows"]), said["total"], said["next_after"]) == (battle["messages"], battle["messages"], None)
         for goal in ({"goal": "Say tea", "judge": "sim/echo"}, {}):  # without one they are played to their limit
             found = await desk.done(await desk.call("start_battle", **sides, runs=2, **goal))
-            assert (found["kind"], found["completed"], found["total"]) == ("scale", 2, 2)
+            assert (found["kind"], found["completed"], found["total"]) == ("scale test", 2, 2)
             assert found["counts"]["limit"] == 2
 
 

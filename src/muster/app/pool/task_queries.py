@@ -31,6 +31,7 @@ from muster.pool.tasks import (
     run_states,
     task_id,
     task_state,
+    task_title,
 )
 from muster.pool.workload import saved_key, work_key
 from muster.store.base import POOL_LEVEL
@@ -75,7 +76,7 @@ class Task:
     @property
     def cost(self) -> BudgetedCost:
         """What all its runs have cost, and may cost."""
-        return BudgetedCost(spent=self.run.total, cap=self.run.cap)
+        return self.run.cost
 
     @property
     def is_rejected_for_good(self) -> bool:
@@ -85,7 +86,7 @@ class Task:
     @property
     def title(self) -> str:
         """Its id, with its name where it has one."""
-        return f"{self.id} ({self.run.name})" if self.run.name else self.id
+        return task_title(self.run)
 
     @property
     def state(self) -> TaskState:

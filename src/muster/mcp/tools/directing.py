@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 
 from muster.app import Muster
-from muster.app.views.costs import cost_view
+from muster.app.views.money import cost_view
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.run import BudgetedCost
