@@ -2,7 +2,7 @@
 import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, duration, elapsed, number } from "./format.js";
-import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, Tags, usd, Waiting } from "./parts.js";
+import { Action, Ago, Badge, Clock, Command, CostOf, Empty, Facts, Failure, Loading, Tags, Waiting } from "./parts.js";
 import { DiffFiles } from "./diff.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
@@ -14,13 +14,6 @@ const COLUMNS = [
   ["Not done", ["failed", "canceled"], "Nothing failed."],
 ];
 const MOST = 200;
-
-/** What something has cost in all, of which budget, and what of it is uncertain or covered by a subscription. */
-export function CostOf({ of: one }) {
-  const lanes = [["imputed", one.imputed_usd], ["uncertain", one.uncertain_usd]].filter(([, amount]) => amount > 0);
-  return html`<span class="cost-of">${usd(one.cost_usd)}${one.budget_usd !== null && html`<span class="soft"> of ${usd(one.budget_usd)}</span>`}${
-    lanes.length > 0 && html`<span class="soft small"> (${lanes.map(([lane, amount], place) => html`${place > 0 && ", "}${usd(amount)} ${lane}`)})</span>`}</span>`;
-}
 
 /** What a task is called: its name, else the first line of its prompt. */
 export const taskTitle = (task) => task.name ?? task.original_prompt.split("\n")[0];
