@@ -87,7 +87,7 @@ export function CostBar({ run }) {
 export function CostOf({ of: one, mark }) {
   const lanes = [["imputed", one.imputed_usd], ["uncertain", one.uncertain_usd]].filter(([, amount]) => amount > 0);
   return html`<span class="cost-of">${usd(one.cost_usd)}${mark && html`<span class="soft"> ${mark}</span>`}${(one.budget_usd ?? null) !== null && html`<span class="soft"> of ${usd(one.budget_usd)}</span>`}${
-    lanes.length > 0 && html`<span class="soft small"> (${lanes.map(([lane, amount], place) => html`${place > 0 && ", "}${usd(amount)} ${lane}`)})</span>`}</span>`;
+    lanes.length > 0 && html`<span class="soft small lanes"> (${lanes.map(([lane, amount], place) => html`${place > 0 && ", "}${usd(amount)} ${lane}`)})</span>`}</span>`;
 }
 
 /** What a run has cost, with the runs that it continues or is continued by. */
