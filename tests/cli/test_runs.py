@@ -69,7 +69,7 @@ def test_show_has_what_is_promised(shell: Shell) -> None:
 def test_show_draws_the_run_its_calls_and_its_events(shell: Shell) -> None:
     shell.muster("ask", "sim/echo", "[red]hello", "--name", "mine")
     result = shell.muster("runs", "show", "mine", "--calls", "--events")
-    for words in ("mine", "completed", "$0.00 spent", "1 of 1 done", "[red]hello", "sim/echo", "run.completed"):
+    for words in ("mine", "completed", "$0.00  (no budget)", "1 of 1 done", "[red]hello", "sim/echo", "run.completed"):
         assert words in result.out
     calls = shell.muster("runs", "show", "mine", "--calls", "--json").data()
     assert [call["key"] for call in calls["call_list"]] == ["ask"]
