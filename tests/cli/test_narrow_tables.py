@@ -17,6 +17,7 @@ from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import SlotProfile, TaskSpec, TaskState
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
+from muster.app.views.errors import failed_tasks, task_error, undone_tasks
 from muster.cli.batches.display import batches_table
 from muster.cli.pool.monitor import drawn
 from muster.cli.pool.tables import slots_table, task_notes, tasks_table
@@ -237,3 +238,14 @@ def test_a_watched_pool_fits_into_the_terminal_with_its_slots(height: int, notes
     assert len(text.splitlines()) <= height, text
     assert [word for word in ("coder-1", "coder-2", "fix-0", "fix-8") if word not in text] == [], text
     assert ("muster task list --limit N" in text) is not whole, text
+
+
+def test_errors_about_tasks_name_them_and_count_in_words() -> None:
+    failed = [a_task(number, RunState.FAILED) for number in range(2)]
+    done = a_task(3, RunState.COMPLETED)
+    first = failed_tasks([*failed, done]) or {}
+    assert first["message"] == "2 of 3 tasks failed: 1m7hctjgexvzn270 (fix-0), 1m7hctjgexvzn271 (fix-1)"
+    assert (failed_tasks(failed[:1]) or {})["message"] == "the only task failed: 1m7hctjgexvzn270 (fix-0)"
+    assert (task_error(failed[0]) or {})["message"].startswith("task 1m7hctjgexvzn270 (fix-0) failed: ")
+    waits = undone_tasks([a_task(4, RunState.QUEUED), done]) or {}
+    assert waits["message"] == "1 of 2 tasks are not done: 1m7hctjgexvzn274 (fix-4)"

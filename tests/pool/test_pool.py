@@ -373,6 +373,19 @@ async def test_a_task_that_is_tried_again_with_a_higher_budget_pays_for_nothing_
         assert (waiting.state, waiting.rejections, waiting.run.total.settled) == (TaskState.PENDING_REVIEW, 1, 60_000)
 
 
+async def test_a_task_that_was_tried_again_is_one_row_of_what_was_spent(tmp_path: Path) -> None:
+    broken = PAID.replace("COST", "0.03").replace("echo '", "exit 1; echo '")
+    async with opened(tmp_path, TOML + broken) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="paid"))
+        await drive(m)
+        for _ in range(2):
+            await m.pool.tasks.retry(task.id)
+            await drive(m)
+        failed, costs = await m.pool.tasks.get(task.id), await m.costs(1)
+        assert (failed.state, failed.cost.spent.uncertain) == (TaskState.FAILED, 300_000)
+        assert [(run.id, run.cost) for run in costs.runs] == [(failed.run.id, failed.cost)]
+
+
 CAPPED = """
 [agents.capped]
 kind = "cli"
