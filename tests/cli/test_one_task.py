@@ -116,8 +116,8 @@ def assert_equal(home: Home) -> None:
 
 def assert_told(home: Home) -> None:
     """Check what commands say to a person: amounts in columns, or one after the other."""
-    for command in (("task", "list"), ("runs", "list"), ("pool", "slots"), ("costs",)):
-        text = home.muster(*command).out
+    for name in ("task list", "runs list", "pool slots", "costs"):
+        text = home.muster(*name.split()).out
         assert [word for word in ("$0.14", "imputed", "$0.04", "uncertain", "$0.10") if word not in text] == [], text
     for command, words in (
         (("task", "result", "one"), WORDS),

@@ -91,7 +91,11 @@ export function CostOf({ of: one, mark }) {
 }
 
 /** What a run has cost, with the runs that it continues or is continued by. */
-export const Cost = ({ run }) => html`<${CostOf} of=${whole(run)} mark=${whole(run).cost_usd !== run.cost_usd && "in all"} />`;
+export function Cost({ run }) {
+  const all = whole(run);
+  const parts = all.cost_usd !== run.cost_usd;
+  return html`<span title=${parts ? `${money(all.cost_usd)} in all, ${money(run.cost_usd)} of it by this run` : undefined}><${CostOf} of=${all} mark=${parts && "in all"} /></span>`;
+}
 
 /** Several buttons of which one is chosen. */
 export function Choice({ label, options, value, onChange }) {
