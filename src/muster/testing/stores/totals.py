@@ -2,8 +2,6 @@
 
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
-from dataclasses import replace
-
 from muster.domain.batch import BatchState
 from muster.domain.budget import Level, lineage_level
 from muster.domain.entry import Failed
@@ -82,7 +80,7 @@ async def tells_what_was_spent_and_by_whom(store: Store) -> None:
     ):
         opened = opening(run, claim.epoch, key)
         day, own = opened.levels
-        opened = replace(opened, levels=(day, Level(id=lineage_level(run), cap=None), own))
+        opened = opened._replace(levels=(day, Level(id=lineage_level(run), cap=None), own))
         await store.journal.open(opened)
         await store.journal.settle(settling(opened, outcome))
     await store.runs.create(new_run("free"))
