@@ -75,7 +75,7 @@ async def test_costs_equal_a_recount_of_the_store(folder: Path) -> None:
         with pytest.raises(BadArgument):
             await m.costs(0)
     days, agents = recounted(folder)
-    assert {one.day: one.spent.settled for one in week.days if one.spent.settled} == dict(days)
+    assert {one.day: one.cost.total for one in week.days if one.cost.total} == dict(days)
     assert [one.day for one in week.days] == [day_of(BEGAN + back * DAY) for back in range(-4, 3)]
     assert {one.agent: one.spent.settled for one in week.agents} == dict(agents)
     assert [one.agent for one in week.agents] == ["dear", "cheap"]

@@ -11,6 +11,7 @@ from muster.domain.errors import BadArgument
     [
         "make test && make lint", "make test; make lint", "make test | tee log", "make test > log", "make test&",
         "(make test)", "pytest $DIR", "pytest `pwd`", 'pytest "$DIR"', "CI=1 make test", "make test || true",
+        "true\nfalse", "echo a#b && false", "true # false", "test -e *.py", "ls ~/x", "echo {a,b}",
     ],
 )  # fmt: skip
 def test_shell_syntax_is_refused_with_the_command_that_asks_for_a_shell(given: str) -> None:

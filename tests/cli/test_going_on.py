@@ -93,7 +93,7 @@ def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, reh
     assert "of its budget of $0.000001 is already spent" in refused.error()["message"]
     assert shell.run("last")["id"] == second["id"]
     shown = shell.muster("runs", "show", "last").out
-    assert "of $0.001100, with the runs that it was resumed from or as" in shown, shown
+    assert "of $0.001100 in all, $0.00 of it by this run" in shown, shown
     forked = shell.muster("runs", "fork", run, "--from", "ticket/0")
     assert "it is a new run with a budget of its own ($0.0011)" in forked.err
     assert (forked.code, rehearsal.audit().calls) == (1, 2 * paid)

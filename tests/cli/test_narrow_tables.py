@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 
 from muster.app.costs import Load
+from muster.app.pool.monitor import PoolSnapshot
+from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.values import SlotProfile, TaskSpec
+from muster.app.pool.values import SlotProfile, TaskSpec, TaskState
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
+from muster.app.views.errors import failed_tasks, task_error, undone_tasks
 from muster.cli.batches.display import batches_table
-from muster.cli.pool.tables import task_notes, tasks_table
+from muster.cli.pool.monitor import drawn
+from muster.cli.pool.tables import slots_table, task_notes, tasks_table
 from muster.cli.runs.display import calls_table, runs_table
+from muster.cli.terminal.costs import run_cost
 from muster.cli.verify.metrics import tell_metrics
 from muster.cli.verify.plan import plan_table
 from muster.cli.verify.table import tell_report
@@ -27,7 +31,8 @@ from muster.domain.call import Reply, Stop, Usage
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import CallCounts, Lease, Run, RunState, Spent
+from muster.domain.run import BudgetedCost, CallCounts, Lease, Run, RunState, Spent
+from muster.store.base import SlotRecord
 from muster.verify.findings.finding import Counts
 from muster.verify.journal import Ending
 from muster.verify.reports.metrics import AgentMetrics, VerifyMetrics
@@ -38,7 +43,7 @@ LONG = "architecture-reviewer"
 COST, MORE = Microdollars(1_613), Microdollars(20_000_123)  # "$0.001613" and "$20.000123"
 
 
-def shown(table: Table, width: int) -> str:
+def shown(table: RenderableType, width: int) -> str:
     out = io.StringIO()
     Console(file=out, width=width, highlight=False, markup=False, emoji=False).print(table)
     return out.getvalue()
@@ -83,7 +88,8 @@ def a_run(name: str | None, uncertain: int = 0) -> Run:
         name=name,
         lease=Lease(epoch=1),
         calls=CallCounts(total=1200, done=1100),
-        spent=Spent(billed=COST, uncertain=Microdollars(uncertain)),
+        spent=(spent := Spent(billed=COST, uncertain=Microdollars(uncertain))),
+        total=spent,
     )
 
 
@@ -91,8 +97,8 @@ def a_run(name: str | None, uncertain: int = 0) -> Run:
 @pytest.mark.parametrize("uncertain", [0, COST])
 def test_a_list_of_runs_keeps_ids_and_money_and_folds_long_names(width: int, uncertain: int) -> None:
     text = shown(runs_table([a_run(None), a_run("nightly-of-the-long-name", uncertain)], 1_040.0, width), width)
-    assert_whole(text, width, ("1m7hctjgexvzn278", "interrupted", "$0.001613", "spent"))
-    assert ("uncertain" in text, text.count("$0.001613")) == (bool(uncertain), 3 if uncertain else 2), text
+    assert_whole(text, width, ("1m7hctjgexvzn278", "interrupted", "$0.001613", "cost"))
+    assert ("uncertain" in text, text.count("$0.00")) == (bool(uncertain), 3 if uncertain else 2), text
     found = re.sub(r"1m7hctjgexvzn278|interrupted|\$\S+|1100/1200|40 s|\s", "", text)
     assert found.endswith("nightly-of-the-long-name"), text
 
@@ -100,6 +106,19 @@ def test_a_list_of_runs_keeps_ids_and_money_and_folds_long_names(width: int, unc
 def test_short_names_leave_room_for_everything() -> None:
     text = shown(runs_table([a_run(None)], 1_040.0, 72), 72)
     assert [word for word in ("suite", "1100/1200", "40 s") if word not in text] == [], text
+
+
+def test_a_run_that_continues_another_shows_what_the_whole_work_has_cost_with_all_lanes() -> None:
+    own, whole = (
+        Spent(imputed=Microdollars(60_000)),
+        Spent(imputed=Microdollars(60_000), uncertain=Microdollars(500_000)),
+    )
+    run = replace(a_run("again"), spent=own, total=whole, cap=Microdollars(1_000_000))
+    text = shown(runs_table([run], 1_040.0, 160), 160)
+    assert re.findall(r"\$\S+(?: in all)?", text) == ["$0.56 in all", "$1.00", "$0.06", "$0.50"], text
+    assert [word for word in ("cost", "budget", "imputed", "uncertain") if word not in text] == [], text
+    assert str(run.cost) == "$0.56 of $1.00 ($0.06 imputed, $0.50 uncertain)"
+    assert run_cost(run) == f"{run.cost} in all, $0.06 ($0.06 imputed) of it by this run"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -192,3 +211,41 @@ def test_work_beside_the_branch_of_a_task_is_told_under_the_table() -> None:
         a_task(1, RunState.COMPLETED, other_branches=["muster/x-2"], summary="more"),
     ]
     assert task_notes(tasks) == ["task 1m7hctjgexvzn271 (fix-1): more"]
+
+
+def a_slot(number: int) -> Slot:
+    return Slot(
+        profile=SlotProfile(id=f"slot-{number}", name=f"coder-{number}", role="coder"),
+        record=SlotRecord(name=f"slot-{number}", place=number, completed=3),
+        task=a_task(number, RunState.RUNNING),
+        cost=BudgetedCost(spent=Spent(imputed=Microdollars(60_000), uncertain=Microdollars(1_000_000))),
+    )
+
+
+def test_slots_show_what_of_their_cost_is_imputed_or_uncertain() -> None:
+    text = shown(slots_table([a_slot(1), a_slot(2)], 160), 160)
+    assert re.findall(r"\$\S+", text) == ["$1.06", "$0.06", "$1.00"] * 2, text
+
+
+@pytest.mark.parametrize(("height", "notes", "whole"), [(24, 10, False), (24, 0, True), (60, 10, True)])
+def test_a_watched_pool_fits_into_the_terminal_with_its_slots(height: int, notes: int, whole: bool) -> None:
+    aside = {"other_branches": ["muster/x-2"], "summary": "a long summary of what lies where " * 5}
+    tasks = [a_task(number, RunState.COMPLETED, **(aside if number < notes else {})) for number in range(10)]
+    slots = (a_slot(1), a_slot(2))
+    counts = dict.fromkeys(TaskState, 0) | {TaskState.COMPLETED: 10}
+    status = PoolStatus(slots=slots, tasks=counts, cost=BudgetedCost(), draining=False, driver=None)
+    text = shown(drawn(PoolSnapshot(status=status, tasks=tuple(tasks), writing={}), 80, height), 80)
+    assert len(text.splitlines()) <= height, text
+    assert [word for word in ("coder-1", "coder-2", "fix-0", "fix-8") if word not in text] == [], text
+    assert ("muster task list --limit N" in text) is not whole, text
+
+
+def test_errors_about_tasks_name_them_and_count_in_words() -> None:
+    failed = [a_task(number, RunState.FAILED) for number in range(2)]
+    done = a_task(3, RunState.COMPLETED)
+    first = failed_tasks([*failed, done]) or {}
+    assert first["message"] == "2 of 3 tasks failed: 1m7hctjgexvzn270 (fix-0), 1m7hctjgexvzn271 (fix-1)"
+    assert (failed_tasks(failed[:1]) or {})["message"] == "the only task failed: 1m7hctjgexvzn270 (fix-0)"
+    assert (task_error(failed[0]) or {})["message"].startswith("task 1m7hctjgexvzn270 (fix-0) failed: ")
+    waits = undone_tasks([a_task(4, RunState.QUEUED), done]) or {}
+    assert waits["message"] == "1 of 2 tasks are not done: 1m7hctjgexvzn274 (fix-4)"

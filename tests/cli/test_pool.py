@@ -55,6 +55,17 @@ def test_a_task_is_submitted_done_reviewed_and_shown(pool: Shell) -> None:
     assert [task["state"] for task in pool.muster("task", "list", "--json").data()] == ["completed", "completed"]
 
 
+def test_the_last_rejection_that_a_task_allows_says_that_it_fails(pool: Shell) -> None:
+    task = pool.muster("task", "run", "hello", "--review", "--max-rejections", "1", "--json").data()["id"]
+    rejected = pool.muster("task", "reject", task, "--feedback", "shorter")
+    assert "is rejected as often as it allows, and fails when the pool is started" in rejected.out
+    assert pool.muster("task", "list", "--json").data()[0]["rejection_count"] == 1
+    pool.muster("pool", "start", "--until-idle")
+    failed = pool.muster("task", "result", task, "--json")
+    assert "rejected 1 time; the last feedback: shorter" in failed.envelope()["error"]["message"]
+    assert failed.envelope()["data"]["rejection_count"] == 1
+
+
 def test_a_task_is_done_at_once_where_nobody_drives_the_pool(pool: Shell) -> None:
     done = pool.muster("task", "run", "now", "--slot", "coder")
     assert (done.code, done.out) == (0, "now\n")

@@ -29,6 +29,10 @@ def test_list_gives_the_newest_first_and_can_be_limited(shell: Shell) -> None:
     ):
         assert [run["name"] for run in shell.muster("runs", "list", *asked, "--json").data()] == found
     assert "no runs match" in shell.muster("runs", "list", "--agent", "sim/slow").err
+    cut, whole = (shell.muster("runs", "list", "--limit", limit) for limit in ("3", "4"))
+    assert ("newest runs; --limit N shows more" in cut.err, "--limit" in whole.err) == (True, False)
+    told = [shell.muster("runs", "list", "--limit", limit, "--json").envelope() for limit in ("3", "4")]
+    assert [(len(one["data"]), one["more"]) for one in told] == [(3, True), (4, False)]
     shown = shell.muster("runs", "list").out
     assert "third" in shown
     assert "completed" in shown
@@ -69,7 +73,7 @@ def test_show_has_what_is_promised(shell: Shell) -> None:
 def test_show_draws_the_run_its_calls_and_its_events(shell: Shell) -> None:
     shell.muster("ask", "sim/echo", "[red]hello", "--name", "mine")
     result = shell.muster("runs", "show", "mine", "--calls", "--events")
-    for words in ("mine", "completed", "$0.00 spent", "1 of 1 done", "[red]hello", "sim/echo", "run.completed"):
+    for words in ("mine", "completed", "$0.00  (no budget)", "1 of 1 done", "[red]hello", "sim/echo", "run.completed"):
         assert words in result.out
     calls = shell.muster("runs", "show", "mine", "--calls", "--json").data()
     assert [call["key"] for call in calls["call_list"]] == ["ask"]

@@ -100,7 +100,8 @@ async def test_work_is_found_by_its_tags(tmp_path: Path) -> None:
 async def test_a_reply_that_was_cut_says_so(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (desk, _):
         found = await desk.done(await desk.call("ask", agent="sim/echo", prompt="one two three four", max_tokens=1))
-        assert (found["state"], found["quality"]) == ("completed", "cut")
+        assert (found["kind"], found["state"], found["quality"]) == ("question", "completed", "cut")
+        assert [run["id"] for run in (await desk.call("list_work", kind="question"))["runs"]] == [found["id"]]
 
 
 async def test_a_wait_that_is_over_says_that_it_still_runs(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:
         assert (len(said["rows"]), said["total"], said["next_after"]) == (battle["messages"], battle["messages"], None)
         for goal in ({"goal": "Say tea", "judge": "sim/echo"}, {}):  # without one they are played to their limit
             found = await desk.done(await desk.call("start_battle", **sides, runs=2, **goal))
-            assert (found["kind"], found["completed"], found["total"]) == ("scale", 2, 2)
+            assert (found["kind"], found["completed"], found["total"]) == ("scale test", 2, 2)
             assert found["counts"]["limit"] == 2
 
 

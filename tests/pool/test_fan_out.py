@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.app.views.pool import metrics_view
 from muster.domain.errors import BadFile, NotFound
 from muster.domain.money import Microdollars
 from muster.domain.run import Spent
@@ -74,3 +75,14 @@ def test_figures_over_tasks() -> None:
     assert found.elapsed == (1.0, 1.0, 2.0, 4.0)
     assert {model: one.tasks for model, one in found.models.items()} == {"a": 1, "b": 1}
     assert pool_metrics([]).elapsed is None
+
+
+def test_figures_by_model_add_up_to_those_of_all_tasks() -> None:
+    lost = Spent(uncertain=Microdollars(1_000))
+    known = MeasuredTask(state=TaskState.COMPLETED, spent=Spent(imputed=Microdollars(60)), model="a")
+    found = pool_metrics([known, MeasuredTask(state=TaskState.CANCELED, spent=lost)])
+    assert (found.unknown_model.tasks, found.unknown_model.spent) == (1, lost)
+    assert sum((one.spent for one in found.models.values()), found.unknown_model.spent) == found.spent
+    view = metrics_view(found)
+    assert (view["cost_usd"], view["imputed_usd"], view["uncertain_usd"]) == (0.00106, 0.00006, 0.001)
+    assert view["unknown_model"]["uncertain_usd"] == 0.001

@@ -112,12 +112,14 @@ async def test_a_review_that_waits_overnight_holds_every_feedback(tmp_path: Path
 async def test_a_task_that_is_rejected_too_often_has_failed_with_the_last_feedback(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="write", review=True, max_rejections=2))
-        for feedback in ("one", "two"):
+        for number, feedback in enumerate(("one", "two"), 1):
             await drive(m)
-            await m.pool.tasks.reject(task.id, feedback)
+            rejected = await m.pool.tasks.reject(task.id, feedback)
+            assert (rejected.rejections, rejected.is_rejected_for_good) == (number, number == 2)
         await drive(m)
         failed = await m.pool.tasks.get(task.id)
-        assert failed.state is TaskState.FAILED
+        assert (failed.state, failed.rejections, failed.rounds) == (TaskState.FAILED, 2, 2)
+        assert "rejected 2 times" in str((failed.run.error or {})["message"])
         assert failed.run.error is not None
         assert "the last feedback: two" in str(failed.run.error["message"])
         with pytest.raises(Conflict, match="maximum number of rejections"):
@@ -369,6 +371,19 @@ async def test_a_task_that_is_tried_again_with_a_higher_budget_pays_for_nothing_
         await drive(m)
         waiting = await m.pool.tasks.get(task.id)
         assert (waiting.state, waiting.rejections, waiting.run.total.settled) == (TaskState.PENDING_REVIEW, 1, 60_000)
+
+
+async def test_a_task_that_was_tried_again_is_one_row_of_what_was_spent(tmp_path: Path) -> None:
+    broken = PAID.replace("COST", "0.03").replace("echo '", "exit 1; echo '")
+    async with opened(tmp_path, TOML + broken) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="paid"))
+        await drive(m)
+        for _ in range(2):
+            await m.pool.tasks.retry(task.id)
+            await drive(m)
+        failed, costs = await m.pool.tasks.get(task.id), await m.costs(1)
+        assert (failed.state, failed.cost.spent.uncertain) == (TaskState.FAILED, 300_000)
+        assert [(run.id, run.cost) for run in costs.runs] == [(failed.run.id, failed.cost)]
 
 
 CAPPED = """

@@ -38,17 +38,15 @@ def named(name: str) -> Schema:
 
 
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
-COST: Mapping[str, Schema] = {
-    **fields(NUMBER, "cost_usd spent_usd imputed_usd uncertain_usd reserved_usd"),
-    "budget_usd": MAYBE_NUMBER,
-}
+MONEY_FIELDS = fields(NUMBER, "cost_usd spent_usd imputed_usd uncertain_usd reserved_usd")
+COST: Mapping[str, Schema] = {**MONEY_FIELDS, "budget_usd": MAYBE_NUMBER}
 
 SHAPES: Mapping[str, Schema] = {
     "Run": answer(
         **fields(TEXT, "id workload state dispatch"),
         **fields(MAYBE_TEXT, "name subject ended_reason created_at started_at ended_at parent started_by continued_by"),
-        **fields(NUMBER, "spent_usd imputed_usd uncertain_usd"),
-        budget_usd=MAYBE_NUMBER,
+        **COST,
+        lineage=answer(**COST),
         calls=answer(**fields(COUNT, "total done failed uncertain reused")),
         tags=listed(TEXT),
         **fields(MAYBE_OBJECT, "origin error verdict"),
@@ -79,7 +77,7 @@ SHAPES: Mapping[str, Schema] = {
             "name slot output model session_id branch base summary operation merged_into stderr started_at ended_at",
         ),
         **COST,
-        **fields(COUNT, "rejection_count priority"),
+        **fields(COUNT, "rejection_count max_rejections priority"),
         **fields(MAYBE_COUNT, "turns elapsed_ms exit_code changed"),
         other_branches=listed(TEXT),
         nested_repositories=listed(TEXT),
@@ -112,7 +110,7 @@ SHAPES: Mapping[str, Schema] = {
         latencyMs=NUMBER,
     ),
     "Acknowledged": answer(acknowledged=FLAG),
-    "Money": answer(**fields(NUMBER, "spent_usd imputed_usd uncertain_usd reserved_usd")),
+    "Money": answer(**MONEY_FIELDS),
     "Overlaps": answer(overlaps=listed({"type": "object"}), overlaps_left_out=COUNT, overlaps_unknown=MAYBE_TEXT),
 }
 
@@ -169,7 +167,7 @@ ANSWERS: Mapping[str, Schema] = {
         runs=listed(
             answer(
                 **fields(TEXT, "id state created_at"),
-                **fields(NUMBER, "spent_usd imputed_usd uncertain_usd"),
+                **MONEY_FIELDS,
                 baselines=listed(TEXT),
                 subjects=listed(
                     answer(
@@ -253,7 +251,7 @@ ANSWERS: Mapping[str, Schema] = {
     **{f"post /api/tasks/{{task_id}}/{verb}": TASK for verb in ("change", "cancel", "retry")},
     "get /api/pool": named("Pool"),
     "get /api/pool/slots": SLOTS,
-    "get /api/pool/metrics": answer(tasks=COUNT),
+    "get /api/pool/metrics": answer(tasks=COUNT, **MONEY_FIELDS),
     "post /api/pool/scale": SLOTS,
     "post /api/pool/drain": named("Pool"),
     "get /api/pool/context": answer(context={"type": "object", "additionalProperties": TEXT}),

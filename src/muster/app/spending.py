@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from muster.app.backend import Backend
 from muster.domain.budget import UserBudget, server_level
 from muster.domain.errors import BadArgument
-from muster.domain.money import Microdollars, from_usd
-from muster.domain.run import Run, Spent
+from muster.domain.money import from_usd
+from muster.domain.run import BudgetedCost, Run, Spent
 from muster.settings import Settings
 from muster.store.base import POOL_LEVEL, AgentTotal, LevelTotal
 
@@ -24,8 +24,7 @@ class DayCosts:
     """What all calls of one day (UTC) cost, those of deleted runs too, and what they were allowed to."""
 
     day: str
-    spent: Spent
-    cap: Microdollars | None
+    cost: BudgetedCost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +33,7 @@ class BudgetStanding:
 
     kind: str  # day, user (of a token, today), pool or server
     name: str
-    spent: Spent
-    cap: Microdollars | None
+    cost: BudgetedCost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +42,13 @@ class Costs:
 
     days: tuple[DayCosts, ...]  # every day, the oldest first; today is the last
     agents: Sequence[AgentTotal]  # of the attempts that began in this time, the dearest first
-    runs: Sequence[Run]  # that were created in this time, the dearest first
+    runs: Sequence[Run]  # the newest of each lineage, if it was created in this time, the dearest lineage first
     budgets: tuple[BudgetStanding, ...]
 
     @property
     def total(self) -> Spent:
         """What all days cost together."""
-        return Spent(
-            **{
-                lane: Microdollars(sum(getattr(day.spent, lane) for day in self.days))
-                for lane in ("reserved", "billed", "imputed", "uncertain")
-            }
-        )
+        return sum((day.cost.spent for day in self.days), Spent())
 
 
 async def costs_since(backend: Backend, days: int) -> Costs:
@@ -82,19 +75,20 @@ def _day(name: str, levels: Mapping[str, LevelTotal], settings: Settings, *, tod
     """Return one day; of today the cap is the one that is set now, of others the one they had."""
     found = levels.get(f"day:{name}", LevelTotal(id="", spent=Spent(), cap=None))
     cap = settings.day_cap if today and settings.day_cap is not None else found.cap
-    return DayCosts(day=name, spent=found.spent, cap=cap)
+    return DayCosts(day=name, cost=BudgetedCost(spent=found.spent, cap=cap))
 
 
 def _standings(levels: Mapping[str, LevelTotal], settings: Settings, today: str) -> Iterator[BudgetStanding]:
     """Yield the budgets that hold now: of the day, of every token, of the pool and of servers."""
     day = _day(today, levels, settings, today=True)
-    yield BudgetStanding(kind="day", name=today, spent=day.spent, cap=day.cap)
+    yield BudgetStanding(kind="day", name=today, cost=day.cost)
     for token in settings.tokens:
         level = levels.get(UserBudget(name=token.name).level(today).id)
         cap = None if token.day_usd is None else from_usd(f"{token.day_usd:.6f}")
-        yield BudgetStanding(kind="user", name=token.name, spent=Spent() if level is None else level.spent, cap=cap)
+        spent = Spent() if level is None else level.spent
+        yield BudgetStanding(kind="user", name=token.name, cost=BudgetedCost(spent=spent, cap=cap))
     servers = server_level("")
     for level in levels.values():
         if level.id == POOL_LEVEL or level.id.startswith(servers):
             kind, _, name = level.id.partition(":")
-            yield BudgetStanding(kind=kind, name=name, spent=level.spent, cap=level.cap)
+            yield BudgetStanding(kind=kind, name=name, cost=BudgetedCost(spent=level.spent, cap=level.cap))

@@ -10,10 +10,10 @@ from muster.app.spending import Costs
 from muster.app.views.costs import costs_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
+from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.cli.terminal.table import Column, fitted
-from muster.domain.money import usd_format
-from muster.domain.run import Run, Spent
+from muster.domain.run import BudgetedCost, Run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # agents and runs; --json has all of them
 LEAST_MISSED = ("uncertain", "imputed", "budget")
 
-# A name, what was spent, and the budget.
-CostRow = tuple[str, Spent, int | None]
+CostRow = tuple[str, BudgetedCost]  # with a name
 
 
 def costs(
@@ -46,10 +45,11 @@ def costs(
 
 
 def _parts(found: Costs) -> Iterator[tuple[str, Sequence[CostRow]]]:
-    yield "budget", [(_budget_name(one.kind, one.name), one.spent, one.cap) for one in found.budgets]
-    yield "day", [(one.day, one.spent, one.cap) for one in found.days if one.spent.settled]
-    yield "agent", [(one.agent, one.spent, None) for one in found.agents[:SHOWN] if one.spent.settled]
-    yield "run", [(_run_name(run), run.spent, run.cap) for run in found.runs[:SHOWN]]
+    yield "budget", [(_budget_name(one.kind, one.name), one.cost) for one in found.budgets]
+    yield "day", [(one.day, one.cost) for one in found.days if one.cost.total]
+    agents = [one for one in found.agents if one.spent.settled]
+    yield "agent", [(one.agent, BudgetedCost(spent=one.spent)) for one in agents[:SHOWN]]
+    yield "run", [(_run_name(run), run.cost) for run in found.runs[:SHOWN]]
 
 
 def _run_name(run: Run) -> str:
@@ -64,13 +64,5 @@ def _tell(console: "Console", title: str, rows: Sequence[CostRow]) -> None:
     """Draw the costs of some days, agents, runs or budgets; nothing when there are none."""
     if not rows:
         return
-    lanes = [
-        "billed",
-        *(lane for lane in ("imputed", "uncertain") if any(getattr(spent, lane) for _, spent, _ in rows)),
-    ]
-    usd = usd_format(*(getattr(spent, lane) for _, spent, _ in rows for lane in lanes), *(cap for *_, cap in rows))
-    columns = [Column(title, [Text(clean(name)) for name, *_ in rows], right=False, folds=True, least=12)]
-    columns += [Column(lane, [usd(getattr(spent, lane)) for _, spent, _ in rows]) for lane in lanes]
-    if any(cap is not None for *_, cap in rows):
-        columns.append(Column("budget", ["none" if cap is None else usd(cap) for *_, cap in rows]))
-    console.print(fitted(columns, LEAST_MISSED, console.width))
+    names = Column(title, [Text(clean(name)) for name, _ in rows], right=False, folds=True, least=12)
+    console.print(fitted([names, *cost_columns([cost for _, cost in rows])], LEAST_MISSED, console.width))

@@ -8,7 +8,7 @@ from muster.domain.budget import Budgets, UserBudget, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, LimitReached, Overdraft
 from muster.domain.ids import RunId
-from muster.domain.money import NOTHING, Microdollars
+from muster.domain.money import NOTHING, Microdollars, usd_format
 from muster.domain.rules import CURRENT_RULES, FIRST_RULES
 
 
@@ -185,6 +185,15 @@ class BudgetedCost:
         """What counts against the budget: what was billed, what a subscription covered, and what is uncertain."""
         return self.spent.settled
 
+    def __str__(self) -> str:
+        """Return it for a person: in all, of which budget, and what of it is imputed or uncertain."""
+        spent = self.spent
+        usd = usd_format(self.total, self.cap, spent.imputed, spent.uncertain)
+        lanes = {"imputed": spent.imputed, "uncertain": spent.uncertain}
+        parts = ", ".join(f"{usd(amount)} {lane}" for lane, amount in lanes.items() if amount)
+        budget = f" of {usd(self.cap)}" if self.cap is not None else ""
+        return f"{usd(self.total)}{budget}" + (f" ({parts})" if parts else "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartLimit:
@@ -273,6 +282,16 @@ class Run:
     request: StartRequest | None = None  # none: it was not started by a request to a server
     continued_by: RunId | None = None  # the run that continues it; one that is not stored completed and was deleted
     rules: int = FIRST_RULES  # the version of its default rules; the first: it was stored before runs had one
+
+    @property
+    def cost(self) -> BudgetedCost:
+        """What its lineage has cost, and may cost: a run that continues another shares its budget."""
+        return BudgetedCost(spent=self.total, cap=self.cap)
+
+    @property
+    def own_cost(self) -> BudgetedCost:
+        """What it has cost itself, with its children, without the runs that it continues or is continued by."""
+        return BudgetedCost(spent=self.spent)
 
     @property
     def lineage_level(self) -> str:

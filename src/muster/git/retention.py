@@ -29,6 +29,7 @@ class Collected:
     name: str
     removed: bool
     reason: str
+    owner: str | None = None  # the name of the work that it was made for, as far as whoever collects knows one
 
 
 async def collect_trees(

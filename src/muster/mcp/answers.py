@@ -10,10 +10,11 @@ from muster.app import Muster
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import TaskState
 from muster.app.runs.questions import OpenQuestion
+from muster.app.runs.reading import kind_of
 from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
 from muster.app.views.chains import progress_view
-from muster.app.views.costs import cost_view
 from muster.app.views.councils import council_view
+from muster.app.views.money import cost_view
 from muster.app.views.pool import task_view, work_view
 from muster.app.views.runs import batch_reference, batch_view
 from muster.app.views.verdicts import verdict_of
@@ -27,12 +28,6 @@ from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 SHORT_OUTPUT = 500  # characters of an output where many are told of
 LONG = frozenset({"prompt", "data", "files", "base", "tags", "steps", "rows", "dissent"})
 SHORT_PROMPT = 100  # characters of the prompt of a task: who asks has written it
-KINDS = {"deliberation": "council", "waves": "verification"}  # where tools use another word than the store
-
-
-def kind_of(run: Run) -> str:
-    """Return what a run is, in the words of the tools."""
-    return KINDS.get(run.workload, run.workload)
 
 
 def pointer_to(id_: str, **more: str) -> Pointer:
@@ -55,12 +50,12 @@ def short_run(run: Run) -> Answer:
     return compact(
         {
             "id": run.id,
-            "kind": kind_of(run),
+            "kind": kind_of(run.workload),
             "name": run.name,
             "tags": list(run.tags),
             "state": str(run.state),
             "verdict": None if (verdict := verdict_of(run)) is None else verdict.words,
-            **_cost(BudgetedCost(spent=run.total, cap=run.cap)),
+            **_cost(run.cost),
             "reason": run.ended_reason if run.state in TERMINAL - {RunState.COMPLETED} else None,
         }
     )

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 LARGEST_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
 NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
-RUN_KINDS = ("any", "task", "ask", "chain", "suite", "council", "battle", "scale", "verification")
+RUN_KINDS = ("any", "task", "question", "chain", "suite", "council", "battle", "scale test", "verification")
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id or a name that another tool returned.")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -240,7 +240,9 @@ class ListInput(ToolInput):
         GoesWith(parameter="after", other="kind", values=RUN_KINDS),
     )
     kind: Annotated[
-        Literal["any", "task", "ask", "chain", "suite", "council", "battle", "scale", "verification", "batch"],
+        Literal[
+            "any", "task", "question", "chain", "suite", "council", "battle", "scale test", "verification", "batch"
+        ],
         Field(description="`batch` lists the batches at providers that hold calls of many runs."),
     ] = "any"
     needs_you: Annotated[bool, Field(description="Only what waits for a review, a permission or an answer.")] = False

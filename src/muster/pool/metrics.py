@@ -25,8 +25,8 @@ class MeasuredTask:
 class ModelFigures:
     """What the tasks of one model came to."""
 
-    tasks: int
-    spent: Spent
+    tasks: int = 0
+    spent: Spent = field(default_factory=Spent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class PoolMetrics:
     elapsed: tuple[float, float, float, float] | None  # shortest, median, average, longest
     turns: int
     models: Mapping[str, ModelFigures]
+    unknown_model: ModelFigures = field(default_factory=ModelFigures)  # of tasks that named none, such as canceled ones
     unlisted: Microdollars = NOTHING  # what other tasks of the pool have cost: deleted ones, those of other users
 
 
@@ -57,14 +58,13 @@ def pool_metrics(tasks: Sequence[MeasuredTask]) -> PoolMetrics:
         highest_cost=max(costs, default=None),
         elapsed=(min(times), median(times), fmean(times), max(times)) if times else None,
         turns=sum(task.turns or 0 for task in tasks),
-        models={
-            model: ModelFigures(
-                tasks=sum(task.model == model for task in tasks),
-                spent=_sum([task for task in tasks if task.model == model]),
-            )
-            for model in models
-        },
+        models={model: _figures([task for task in tasks if task.model == model]) for model in models},
+        unknown_model=_figures([task for task in tasks if not task.model]),
     )
+
+
+def _figures(tasks: Sequence[MeasuredTask]) -> ModelFigures:
+    return ModelFigures(tasks=len(tasks), spent=_sum(tasks))
 
 
 def _sum(tasks: Sequence[MeasuredTask]) -> Spent:

@@ -62,6 +62,11 @@ def run_states(state: TaskState) -> tuple[RunState, ...]:
     return tuple(of for of, is_ in _STATES.items() if is_ is state)
 
 
+def task_title(run: Run) -> str:
+    """Return the id of the task of a run, with its name where it has one."""
+    return f"{task_id(run)} ({run.name})" if run.name else task_id(run)
+
+
 def task_id(run: Run) -> str:
     """Return the id of a task: that of its first run, whichever run it was last resumed or retried as."""
     kind, _, name = run.lineage_level.partition(":")

@@ -15,6 +15,7 @@ from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
 from muster.pool.setup import prepare_tree
 from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, TREE_KEY, WORKLOAD, read_task
+from muster.text.words import count as counted
 
 
 class TaskRejected(CallFailed):
@@ -80,7 +81,7 @@ async def task(ctx: Context, spec: Any) -> Json:
             return _result(reply, feedback, saved)
         feedback.append(str(review.payload["feedback"]))
         if len(feedback) >= asked.max_rejections:
-            raise TaskRejected(f"rejected {len(feedback)} times; the last feedback: {feedback[-1]}")
+            raise TaskRejected(f"rejected {counted(len(feedback), 'time')}; the last feedback: {feedback[-1]}")
     raise AssertionError  # it counts without end
 
 

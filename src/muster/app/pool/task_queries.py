@@ -20,6 +20,8 @@ from muster.pool.permissions import PermissionQuestion, continued_key, question_
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
 from muster.pool.tasks import (
+    MOST_REJECTIONS,
+    REVIEW,
     SLOT_KEY,
     TREE_KEY,
     WORKLOAD,
@@ -30,6 +32,7 @@ from muster.pool.tasks import (
     run_states,
     task_id,
     task_state,
+    task_title,
 )
 from muster.pool.workload import saved_key, work_key
 from muster.store.base import POOL_LEVEL
@@ -37,6 +40,7 @@ from muster.text.words import choice_error
 
 PAGE = 500  # tasks that are read at once
 MOST_UNFINISHED = 1_000_000
+MOST_REVIEWS = 2 * MOST_REJECTIONS  # of one task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,8 @@ class Task:
     spec: TaskSpec
     slot: SlotProfile | None = None  # that it was given
     reply: Reply | None = None  # of its last round
-    rejections: int = 0
+    rounds: int = 0  # of work that were begun
+    rejections: int = 0  # by persons, also one that nobody has taken up yet
     tree: Mapping[str, Any] = field(default_factory=dict)  # the working tree that was made for it
     saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
     handed_over: Sequence[Mapping[str, Any]] = ()  # by each of those on which it depends
@@ -84,12 +89,17 @@ class Task:
     @property
     def cost(self) -> BudgetedCost:
         """What all its runs have cost, and may cost."""
-        return BudgetedCost(spent=self.run.total, cap=self.run.cap)
+        return self.run.cost
+
+    @property
+    def is_rejected_for_good(self) -> bool:
+        """Return whether it was rejected as often as it allows, so that it is not done again."""
+        return self.rejections >= self.spec.max_rejections
 
     @property
     def title(self) -> str:
         """Its id, with its name where it has one."""
-        return f"{self.id} ({self.run.name})" if self.run.name else self.id
+        return task_title(self.run)
 
     @property
     def state(self) -> TaskState:
@@ -111,15 +121,16 @@ class TaskQueries:
         """Return the task of a run, with what it has come to so far."""
         spec, slot = read_task(run.spec), await self._store.journal.find(run.id, SLOT_KEY)
         rounds = await self._rounds(run.id)
-        rejections, waits = max(0, len(rounds) - 1), task_state(run) is TaskState.PENDING_REVIEW
+        waits = task_state(run) is TaskState.PENDING_REVIEW
         return Task(
             run=run,
             spec=spec,
             slot=None if slot is None else _profile(slot),
             reply=next((entry.reply for entry in reversed(rounds) if entry.reply is not None), None),
-            rejections=rejections,
+            rounds=len(rounds),
+            rejections=await self._rejections(run, len(rounds)) if spec.review else 0,
             tree=await self._told(run.id, TREE_KEY),
-            saved=await self._saved(run, rejections),
+            saved=await self._saved(run, len(rounds)),
             handed_over=() if slot is None else slot.value.get("after", ()),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
             refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
@@ -218,12 +229,17 @@ class TaskQueries:
                 return last
         return last
 
-    async def _saved(self, run: Run, rejections: int) -> Mapping[str, Any]:
+    async def _rejections(self, run: Run, rounds: int) -> int:
+        """Return how often persons rejected a task; one that was imported has its rounds, but not what was sent."""
+        reviews = await self._store.signals.read(run.lineage_level, REVIEW, limit=MOST_REVIEWS)
+        return max(rounds - 1, sum(not review.payload["approved"] for review in reviews))
+
+    async def _saved(self, run: Run, number: int) -> Mapping[str, Any]:
         """Return what the branch of a task held when it was last saved, in whichever round or run that was."""
         kept = await self._store.pool.kept_work(run.lineage_level) if run.started_at or run.origin else {}
         if kept.get("run") == run.id:  # after this run had ended, so nothing is newer
             return kept
-        rounds = [saved_key(round_) for round_ in range(rejections, -1, -1)]
+        rounds = [saved_key(round_) for round_ in reversed(range(max(1, number)))]
         told = await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}")))
         return told if not kept else kept if not told else {**told, **_kept_with(kept, told)}
 

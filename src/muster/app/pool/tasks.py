@@ -34,8 +34,8 @@ from muster.pool.tasks import (
     merged,
     read_task,
     run_states,
-    task_id,
     task_state,
+    task_title,
 )
 from muster.pool.workload import TaskRejected
 from muster.settings import parse_budget
@@ -129,7 +129,7 @@ class Tasks(TaskBudgets):
         """Cancel a task; one that was canceled stays so, one that ended otherwise is a conflict, as any other run."""
         run = await self.find(reference)
         if run.state in TERMINAL - {RunState.CANCELED}:
-            raise Conflict(f"task {task_id(run)} {state_verb(run.state)}; there is nothing to cancel")
+            raise Conflict(f"task {task_title(run)} {state_verb(run.state)}; there is nothing to cancel")
         return await self.of(await self._runs.cancel(run.id))
 
     async def retry(self, reference: str, *, budget_usd: str | float | None = None) -> Task:
@@ -141,7 +141,7 @@ class Tasks(TaskBudgets):
         _require_retryable(run)
         if run.ended_reason == TaskRejected.code:  # every review would be heard again
             raise Conflict(
-                f"task {task_id(run)} has reached its maximum number of rejections",
+                f"task {task_title(run)} has reached its maximum number of rejections",
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
@@ -157,7 +157,9 @@ class Tasks(TaskBudgets):
         """Change the prompt or the priority of a task that has not started."""
         run = await self.find(reference)
         if run.state is not RunState.QUEUED or run.started_at is not None:
-            raise Conflict(f"task {task_id(run)} is {task_state(run)}; only a task that has not started can be changed")
+            raise Conflict(
+                f"task {task_title(run)} is {task_state(run)}; only a task that has not started can be changed"
+            )
         spec = read_task(run.spec)
         changed = replace(
             spec,
@@ -191,10 +193,10 @@ class Tasks(TaskBudgets):
     async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)
         if task.state is not TaskState.PENDING_REVIEW:
-            raise Conflict(f"task {task.id} {state_verb(task.state)}; only a task in pending_review can be reviewed")
+            raise Conflict(f"task {task.title} {state_verb(task.state)}; only a task in pending_review can be reviewed")
         if task.permission is not None:
             raise Conflict(
-                f"task {task.id} is not done: it asks for permission to use {task.permission.wanted}",
+                f"task {task.title} is not done: it asks for permission to use {task.permission.wanted}",
                 suggestions=(f"muster task allow {task.id}", f"muster task deny {task.id}"),
             )
         await self._runs.send(task.run.id, REVIEW, payload, sender=sender, client_id=client_id)
@@ -203,7 +205,7 @@ class Tasks(TaskBudgets):
     async def _decide(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)
         if task.permission is None:
-            raise Conflict(f"task {task.id} {state_verb(task.state)} and has not asked for permission")
+            raise Conflict(f"task {task.title} {state_verb(task.state)} and has not asked for permission")
         await self._runs.send(task.run.id, task.permission.channel, payload, sender=sender, client_id=client_id)
         return await self.get(task.id)
 
@@ -212,7 +214,7 @@ class Tasks(TaskBudgets):
         trace = None if found.reply is None else found.reply.trace
         if trace is None or not trace.session:
             raise BadArgument(
-                f"task {found.id} has no session to continue",
+                f"task {found.title} has no session to continue",
                 suggestions=(ArgumentAdvice("continue", words="leave out {}"),),
             )
         return trace.session
@@ -316,4 +318,6 @@ async def _require_schema(spec: TaskSpec) -> None:
 
 def _require_retryable(run: Run) -> None:
     if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
-        raise Conflict(f"task {task_id(run)} is {task_state(run)}; only a failed or canceled task can be tried again")
+        raise Conflict(
+            f"task {task_title(run)} is {task_state(run)}; only a failed or canceled task can be tried again"
+        )

@@ -1,7 +1,7 @@
 """The working trees of tasks: where a task works, what it changed there, merged and removed. `Muster.pool.trees`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,7 @@ class TaskTrees:
         if run.is_driven or entry is None or not is_compared(entry.value):
             return
         task = await self._tasks.of(run)
-        before = await self._store.journal.find(run.id, repository_key(task.rejections, run.id))
+        before = await self._store.journal.find(run.id, repository_key(max(0, task.rounds - 1), run.id))
         known = task.saved.get("repository_changes", ())
         try:
             saved = await save(entry.value, None if before is None else before.value, known)
@@ -243,7 +243,9 @@ class TaskTrees:
         """Remove the trees of tasks that hold nothing which is not elsewhere; say of each what was done and why."""
         active = {f"task-{task_id(run)}" for run in await self._tasks.unfinished()} | await self._chain_trees()
         old = await self._expired()
-        return await self._worktrees().collect(dry_run=dry_run, expired=old.__contains__, active=active)
+        found = await self._worktrees().collect(dry_run=dry_run, expired=old.__contains__, active=active)
+        names = {f"task-{task_id(run)}": run.name async for run in self._tasks.newest()} if found else {}
+        return [replace(one, owner=names.get(one.name)) for one in found]
 
     async def _chain_trees(self) -> set[str]:
         """Return the names of the trees of chains that are not over."""

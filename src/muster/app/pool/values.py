@@ -4,7 +4,7 @@ from muster.git.layout import Isolation
 from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut, read_fan_out
 from muster.pool.metrics import PoolMetrics
 from muster.pool.permissions import PermissionQuestion
-from muster.pool.tasks import OnPermission, SlotProfile, TaskSpec, TaskState, task_id, task_state
+from muster.pool.tasks import OnPermission, SlotProfile, TaskSpec, TaskState, task_id, task_state, task_title
 
 __all__ = [
     "CONFIRMED_ABOVE",
@@ -19,4 +19,5 @@ __all__ = [
     "read_fan_out",
     "task_id",
     "task_state",
+    "task_title",
 ]

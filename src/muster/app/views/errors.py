@@ -173,7 +173,7 @@ def task_error(task: "Task") -> Error | None:
     if run.state is RunState.COMPLETED:
         return None
     record = run.error or {}
-    message = f"task {task.id} {state_verb(run.state)}: {record.get('message', run.ended_reason)}"
+    message = f"task {task.title} {state_verb(run.state)}: {record.get('message', run.ended_reason)}"
     more = " --budget USD" if needs_higher_budget(run.ended_reason, record) else ""
     ways = [f"muster task retry {task.id}{more}", *record.get("suggestions", ())]
     return error(str(run.ended_reason), message, ways) | {
@@ -183,20 +183,30 @@ def task_error(task: "Task") -> Error | None:
 
 def undone_tasks(tasks: "Sequence[Task]") -> Error | None:
     """Return which of some tasks failed, or were not begun; None when all were done."""
-    pending = [task.id for task in tasks if task.state in ("pending", "running")]
+    pending = [task for task in tasks if task.state in ("pending", "running")]
     if not pending or failed_tasks(tasks) is not None:
         return failed_tasks(tasks)
-    message = f"{len(pending)} of {len(tasks)} tasks are not done: {', '.join(pending[:MOST_NAMED])}"
-    return error("tasks_pending", message, ["muster pool start", f"muster task result {pending[0]}"])
+    message = f"{_share(pending, tasks)} {'is' if len(tasks) == 1 else 'are'} not done: {_titles(pending)}"
+    return error("tasks_pending", message, ["muster pool start", f"muster task result {pending[0].id}"])
 
 
 def failed_tasks(tasks: "Sequence[Task]") -> Error | None:
     """Return which of some tasks failed; None when none did."""
-    failed = [task.id for task in tasks if task_error(task) is not None]
+    failed = [task for task in tasks if task_error(task) is not None]
     if not failed:
         return None
-    message = f"{len(failed)} of {len(tasks)} tasks failed: {', '.join(failed[:MOST_NAMED])}"
-    return error("tasks_failed", message, [f"muster task result {failed[0]}"])
+    message = f"{_share(failed, tasks)} failed: {_titles(failed)}"
+    return error("tasks_failed", message, [f"muster task result {failed[0].id}"])
+
+
+def _share(some: "Sequence[Task]", tasks: "Sequence[Task]") -> str:
+    return "the only task" if len(tasks) == 1 else f"{len(some):,} of {len(tasks):,} tasks"
+
+
+def _titles(tasks: "Sequence[Task]") -> str:
+    """Return the ids and names of some tasks, and how many more there are."""
+    more = [f"and {len(tasks) - MOST_NAMED:,} more"] if len(tasks) > MOST_NAMED else []
+    return ", ".join([*(task.title for task in tasks[:MOST_NAMED]), *more])
 
 
 def pool_error(tasks: "Sequence[Task]") -> Error | None:

@@ -7,12 +7,11 @@ from muster.app.pool.monitor import LogRecord, PoolSnapshot
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Merge, OverlapReport
-from muster.app.views.costs import cost_view, money_view
+from muster.app.views.money import cost_view, money_view
 from muster.app.views.runs import event_view, moment
 from muster.domain.entry import Signal
 from muster.domain.money import to_usd
-from muster.domain.run import BudgetedCost
-from muster.pool.metrics import PoolMetrics
+from muster.pool.metrics import ModelFigures, PoolMetrics
 from muster.pool.permissions import PermissionQuestion
 from muster.pool.tasks import TaskState
 
@@ -49,6 +48,7 @@ def task_view(task: Task) -> dict[str, Any]:
         "stderr": last_lines(str(error["log"])) if error.get("log") else None,
         "budget_exceeded": run.overdraft is not None,
         "rejection_count": task.rejections,
+        "max_rejections": task.spec.max_rejections,
         **work_view(task),
         "original_prompt": task.spec.prompt,
         "priority": task.spec.priority,
@@ -197,11 +197,8 @@ def metrics_view(found: PoolMetrics) -> dict[str, Any]:
         "tasks": found.tasks,
         "states": {str(state): number for state, number in found.states.items()},
         **money_view(found.spent),
-        "cost_usd": {
-            "total": to_usd(found.spent.settled),
-            "avg": None if found.average_cost is None else to_usd(found.average_cost),
-            "max": None if found.highest_cost is None else to_usd(found.highest_cost),
-        },
+        "average_cost_usd": None if found.average_cost is None else to_usd(found.average_cost),
+        "highest_cost_usd": None if found.highest_cost is None else to_usd(found.highest_cost),
         "unlisted_usd": to_usd(found.unlisted),
         "elapsed_ms": (
             None
@@ -209,11 +206,13 @@ def metrics_view(found: PoolMetrics) -> dict[str, Any]:
             else {name: round(seconds * 1000) for name, seconds in zip(names, found.elapsed, strict=True)}
         ),
         "turns": found.turns,
-        "models": {
-            model: {"tasks": one.tasks, **cost_view(BudgetedCost(spent=one.spent))}
-            for model, one in found.models.items()
-        },
+        "models": {model: _model_view(one) for model, one in found.models.items()},
+        "unknown_model": _model_view(found.unknown_model),
     }
+
+
+def _model_view(found: ModelFigures) -> dict[str, Any]:
+    return {"tasks": found.tasks, **money_view(found.spent)}
 
 
 def fan_out_view(tasks: Sequence[Task]) -> dict[str, Any]:

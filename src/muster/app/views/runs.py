@@ -9,6 +9,7 @@ from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion
 from muster.app.runs.reading import kind_of
+from muster.app.views.money import cost_view
 from muster.app.views.subjects import subject_of
 from muster.app.views.verdicts import verdict_view
 from muster.domain.batch import OVER, Batch, ways_out
@@ -16,7 +17,7 @@ from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
-from muster.domain.run import TRACEBACK, Run, state_after
+from muster.domain.run import TRACEBACK, BudgetedCost, Run, state_after
 from muster.store.base import Attempt
 
 if TYPE_CHECKING:
@@ -36,15 +37,8 @@ def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
         "state": str(run.state),
         "ended_reason": run.ended_reason,
         "verdict": verdict_view(run),
-        "budget_usd": None if run.cap is None else to_usd(run.cap),
-        "spent_usd": to_usd(run.spent.billed),
-        "imputed_usd": to_usd(run.spent.imputed),
-        "uncertain_usd": to_usd(run.spent.uncertain),
-        "lineage": {
-            "spent_usd": to_usd(run.total.billed),
-            "imputed_usd": to_usd(run.total.imputed),
-            "uncertain_usd": to_usd(run.total.uncertain),
-        },
+        **cost_view(BudgetedCost(spent=run.spent, cap=run.cap)),
+        "lineage": cost_view(run.cost),
         "calls": {
             "total": calls.total,
             "done": calls.done,

@@ -11,6 +11,7 @@ from muster.app.suites.generation import Generated
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.results import SuiteSummary, WholeCase
 from muster.app.suites.reviews import NamedRun
+from muster.app.views.money import money_view
 from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
@@ -172,7 +173,7 @@ def generated_view(found: Generated) -> dict[str, Any]:
         "file": None if found.file is None else str(found.file),
         "generated": len(found.cases),
         **{name: result[name] for name in ("skill", "asked", "cases", "rounds", "rejected", "reasons")},
-        "cost_usd": to_usd(run.spent.billed + run.spent.imputed),
+        **money_view(run.spent),
     }
 
 
@@ -217,9 +218,7 @@ def _trend_point_view(one: TrendPoint) -> dict[str, Any]:
         "id": run.id,
         "state": str(run.state),
         "created_at": moment(run.created_at),
-        "spent_usd": to_usd(run.spent.billed),
-        "imputed_usd": to_usd(run.spent.imputed),
-        "uncertain_usd": to_usd(run.spent.uncertain),
+        **money_view(run.spent),
         "baselines": list(one.baselines),
         "subjects": [_trend_subject_view(stats) for stats in one.subjects],
     }

@@ -13,7 +13,7 @@ from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import BatchArgument, LimitOption
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, discard, note
+from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, discard, note
 from muster.cli.terminal.times import local, since
 from muster.domain.batch import Batch, BatchState
 from muster.domain.errors import BadArgument
@@ -34,9 +34,10 @@ def list_batches(
     """List the newest batches."""
 
     async def work(muster: Muster) -> list[Batch]:
-        return list(await muster.batches.list(() if state is None else (state,), limit))
+        return list(await muster.batches.list(() if state is None else (state,), limit + 1))
 
-    batches = with_muster(common, work)
+    found = with_muster(common, work)
+    batches = found[:limit]
 
     def tell(console: "Console") -> None:
         if batches:
@@ -47,7 +48,7 @@ def list_batches(
             way = "muster ask AGENT PROMPT --dispatch batch"
             note(common, "no batches match" if state else f"no batches yet; try: {way}")
 
-    answer(common, [batch_view(batch) for batch in batches], tell)
+    answer_list(common, [batch_view(batch) for batch in batches], tell, cut=len(found) > limit, noun="batches")
 
 
 def show(

@@ -18,7 +18,7 @@ from muster.cli.runs.display import runs_table
 from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume
 from muster.cli.session import with_muster
 from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
-from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, note
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
@@ -133,12 +133,12 @@ def list_chains(
     """List the newest chains."""
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
-        found = list(await muster.chains.list(limit))
-        return found, [
-            listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found if common.json
-        ]
+        found = list(await muster.chains.list(limit + 1))
+        shown = found[:limit] if common.json else []
+        return found, [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in shown]
 
-    runs, data = with_muster(common, work)
+    found, data = with_muster(common, work)
+    runs = found[:limit]
 
     def tell(console: "Console") -> None:
         if runs:
@@ -146,4 +146,4 @@ def list_chains(
         else:
             note(common, "no chains yet; try: muster init notes --kind chain")
 
-    answer(common, data, tell)
+    answer_list(common, data, tell, cut=len(found) > limit, noun="chains")

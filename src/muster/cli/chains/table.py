@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 from muster.app.chains.chains import ChainProgress, StepRecord, StepStatus
 from muster.cli.pool.words import repository_lines
+from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import state_verb
-from muster.domain.money import show_usd, usd_format
+from muster.domain.money import usd_format
 from muster.domain.run import TERMINAL, RunState
 from muster.text.words import count, one_line
 
@@ -78,4 +79,4 @@ def _tell_rows(console: "Console", found: ChainProgress) -> None:
         console.print(clean(f"row {row.index + 1}: {row.error}"), soft_wrap=True)
     if len(failed) > MOST_ROWS:
         console.print(f"and {count(len(failed) - MOST_ROWS, 'more row')} that failed")
-    console.print(f"cost: {show_usd(found.run.spent.settled)}")
+    console.print(f"cost: {run_cost(found.run)}")

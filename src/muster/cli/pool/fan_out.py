@@ -14,7 +14,7 @@ from muster.app.views.pool import fan_out_view, metrics_view, overlaps_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.pool.tables import task_notes, tasks_table
-from muster.cli.pool.words import cost_text, overlap_lines
+from muster.cli.pool.words import overlap_lines
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, warn
 from muster.cli.terminal.times import since as since_of
@@ -63,7 +63,7 @@ def _results(tasks: Sequence[Task]) -> Iterator[str]:
     for place, task in enumerate(tasks, 1):
         error = task_error(task)
         text = "no output" if task.reply is None else task.reply.text
-        yield clean(f"{place} of {len(tasks)}, task {task.title} {state_verb(task.state)}, {cost_text(task.cost)}:")
+        yield clean(f"{place} of {len(tasks)}, task {task.title} {state_verb(task.state)}, {task.cost}:")
         yield clean(text if error is None else f"{error['message']}")
         yield ""
 
@@ -104,9 +104,13 @@ def gc(
 
     found = with_muster(common, work)
     done = "would be removed" if dry_run else "removed"
-    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or ["no worktrees"]
-    data = [{"name": one.name, "removed": one.removed, "reason": one.reason} for one in found]
-    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    titles = [f"{one.name} ({one.owner})" if one.owner else one.name for one in found]
+    lines = [
+        f"{title}: {done if one.removed else 'kept'}, {one.reason}" for title, one in zip(titles, found, strict=True)
+    ]
+    data = [{"name": one.name, "task": one.owner, "removed": one.removed, "reason": one.reason} for one in found]
+    told = clean("\n".join(lines or ["no worktrees"]))
+    answer(common, data, lambda console: console.print(told, soft_wrap=True))
 
 
 def overlaps(common: CommonOptions) -> None:
@@ -125,14 +129,16 @@ def _lines(found: PoolMetrics) -> list[str]:
     lines = [f"tasks: {found.tasks:,}" + (f" ({states})" if states else "")]
     if found.average_cost is not None and found.highest_cost is not None:
         average, highest = show_usd(found.average_cost), show_usd(found.highest_cost)
-        lines.append(f"cost: {cost_text(BudgetedCost(spent=found.spent))}, average {average}, highest {highest}")
+        lines.append(f"cost: {BudgetedCost(spent=found.spent)}, average {average}, highest {highest}")
     if found.unlisted:
         lines.append(f"other tasks of the pool, deleted or of other users: {show_usd(found.unlisted)}")
     if found.elapsed is not None:
         shortest, middle, average_time, longest = found.elapsed
         lines.append(f"time: {shortest:.1f} to {longest:.1f} s, median {middle:.1f} s, average {average_time:.1f} s")
+    models = {**found.models, "no model known": found.unknown_model}
     lines += [
-        f"{model}: {count(one.tasks, 'task')}, {cost_text(BudgetedCost(spent=one.spent))}"
-        for model, one in found.models.items()
+        f"{model}: {count(one.tasks, 'task')}, {BudgetedCost(spent=one.spent)}"
+        for model, one in models.items()
+        if one.tasks
     ]
     return lines

@@ -17,13 +17,15 @@ from muster.app.views.pool import log_view, snapshot_view
 from muster.cli.line import Option
 from muster.cli.options import TaskArgument
 from muster.cli.pool.tables import slots_table, status_lines, task_notes, tasks_table
-from muster.cli.pool.words import cost_text, work_text
+from muster.cli.pool.words import work_text
 from muster.cli.runs.words import event_line
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, clean, console, note, say
 from muster.domain.errors import AwaitsSignal
 from muster.text.words import count
 
+TABLE_FRAME = 4  # lines of a table besides its rows
+LEAST_TASKS = 3  # that are shown, however small a terminal is
 HIDDEN = frozenset({"run.created", "call.done", "call.reused"})  # the output says as much
 
 
@@ -104,7 +106,8 @@ class LiveScreen:
 
     def show(self, snapshot: PoolSnapshot) -> None:
         """Draw the pool as it is."""
-        self._live.update(drawn(snapshot, self._live.console.width), refresh=True)
+        width, height = self._live.console.size
+        self._live.update(drawn(snapshot, width, height), refresh=True)
 
 
 class StateLines:
@@ -132,20 +135,27 @@ class StateLines:
                 self._told[task.id] = task.state
                 slot = f" in {task.slot.name}" if task.slot is not None else ""
                 work = work_text(task) if task.state not in UNSETTLED else ""
-                told = f"task {task.title} is {task.state}{slot}, {cost_text(task.cost)}"
+                told = f"task {task.title} is {task.state}{slot}, {task.cost}"
                 say(clean(told + (f"; {work}" if work else "")))
 
 
-def drawn(snapshot: PoolSnapshot, width: int) -> RenderableType:
-    """Return the pool as it is drawn in a terminal: tasks at work first, each on one line."""
+def drawn(snapshot: PoolSnapshot, width: int, height: int) -> RenderableType:
+    """Return the pool as it fits into a terminal: tasks at work first, each on one line, then notes about them."""
+    status, slots = status_lines(snapshot.status), slots_table(snapshot.status.slots, width)
+    room = height - len(status) - TABLE_FRAME - slots.row_count - TABLE_FRAME  # for tasks and notes
     notes = task_notes(snapshot.tasks)
-    if snapshot.left_out:
-        notes.append(f"{count(snapshot.left_out, 'more task')}: muster task list --limit N")
+    fits = len(snapshot.tasks) + len(notes) + bool(snapshot.left_out) <= room
+    tasks = snapshot.tasks if fits else snapshot.tasks[: max(LEAST_TASKS, room - 1)]
+    left_out = snapshot.left_out + len(snapshot.tasks) - len(tasks)
+    shown = notes if fits else notes[: max(0, room - len(tasks) - 1)]
+    more = [(left_out, "more task"), (len(notes) - len(shown), "more note")]
+    told = ", ".join(count(number, noun) for number, noun in more if number)
+    lines = [*shown, *([f"{told}: muster task list --limit N"] if told else [])]
     return Group(
-        Text("\n".join(status_lines(snapshot.status))),
-        tasks_table(snapshot.tasks, width, snapshot.writing),
-        Text("\n".join(notes)),
-        slots_table(snapshot.status.slots),
+        Text("\n".join(status), no_wrap=True, overflow="ellipsis"),
+        tasks_table(tasks, width, snapshot.writing),
+        *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines),
+        slots,
     )
 
 

@@ -5,21 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 from muster.app import Muster
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.values import task_id, task_state
+from muster.app.pool.values import task_id, task_state, task_title
 from muster.app.views.errors import pool_error
 from muster.app.views.pool import message_view, pool_view, slot_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import UnpricedOption
 from muster.cli.pool.tables import slots_table, status_lines
-from muster.cli.pool.words import cost_text
 from muster.cli.service.options import LoggingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
 from muster.domain.entry import Signal
 from muster.domain.errors import MusterError, state_verb
 from muster.domain.ids import RunId
-from muster.domain.run import BudgetedCost, Run
+from muster.domain.run import Run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,9 +47,7 @@ def start(
         def on_end(run: Run) -> None:
             ended[task_id(run)] = None
             if not common.json:
-                name = f" ({run.name})" if run.name else ""
-                cost = cost_text(BudgetedCost(spent=run.total, cap=run.cap))
-                say(clean(f"task {task_id(run)}{name} {state_verb(task_state(run))}, {cost}"))
+                say(clean(f"task {task_title(run)} {state_verb(task_state(run))}, {run.cost}"))
 
         def on_error(run: RunId, error: MusterError) -> None:
             warn(f"task {run} could not be executed: {error.message}")
@@ -240,7 +237,7 @@ def _unread(common: CommonOptions, slot: str) -> list[Signal]:
 def _tell_slots(common: CommonOptions, found: list[Slot]) -> None:
     def tell(console: "Console") -> None:
         if found:
-            console.print(slots_table(found))
+            console.print(slots_table(found, console.width))
         else:
             note(common, "no slots found; muster pool start creates those of muster.toml")
 

@@ -10,11 +10,10 @@ from rich.text import Text
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import PermissionQuestion, TaskState
-from muster.cli.pool.words import cost_text, has_asides, notice_lines, work_cell, work_text
+from muster.cli.pool.words import has_asides, notice_lines, work_cell, work_text
+from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import clean
-from muster.cli.terminal.table import GAP, Column, filled, fitting
-from muster.domain.money import show_usd
-from muster.domain.run import BudgetedCost
+from muster.cli.terminal.table import GAP, Column, filled, fitted, fitting
 from muster.text.words import count, one_line
 
 COLOURS = {
@@ -30,6 +29,7 @@ MOST_WORDS = 60
 MOST_QUESTION = 300
 MOST_NAME = 24
 LEAST_WORDS = 16  # of the prompt, before a column is left out
+SLOTS_LEAST_MISSED = ("completed", "role", "slot", "error")
 LEAST_MISSED = ("branch", "imputed", "slot", "budget", "work", "uncertain")
 
 
@@ -43,7 +43,7 @@ def tasks_table(tasks: Sequence[Task], width: int, writing: Mapping[str, str] | 
         Column("slot", slots, right=False),
         Column("work", [work_cell(task) for task in tasks], right=False),
         Column("branch", [task.branch or "" for task in tasks], right=False),
-        *_cost_columns([task.cost for task in tasks]),
+        *cost_columns([task.cost for task in tasks]),
     ]
     used = [column for column in columns if any(map(str, column.cells))]
     words = Column("prompt", ["x" * LEAST_WORDS])
@@ -55,17 +55,6 @@ def tasks_table(tasks: Sequence[Task], width: int, writing: Mapping[str, str] | 
 
 def _table() -> Table:
     return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-
-
-def _cost_columns(costs: Sequence[BudgetedCost]) -> list[Column]:
-    """Return what tasks have cost in all, their budgets, and what of it is imputed or uncertain."""
-    spent = [cost.spent for cost in costs]
-    return [
-        Column("cost", [show_usd(cost.total) for cost in costs]),
-        Column("budget", ["" if cost.cap is None else show_usd(cost.cap) for cost in costs]),
-        Column("imputed", [show_usd(one.imputed) if one.imputed else "" for one in spent]),
-        Column("uncertain", [show_usd(one.uncertain) if one.uncertain else "" for one in spent]),
-    ]
 
 
 def _said(task: Task, writing: Mapping[str, str], room: int) -> Text:
@@ -92,20 +81,22 @@ def permission_text(question: PermissionQuestion) -> str:
     return one_line(clean(f"asks for permission to use {question.wanted}{given}"), MOST_QUESTION)
 
 
-def slots_table(slots: Sequence[Slot]) -> Table:
-    """Return slots as a table."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("slot", "name", "role", "state", "task", "completed", "cost", "error"):
-        table.add_column(name, overflow="fold")
-    for slot in slots:
-        state = Text(slot.state, style=SLOT_COLOURS[slot.state])
-        task = "" if slot.task is None else clean(slot.task.title)
-        error = Text(one_line(clean(slot.record.error), MOST_WORDS))
-        profile, completed = slot.profile, str(slot.record.completed)
-        table.add_row(
-            profile.id, profile.name, profile.role, state, Text(task), completed, show_usd(slot.cost.total), error
-        )
-    return table
+def slots_table(slots: Sequence[Slot], width: int) -> Table:
+    """Return slots as a table with one line for each, as far as their names allow."""
+    errors = [Text(one_line(clean(slot.record.error), MOST_WORDS)) for slot in slots]
+    titles = ["" if slot.task is None else one_line(clean(slot.task.title), MOST_WORDS) for slot in slots]
+    columns = [
+        Column("slot", [slot.profile.id for slot in slots], right=False),
+        Column("name", [one_line(slot.profile.name, MOST_NAME) for slot in slots], right=False),
+        Column("role", [one_line(slot.profile.role, MOST_NAME) for slot in slots], right=False),
+        Column("state", [Text(slot.state, style=SLOT_COLOURS[slot.state]) for slot in slots], right=False),
+        Column("task", [Text(title) for title in titles], right=False, folds=True),
+        Column("completed", [str(slot.record.completed) for slot in slots]),
+        *cost_columns([slot.cost for slot in slots]),
+        Column("error", errors, right=False, folds=True),
+    ]
+    used = [column for column in columns if any(map(str, column.cells))]
+    return fitted(used, SLOTS_LEAST_MISSED, width)
 
 
 def status_lines(status: PoolStatus) -> list[str]:
@@ -118,7 +109,7 @@ def status_lines(status: PoolStatus) -> list[str]:
     return [
         f"slots: {slots or 'none yet'}",
         f"tasks: {tasks or 'none yet'}",
-        f"spent: {cost_text(status.cost)}",
+        f"spent: {status.cost}",
         _drained(status) if status.draining else driver,
     ]
 

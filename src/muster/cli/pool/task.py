@@ -15,12 +15,11 @@ from muster.cli.line import Argument, Option
 from muster.cli.options import LimitOption, TaskArgument
 from muster.cli.pool.tables import permission_text, task_notes, tasks_table
 from muster.cli.pool.task_options import OrderOptions, check_of
-from muster.cli.pool.words import cost_text, notice_lines, overlap_lines, work_commands, work_text
+from muster.cli.pool.words import notice_lines, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
+from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, fail_with, note, warn
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.errors import BadArgument, Interrupted, state_verb
-from muster.text.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +48,7 @@ def run(common: CommonOptions, order: OrderOptions) -> int:
     task = with_muster(common, work, create=True)
     if task.state is TaskState.PENDING and not task.refusal:
         go_on = "muster pool start"
-        raise Interrupted(f"task {task.id} was interrupted; continue with: {go_on}", suggestions=(go_on,))
+        raise Interrupted(f"task {task.title} was interrupted; continue with: {go_on}", suggestions=(go_on,))
     return _tell(common, task, printed=streams)
 
 
@@ -98,7 +97,7 @@ def reject(
     def work(muster: Muster) -> Awaitable[Task]:
         return muster.pool.tasks.reject(task, feedback, budget_usd=budget)
 
-    return _changed(common, work, "rejected, and done again")
+    return _changed(common, work, "rejected, and done again", ends="rejected as often as it allows, and fails")
 
 
 def allow(
@@ -195,7 +194,8 @@ def merge(
 
     found, whose = with_muster(common, work)
     data = merge_view(found, whose) | {"applied": apply and not found.is_empty}
-    answer(common, data, lambda console: console.print(clean(_merged(found, whose, apply=apply)), soft_wrap=True))
+    text = f"task {whose.title}: {_merged(found, whose, apply=apply)}"
+    answer(common, data, lambda console: console.print(clean(text), soft_wrap=True))
     return 0
 
 
@@ -231,16 +231,14 @@ def list_tasks(
             console.print(tasks_table(tasks, console.width))
             for line in task_notes(tasks):
                 console.print(line, soft_wrap=True)
-            if len(found) > limit:
-                note(common, f"the newest {count(limit, 'task')}; --limit N shows more")
         else:
             note(common, "no tasks match" if state or tag or slot else "no tasks yet")
 
-    answer(common, [task_view(task) for task in tasks], tell)
+    answer_list(common, [task_view(task) for task in tasks], tell, cut=len(found) > limit, noun="tasks")
 
 
-def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]], done: str) -> int:
-    """Change a task and say so; `done` is what becomes of it as soon as the pool is driven."""
+def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]], done: str, *, ends: str = "") -> int:
+    """Change a task and say so; `done` is what becomes of it as soon as the pool is driven, `ends` after too many."""
 
     async def work(muster: Muster) -> tuple[Task, bool]:
         return await change(muster), await muster.pool.living_driver() is not None
@@ -248,7 +246,9 @@ def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]],
     task, driven = with_muster(common, work)
     text = f"task {task.title} {state_verb(task.state)}"
     if done and task.state is TaskState.PENDING:
-        text = f"task {task.title} is {done} " + ("soon" if driven else "when the pool is started: muster pool start")
+        becomes = ends if ends and task.is_rejected_for_good else done
+        when = "soon" if driven else "when the pool is started: muster pool start"
+        text = f"task {task.title} is {becomes} {when}"
     answer(common, task_view(task), lambda console: console.print(clean(text), soft_wrap=True))
     return 0
 
@@ -268,7 +268,7 @@ def _tell(common: CommonOptions, task: Task, shared: OverlapReport | None = None
     if error is not None:
         code = fail_with(common, error, 1)
         details = {name: data[name] for name in ("failed_command", "exit_code") if data[name] is not None}
-        for name, value in (details | {"cost": cost_text(task.cost), "work": work_text(task) or None}).items():
+        for name, value in (details | {"cost": str(task.cost), "work": work_text(task) or None}).items():
             if value is not None:
                 warn(clean(f"  {name.replace('_', ' ')}: {value}"))
         for line in notice_lines(task):
@@ -296,7 +296,7 @@ def _footer(task: Task) -> str:
     parts = [f"task {task.title} {state_verb(task.state)}"]
     if task.slot is not None:
         parts.append(f"slot {task.slot.name}")
-    parts.append(cost_text(task.cost))
+    parts.append(str(task.cost))
     if task.permission is not None:
         parts.append(permission_text(task.permission))
         parts.append(f"muster task allow {task.id}, or muster task deny {task.id} --reason TEXT")

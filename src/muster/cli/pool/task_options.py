@@ -1,7 +1,6 @@
 """What is given about a new task: the task itself, and the name, tags and limits of its run."""
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from muster.cli.options import TimeoutOption
 from muster.domain.errors import BadArgument, NotFound
 from muster.settings import parse_budget
 from muster.text.json_documents import json_fault
+from muster.text.shell import shell_syntax
 
 OF_AGENT = "that of the slot or the agent"
 
@@ -168,35 +168,20 @@ def check_of(given: str | None) -> tuple[str, ...]:
     """Return the command of --check, which no shell runs; raises BadArgument for what only a shell understands."""
     if given is None:
         return ()
+    if (syntax := shell_syntax(given.strip())) is not None:
+        shell = shlex.join(["sh", "-c", given.strip()])
+        raise BadArgument(
+            f"is run without a shell, and {syntax!r} is shell syntax",
+            argument="check",
+            suggestions=(f"ask for a shell: --check {shlex.quote(shell)}", f"or put {syntax!r} into single quotes"),
+        )
     try:
-        words = _words(given)
         command = tuple(shlex.split(given))
     except ValueError as error:
         raise BadArgument(f"is not a command: {error}", argument="check") from None
     if not command:
         raise BadArgument("is empty, so it would check nothing", argument="check")
-    if syntax := next((word for place, word in enumerate(words) if _is_shell_syntax(word, place)), None):
-        shell = shlex.join(["sh", "-c", given])
-        raise BadArgument(
-            f"is run without a shell, and {syntax!r} is shell syntax",
-            argument="check",
-            suggestions=(f"ask for a shell: --check {shlex.quote(shell)}",),
-        )
     return command
-
-
-def _words(given: str) -> list[str]:
-    """Return the words and operators of a command, each with its quotes."""
-    lexer = shlex.shlex(given, posix=False, punctuation_chars=True)
-    lexer.whitespace_split = True
-    return list(lexer)
-
-
-def _is_shell_syntax(word: str, place: int) -> bool:
-    if set(word) <= set("();<>|&"):
-        return True
-    assigns = place == 0 and re.match(r"[A-Za-z_]\w*=", word) is not None
-    return assigns or (any(sign in re.sub(r"'[^']*'", "", word) for sign in "$`"))
 
 
 def _prompt(given: str) -> str:

@@ -1,4 +1,4 @@
-"""What a terminal says of a task: its cost, where its work is, and which other tasks changed the same files."""
+"""What a terminal says of a task: where its work is, and which other tasks changed the same files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,19 +6,7 @@ from typing import Any
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import TaskState
-from muster.domain.money import usd_format
-from muster.domain.run import BudgetedCost
 from muster.text.words import count
-
-
-def cost_text(cost: BudgetedCost) -> str:
-    """Return what something has cost, of which budget, and what of it is uncertain or covered by a subscription."""
-    spent = cost.spent
-    usd = usd_format(cost.total, cost.cap, spent.imputed, spent.uncertain)
-    lanes = {"imputed": spent.imputed, "uncertain": spent.uncertain}
-    parts = ", ".join(f"{usd(amount)} {lane}" for lane, amount in lanes.items() if amount)
-    budget = f" of {usd(cost.cap)}" if cost.cap is not None else ""
-    return f"{usd(cost.total)}{budget}" + (f" ({parts})" if parts else "")
 
 
 def work_text(task: Task) -> str:

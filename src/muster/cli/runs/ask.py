@@ -18,13 +18,13 @@ from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.options import AskArguments
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
+from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn, write_to
 from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, LeftWaiting
-from muster.domain.money import Lane, show_usd
 from muster.domain.run import Run
 from muster.text.words import count, seconds_of
 
@@ -114,13 +114,10 @@ def _tell_trace(reply: Reply) -> None:
 
 
 def _footer(found: AskOutcome, reply: Reply) -> str:
-    uncertain = found.run.spent.uncertain
     parts = [
         reply.model or str(found.run.spec["agent"]),
         tokens_line(reply),
-        "" if reply.lane is Lane.UNCERTAIN else show_usd(reply.cost),
-        "covered by a subscription" if reply.lane is Lane.IMPUTED else "",
-        f"{show_usd(uncertain)} uncertain" if uncertain else "",
+        run_cost(found.run),
         saving_words(found.batches),
         f"{reply.timings.shown:.1f} s",
         f"run {found.run.id}",

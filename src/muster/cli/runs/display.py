@@ -16,6 +16,7 @@ from muster.app.views.verdicts import Tone, verdict_of
 from muster.cli.batches.words import calls, standing
 from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
+from muster.cli.terminal.costs import cost_columns, is_alone, run_cost
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough
@@ -86,7 +87,7 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
         found.append(("comes from", Text(f"run {run.origin.run} ({run.origin.reuse}{fork})")))
     if run.continued_by is not None:
         found.append(("continued as", Text(f"run {run.continued_by}")))
-    found += [("money", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
+    found += [("cost", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
     if run.dispatch.mode is Mode.BATCH or pooled.batches:
         found.append(("batches", _batches(pooled)))
     return [*found, ("next", Text("\n".join(_ways_on(run, pooled)), style="cyan"))]
@@ -113,20 +114,10 @@ def _ways_on(run: Run, pooled: RunBatches) -> tuple[str, ...]:
 
 
 def _money(run: Run) -> Text:
-    spent = run.spent
-    usd = usd_format(spent.billed, spent.imputed, spent.uncertain, spent.reserved, run.total.settled, run.cap)
-    text = Text(f"{usd(spent.billed)} spent")
-    if spent.imputed:
-        text.append(f", {usd(spent.imputed)} covered by a subscription")
-    if spent.uncertain:
-        text.append(f", {usd(spent.uncertain)} uncertain", style="yellow")
-    if spent.reserved:
-        text.append(f", {usd(spent.reserved)} reserved")
-    cap = "(no budget)" if run.cap is None else f"of {usd(run.cap)}"
-    if run.total.settled == spent.settled:
-        return text.append(f"  {cap}", style="dim")
-    everything = f"{usd(run.total.settled)} {cap}, with the runs that it was resumed from or as"
-    return text.append(f"\n{everything}", style="dim")
+    text = Text(run_cost(run), style="yellow" if run.total.uncertain else "")
+    if run.spent.reserved:
+        text.append(f", {show_usd(run.spent.reserved)} reserved for calls under way")
+    return text if run.cap is not None else text.append("  (no budget)", style="dim")
 
 
 def _calls(run: Run, pooled: RunBatches) -> Text:
@@ -172,7 +163,7 @@ def _shortened(result: Any) -> str:
 
 WIDE, NARROW = 28, 12  # columns for what folds
 TONES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.PLAIN: "default"}
-RUNS_LEAST_MISSED = ("age", "done")
+RUNS_LEAST_MISSED = ("age", "done", "budget", "imputed")
 CALLS_LEAST_MISSED = ("quality", "attempts", "time", "agent")
 
 
@@ -191,20 +182,15 @@ class AttemptRow(Protocol):
 
 def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
     """Draw runs, the newest first; what there is no room for is left out, but never ids and costs."""
-    paid = [run.spent.billed + run.spent.imputed for run in runs]
-    usd = usd_format(*paid, *(run.spent.uncertain for run in runs))
     columns = [
         Column("run", [run.id for run in runs], right=False),
         Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
         Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
         *_verdicts(runs),
         Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
-        Column("spent", [usd(amount) for amount in paid]),
+        *cost_columns([run.cost for run in runs], ["" if is_alone(run) else " in all" for run in runs]),
+        Column("age", [rough(now - run.created_at) for run in runs]),
     ]
-    if any(run.spent.uncertain for run in runs):
-        amounts = [usd(run.spent.uncertain) if run.spent.uncertain else "" for run in runs]
-        columns.append(Column("uncertain", amounts))
-    columns.append(Column("age", [rough(now - run.created_at) for run in runs]))
     return fitted(columns, RUNS_LEAST_MISSED, width)
 
 

@@ -10,7 +10,7 @@ from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.output import CommonOptions, answer_list, clean, note
 from muster.cli.terminal.times import since as since_of
 from muster.domain.batch import Batch
 from muster.domain.ids import BatchId
@@ -49,19 +49,20 @@ def list_runs(
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]], list[str]]:
         states = () if state is None else (state,)
         found = list(
-            await muster.runs.page(states, started_by=started_by, agent=agent, since=begin, until=end, limit=limit)
+            await muster.runs.page(states, started_by=started_by, agent=agent, since=begin, until=end, limit=limit + 1)
         )
         if not common.json:
-            return found, [], await _trouble(muster, found)
-        views = [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found]
+            return found, [], await _trouble(muster, found[:limit])
+        views = [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in found[:limit]]
         return found, views, []
 
-    runs, data, trouble = with_muster(common, work)
+    found, data, trouble = with_muster(common, work)
+    runs, cut = found[:limit], len(found) > limit
     none_yet = "no runs yet in this folder or a parent; try: muster ask sim/echo hello"
     if not runs and not common.json:
         note(common, "no runs match" if any((state, started_by, agent, since, until)) else none_yet)
     else:
-        answer(common, data, lambda console: _print_runs(console, runs, trouble))
+        answer_list(common, data, lambda console: _print_runs(console, runs, trouble), cut=cut, noun="runs")
 
 
 async def _trouble(muster: Muster, runs: Sequence[Run]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from muster.app.muster import TASK
 from muster.app.runs.details import RunBatches
 from muster.cli.batches.words import money_words
+from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
@@ -76,11 +77,9 @@ def summary(run: Run) -> str:
     name = f" ({run.name})" if run.name else ""
     reused = f", {run.calls.reused} of them reused" if run.calls.reused else ""
     failed = f", {run.calls.failed} failed" if run.calls.failed else ""
-    uncertain = f", {show_usd(run.spent.uncertain)} uncertain" if run.spent.uncertain else ""
     why = after_run(run.id, str(run.error["message"])) if run.error and "message" in run.error else ""
-    money = show_usd(run.spent.billed + run.spent.imputed)
     done = "1 call" if run.calls.done == 1 else f"{run.calls.done} calls"
-    return f"run {run.id}{name} {state_verb(run.state)}: {done} done{reused}{failed}, {money}{uncertain}{why}"
+    return f"run {run.id}{name} {state_verb(run.state)}: {done} done{reused}{failed}, {run_cost(run)}{why}"
 
 
 def ways_on(run: Run) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from muster.app.serving.audit import AuditRecord
 from muster.app.views.service import audit_view
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.output import CommonOptions, answer_list, clean, note
 from muster.cli.terminal.times import local
 
 
@@ -13,13 +13,20 @@ def audit(common: CommonOptions, limit: LimitOption = 20) -> None:
     """List what users of the server started, reviewed and canceled, newest first."""
 
     async def work(muster: Muster) -> list[AuditRecord]:
-        return list(await muster.audit.list(limit=limit))
+        return list(await muster.audit.list(limit=limit + 1))
 
     found = with_muster(common, work)
     if not found:
         note(common, "no user actions recorded by muster serve yet")
-    lines = "\n".join(_line(one) for one in found)
-    answer(common, [audit_view(one) for one in found], lambda console: console.print(lines, soft_wrap=True))
+    shown = found[:limit]
+    lines = "\n".join(_line(one) for one in shown)
+    answer_list(
+        common,
+        [audit_view(one) for one in shown],
+        lambda console: console.print(lines, soft_wrap=True),
+        cut=len(found) > limit,
+        noun="actions",
+    )
 
 
 def _line(record: AuditRecord) -> str:

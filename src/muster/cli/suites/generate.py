@@ -12,9 +12,9 @@ from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import RunBudgetOption, UnpricedOption
 from muster.cli.session import with_muster
+from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
 from muster.cli.terminal.progress import display
-from muster.domain.money import show_usd
 from muster.domain.run import Run
 from muster.text.words import count as counted
 
@@ -107,5 +107,5 @@ def _footer(run: Run) -> str:
     result = run.result
     rejected = ", ".join(_rejected_words(kind, number) for kind, number in result["rejected"].items())
     parts = [f"rejected: {rejected}" if rejected else "", counted(result["rounds"], "round")]
-    parts.append(show_usd(run.spent.billed + run.spent.imputed))
+    parts.append(run_cost(run))
     return " · ".join([*(part for part in parts if part), f"run {run.id}"])

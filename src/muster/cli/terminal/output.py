@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -95,6 +95,18 @@ def answer(common: CommonOptions, data: Any, tell: Callable[["Console"], None]) 
         print_json({"ok": True, "command": common.command, "data": data})
     else:
         tell(console())
+
+
+def answer_list(
+    common: CommonOptions, data: Sequence[Any], tell: Callable[["Console"], None], *, cut: bool, noun: str
+) -> None:
+    """Print a list of the newest of something: the envelope and a person are told whether there are more."""
+    if common.json:
+        print_json({"ok": True, "command": common.command, "data": data, "more": cut})
+        return
+    tell(console())
+    if cut:
+        note(common, f"these are the newest {noun}; --limit N shows more")
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -12,7 +12,6 @@ from muster.cli.batches.words import calls, standing, trouble_words
 from muster.cli.terminal.output import CommonOptions, warn
 from muster.cli.terminal.times import span
 from muster.domain.batch import Batch
-from muster.domain.money import show_usd
 from muster.domain.run import Run
 from muster.text.words import count
 
@@ -57,13 +56,11 @@ def batch_progress(batch: Batch) -> ProgressState:
 
 def facts(run: Run, on_wire: int, noun: str = "") -> str:
     """Put the numbers of a run in a few words; `noun` says of what, where something else is counted beside it."""
-    counts, spent = run.calls, run.spent
+    counts = run.calls
     parts = [f"{_counted(counts.failed, noun)} failed"] if counts.failed else []
     parts += [f"{_counted(counts.reused, noun)} reused"] if counts.reused else []
     parts += [f"{on_wire} on the wire"] if on_wire else []
-    parts += [show_usd(spent.billed + spent.imputed)]
-    parts += [f"{show_usd(spent.uncertain)} uncertain"] if spent.uncertain else []
-    return ", ".join(parts)
+    return ", ".join([*parts, str(run.own_cost)])
 
 
 def _counted(number: int, noun: str) -> str:

@@ -74,10 +74,8 @@ def _header(report: CouncilReport) -> str:
         "Rounds": f"{len(report.rounds)} of at most {report.spec.rounds}",
         "Members": str(len(report.spec.members)),
         "Started": (moment(run.started_at) or "not yet").replace("T", " ")[:19],
-        "Spent": show_usd(run.spent.billed + run.spent.imputed),
+        "Cost": str(run.cost),
     }
-    if run.spent.uncertain:
-        facts["Uncertain"] = show_usd(run.spent.uncertain)
     listed = "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items())
     return (
         f'<header class="card verdict {kind}"><div class="word">{_text(word)}</div>{_question(report.spec.question)}'

@@ -21,16 +21,13 @@ export function money(dollars) {
   return `$${(micro / 1e6).toFixed(micro % 10_000 === 0 ? 2 : micro % 100 === 0 ? 4 : 6)}`;
 }
 
-/** Money where many amounts stand together: two places that say something; `usd` has the exact amount as its title. */
+/** Money where many amounts stand together: cents when it is round, else two places that say something; `usd` has the exact amount as its title. */
 export function shortMoney(dollars) {
   if (dollars === null || dollars === undefined) return "–";
-  if (dollars === 0 || dollars >= 1) return `$${dollars.toFixed(2)}`;
+  if (dollars >= 1 || Math.round(1e6 * dollars) % 10_000 === 0) return `$${dollars.toFixed(2)}`;
   if (dollars < 0.0001) return "<$0.0001";
   return `$${dollars.toFixed(Math.max(2, 1 - Math.floor(Math.log10(dollars))))}`;
 }
-
-/** What counts against a budget: what was paid, what a subscription covered, and what may have been spent. */
-export const spentOf = (one) => one.spent_usd + (one.imputed_usd ?? 0) + one.uncertain_usd;
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "–";

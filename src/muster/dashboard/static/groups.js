@@ -48,7 +48,7 @@ const sum = (values) => values.reduce((all, one) => all + one, 0);
 /** The figures of a group as if it were one run. */
 export function summed(group) {
   const add = (pick) => sum(group.map(pick));
-  const money = (one) => ({ spent_usd: add((run) => one(run).spent_usd), imputed_usd: add((run) => one(run).imputed_usd), uncertain_usd: add((run) => one(run).uncertain_usd) });
-  return { ...money((run) => run), lineage: money((run) => run), budget_usd: null,
+  const money = Object.fromEntries(["cost_usd", "imputed_usd", "uncertain_usd"].map((name) => [name, add((run) => run[name])]));
+  return { ...money, lineage: money, budget_usd: null,
     calls: Object.fromEntries(["total", "done", "failed"].map((name) => [name, add((run) => run.calls[name])])) };
 }

@@ -1,7 +1,7 @@
 // Parts that several views are made of.
 import { html, useEffect, useRef, useState } from "./html.js";
 import { useKeys } from "./keys.js";
-import { ago, capital, clock, moment, money, number, percent, shortMoney, spentOf, word } from "./format.js";
+import { ago, capital, clock, moment, money, number, percent, shortMoney, word } from "./format.js";
 
 export const Badge = ({ state, text }) => html`<span class=${`badge s-${state}`}>${text ?? word(state)}</span>`;
 
@@ -75,7 +75,7 @@ const whole = (run) => run.lineage ?? run;
 /** What was spent of a budget. */
 export function CostBar({ run }) {
   if (run.budget_usd === null) return null;
-  const spent = spentOf(whole(run));
+  const spent = whole(run).cost_usd;
   const share = run.budget_usd === 0 ? 1 : Math.min(1, spent / run.budget_usd);
   const told = `${money(spent)} of ${money(run.budget_usd)}, ${percent(share)}`;
   return html`<span class="bar" role="img" aria-label=${told} title=${told}>
@@ -83,13 +83,18 @@ export function CostBar({ run }) {
   </span>`;
 }
 
+/** What something has cost in all, of which budget, and what of it is uncertain or covered by a subscription; `mark` are words after the sum. */
+export function CostOf({ of: one, mark }) {
+  const lanes = [["imputed", one.imputed_usd], ["uncertain", one.uncertain_usd]].filter(([, amount]) => amount > 0);
+  return html`<span class="cost-of">${usd(one.cost_usd)}${mark && html`<span class="soft"> ${mark}</span>`}${(one.budget_usd ?? null) !== null && html`<span class="soft"> of ${usd(one.budget_usd)}</span>`}${
+    lanes.length > 0 && html`<span class="soft small lanes"> (${lanes.map(([lane, amount], place) => html`${place > 0 && ", "}${usd(amount)} ${lane}`)})</span>`}</span>`;
+}
+
+/** What a run has cost, with the runs that it continues or is continued by. */
 export function Cost({ run }) {
   const all = whole(run);
-  const imputed = all.imputed_usd > 0 ? ` + ${shortMoney(all.imputed_usd)} imputed` : "";
-  const own = spentOf(run);
-  const parts = own !== spentOf(all);
-  return html`<span title=${parts ? `${money(spentOf(all))} in all, ${money(own)} of it by this run` : money(own)}>${shortMoney(all.spent_usd + all.uncertain_usd)}${imputed}${parts && html`<span class="soft"> in all</span>`}${
-    run.budget_usd === null ? "" : html`<span class="soft"> of ${shortMoney(run.budget_usd)}</span>`}</span>`;
+  const parts = all.cost_usd !== run.cost_usd;
+  return html`<span title=${parts ? `${money(all.cost_usd)} in all, ${money(run.cost_usd)} of it by this run` : undefined}><${CostOf} of=${all} mark=${parts && "in all"} /></span>`;
 }
 
 /** Several buttons of which one is chosen. */

@@ -2,8 +2,8 @@
 import { html, into, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, number } from "./format.js";
-import { CostOf, taskTitle } from "./tasks.js";
-import { Action, Ago, Badge, Command, CostBar, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
+import { taskTitle } from "./tasks.js";
+import { Action, Ago, Badge, Command, CostBar, CostOf, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
 
 const MOST = 200; // tasks
 

@@ -1,8 +1,8 @@
 // One run: how it stands, what it costs, what can be done about it, and its parts behind tabs.
 import { Boundary, html, into, useEffect, useNow, useRef, useState, useTicks } from "./html.js";
 import { get, getText, post, useGet, useReturn, useStream } from "./http.js";
-import { duration, elapsed, LIVE, moment, number, spentOf, titleOf, word } from "./format.js";
-import { Action, Ago, Badge, CallsBar, Cost, CostBar, Facts, Failure, Later, Outcome, sentence, Stalled, Tabs, Tags, usd, Waiting } from "./parts.js";
+import { duration, elapsed, LIVE, moment, number, titleOf, word } from "./format.js";
+import { Action, Ago, Badge, CallsBar, Cost, CostBar, CostOf, Facts, Failure, Later, Outcome, sentence, Stalled, Tabs, Tags, usd, Waiting } from "./parts.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
@@ -128,9 +128,8 @@ function factsOf(run, now) {
   return [
     [run.workload === "scale" ? "Calls besides its battles" : "Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
       ${notes.length > 0 && html`<span class="soft small">${notes.map(([many, name]) => `${number(many)} ${name}`).join(", ")}</span>`}`],
-    [run.budget_usd === null ? "Cost" : "Cost, of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />
-      ${run.lineage.uncertain_usd > 0 && html`<div class="soft small">${usd(run.lineage.uncertain_usd)} of it uncertain</div>`}`],
-    spentOf(run.lineage) > spentOf(run) && ["Cost of this run", html`${usd(spentOf(run))}<br /><span class="soft small">a part of a resumed work</span>`],
+    [run.budget_usd === null ? "Cost" : "Cost, of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />`],
+    run.lineage.cost_usd > run.cost_usd && ["Cost of this run", html`<${CostOf} of=${{ ...run, budget_usd: null }} /><br /><span class="soft small">a part of a resumed work</span>`],
     ["Started", run.started_at ? html`<${Ago} at=${run.started_at} now=${now} /><br /><span class="soft small">${moment(run.started_at)}</span>` : "not yet"],
     [LIVE.has(run.state) ? "Goes on for" : "Took", duration(elapsed(run.started_at, run.ended_at, now))],
     run.ended_reason && run.ended_reason !== "done" && !LIVE.has(run.state) && ["Ended", ENDED[run.ended_reason] ?? word(run.ended_reason)],

@@ -2,7 +2,7 @@
 import { html, into, useChange, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, duration, elapsed, number } from "./format.js";
-import { Action, Ago, Badge, Clock, Command, Empty, Facts, Failure, Loading, RepositoryChanges, Tags, usd, Waiting } from "./parts.js";
+import { Action, Ago, Badge, Clock, Command, CostOf, Empty, Facts, Failure, Loading, RepositoryChanges, Tags, Waiting } from "./parts.js";
 import { DiffFiles } from "./diff.js";
 import { AnsiText, Json, ModelText } from "./text.js";
 
@@ -14,13 +14,6 @@ const COLUMNS = [
   ["Not done", ["failed", "canceled"], "Nothing failed."],
 ];
 const MOST = 200;
-
-/** What something has cost in all, of which budget, and what of it is uncertain or covered by a subscription. */
-export function CostOf({ of: one }) {
-  const lanes = [["imputed", one.imputed_usd], ["uncertain", one.uncertain_usd]].filter(([, amount]) => amount > 0);
-  return html`<span class="cost-of">${usd(one.cost_usd)}${one.budget_usd !== null && html`<span class="soft"> of ${usd(one.budget_usd)}</span>`}${
-    lanes.length > 0 && html`<span class="soft small"> (${lanes.map(([lane, amount], place) => html`${place > 0 && ", "}${usd(amount)} ${lane}`)})</span>`}</span>`;
-}
 
 /** What a task is called: its name, else the first line of its prompt. */
 export const taskTitle = (task) => task.name ?? task.original_prompt.split("\n")[0];
@@ -108,15 +101,15 @@ export function TaskView({ id }) {
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
       </div>
-      ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} act=${act} tell=${tell} />`}
+      ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} last=${task.rejection_count + 1 >= task.max_rejections} act=${act} tell=${tell} />`}
     </div>`;
 }
 
-function Decision({ act, tell }) {
+function Decision({ last, act, tell }) {
   const [feedback, type] = useState("");
   return html`<aside class="card padded decide" aria-label="Review">
     <h2>Your review</h2>
-    <p class="soft small">Approve it as it is, or say what to do differently: it is done again with all feedback.</p>
+    <p class="soft small">Approve it as it is, or say what to do differently: ${last ? "it allows no further rejection, and fails with this one." : "it is done again with all feedback."}</p>
     <${Action} label="Approve" kind="main wide" act=${act("approve")} onError=${tell} />
     <label for="feedback">Feedback</label>
     <textarea id="feedback" rows="6" value=${feedback} onInput=${into(type)} placeholder="What is to be different?"></textarea>

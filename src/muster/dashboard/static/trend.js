@@ -2,7 +2,7 @@
 import { html, useMemo, useNarrow, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { Columns } from "./charts.js";
-import { count, day, LIVE, moment, number, percent, shortMoney, spentOf } from "./format.js";
+import { count, day, LIVE, moment, number, percent, shortMoney } from "./format.js";
 import { Ago, Badge, Command, Empty, Table, Tags, usd, Waiting } from "./parts.js";
 
 const MOST = 60; // runs
@@ -34,7 +34,7 @@ function Trend({ name }) {
   const { runs } = data;
   const all = [...new Set(runs.flatMap((run) => run.subjects.map((one) => one.subject)))].sort();
   const subjects = all.slice(0, TONES);
-  const dearest = Math.max(...runs.map(spentOf));
+  const dearest = Math.max(...runs.map((run) => run.cost_usd));
   const ends = [runs[0], runs.at(-1)].map((run) => day(run.created_at));
   const baseline = runs.findLast((run) => run.baselines.length > 0);
   const rate = (one) => (one ? html`<strong>${percent(one.pass_rate)}</strong> <span class="soft small">of ${number(one.cases_run)} <br />${one.pass_interval.map((end) => percent(end)).join(" to ")}</span>` : "–");
@@ -42,13 +42,13 @@ function Trend({ name }) {
       <div class="card padded"><h2>Cases that passed, with 95% intervals</h2><${Rates} runs=${runs} subjects=${subjects} ends=${ends} />
         <ul class="legend">${subjects.map((subject, place) => html`<li key=${subject}><span class=${`swatch m${place}`}></span>${subject}</li>`)}
           ${all.length > TONES && html`<li>… and ${number(all.length - TONES)} more</li>`}${baseline && html`<li><span class="swatch baseline"></span>baseline</li>`}</ul></div>
-      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} axis="runs, the oldest first" value=${spentOf}
-        told=${(run) => `${moment(run.created_at)}: ${shortMoney(spentOf(run))}`} />
-        ${dearest > 0 && runs.length > 1 && html`<p class="soft small">The last one cost ${shortMoney(spentOf(runs.at(-1)))}, the dearest ${shortMoney(dearest)}.</p>`}</div>
+      <div class="card padded"><h2>Cost of a run</h2><${Columns} label=${`Cost of ${count(runs.length, "run")}, at most ${shortMoney(dearest)}`} items=${runs} ends=${ends} axis="runs, the oldest first" value=${(run) => run.cost_usd}
+        told=${(run) => `${moment(run.created_at)}: ${shortMoney(run.cost_usd)}`} />
+        ${dearest > 0 && runs.length > 1 && html`<p class="soft small">The last one cost ${shortMoney(runs.at(-1).cost_usd)}, the dearest ${shortMoney(dearest)}.</p>`}</div>
     </div>
     <h2>Runs</h2><${Table} label="Runs" columns=${[["Run", "whole"], ...subjects.map((subject) => [subject, "rate"]), ["State"], ["Cost", "number"], ["Against baseline"]]}
       rows=${[...runs].reverse().map((run) => [html`<a href=${`#/runs/${run.id}`}><${Ago} at=${run.created_at} /></a> ${run.baselines.length > 0 && html`<br />`}<${Tags} names=${run.baselines.map((one) => `baseline ${one}`)} />`,
-        ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, usd(spentOf(run)),
+        ...subjects.map((subject) => rate(found(run, subject))), html`<${Badge} state=${run.state} />`, usd(run.cost_usd),
         baseline && baseline !== run && html`<a class="small" href=${`#/compare?a=${baseline.id}&b=${run.id}`}>Compare<span class="hidden"> with the baseline</span></a>`])}>
       ${runs.length === MOST && html`<p class="foot soft small">The newest ${number(MOST)} runs.</p>`}<//>`;
 }

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 
 from muster.app import Muster
-from muster.app.views.costs import cost_view
+from muster.app.views.money import cost_view
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.run import BudgetedCost
@@ -37,7 +37,9 @@ async def review_task(request: ToolRequest, given: ReviewInput) -> Answer:
                 task = await muster.pool.tasks.allow(given.id, sender=sender)
             case "deny":
                 task = await muster.pool.tasks.deny(given.id, given.feedback, sender=sender)
-    return {"id": task.id, "decision": given.decision, "next": f"wait(ids=[{task.id!r}])"}
+    last = given.decision == "reject" and task.is_rejected_for_good
+    effect = {"effect": "rejected as often as it allows: it fails"} if last else {}
+    return {"id": task.id, "decision": given.decision, **effect, "next": f"wait(ids=[{task.id!r}])"}
 
 
 async def answer_question(request: ToolRequest, given: AnswerInput) -> Answer:

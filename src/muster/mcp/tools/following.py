@@ -5,16 +5,15 @@ import re
 from collections.abc import Sequence
 
 from muster.app import Muster
+from muster.app.runs.reading import KINDS, kind_of
 from muster.app.views.pool import pool_view
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.mcp.answers import (
-    KINDS,
     brief_of_all,
     compact,
-    kind_of,
     pointer_to,
     short_batch,
     short_run,
@@ -144,7 +143,7 @@ class WaitProgress:
     async def tell(self, looked_for: RunId, run: Run) -> None:
         """Notify the client, not too often; `looked_for` is the run that was waited for, `run` the newest of it."""
         calls = f", {run.calls.done} of {run.calls.total} calls done" if run.calls.total else ""
-        self._states[looked_for] = f"{kind_of(run)} {run.id} is {run.state}{calls}"
+        self._states[looked_for] = f"{kind_of(run.workload)} {run.id} is {run.state}{calls}"
         now = self._request.server.clock.monotonic()
         if self._told is not None and now - self._told < PROGRESS_SECONDS:
             return

@@ -73,7 +73,7 @@ class StoreSpending(NamedTuple):
 
     levels: Sequence[LevelTotal]  # of the days since then; of users on all days, of the pool and of servers
     agents: Sequence[AgentTotal]
-    runs: Sequence[Run]  # the dearest of those that were created since then, without children
+    runs: Sequence[Run]  # the newest of the dearest lineages, if it was created since then; without children
 
 
 class SpendingReader(Protocol):

@@ -27,8 +27,11 @@ DELETE FROM agent_costs WHERE run_id = :run_id
 
 -- name: dearest_runs
 WITH dearest (id, paid) AS (
-  SELECT runs.id, own.billed + own.imputed + own.uncertain FROM runs JOIN budgets AS own ON own.id = 'run:' || runs.id
-  WHERE runs.created_at >= :since AND COALESCE(runs.parent_id, '') = '' AND own.billed + own.imputed + own.uncertain > 0
+  SELECT runs.id, total.billed + total.imputed + total.uncertain FROM runs
+  JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
+  WHERE runs.created_at >= :since AND COALESCE(runs.parent_id, '') = '' 
+    AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.id = runs.continued_by)
+    AND total.billed + total.imputed + total.uncertain > 0
   ORDER BY 2 DESC, runs.created_at DESC, runs.id DESC LIMIT :limit
 )
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,

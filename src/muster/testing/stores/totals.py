@@ -3,6 +3,7 @@
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
 from muster.domain.batch import BatchState
+from muster.domain.budget import Level, lineage_level
 from muster.domain.entry import Failed
 from muster.domain.ids import RunId
 from muster.domain.run import RunState, Spent
@@ -70,7 +71,7 @@ async def counts_batches_and_slots(store: Store) -> None:
 
 
 async def tells_what_was_spent_and_by_whom(store: Store) -> None:
-    """Since a day began: what its level holds, what each agent cost, and the runs by what they cost."""
+    """Since a day began: what its level holds, what each agent cost, and runs by what their lineages cost."""
     (dear, first), (cheap, second) = await driven(store, "dear"), await driven(store, "cheap")
     for run, claim, key, outcome in (
         (dear, first, "a", replied(cost=40)),
@@ -78,6 +79,8 @@ async def tells_what_was_spent_and_by_whom(store: Store) -> None:
         (cheap, second, "a", replied(cost=7)),
     ):
         opened = opening(run, claim.epoch, key)
+        day, own = opened.levels
+        opened = opened._replace(levels=(day, Level(id=lineage_level(run), cap=None), own))
         await store.journal.open(opened)
         await store.journal.settle(settling(opened, outcome))
     await store.runs.create(new_run("free"))
@@ -85,7 +88,7 @@ async def tells_what_was_spent_and_by_whom(store: Store) -> None:
     found = await store.spending.since(began, 10)
     assert [(one.id, one.spent.billed, one.spent.uncertain) for one in found.levels] == [(DAY.id, 47, 100)]
     assert [(one.agent, one.attempts, one.spent.settled) for one in found.agents] == [("sim/echo", 3, 147)]
-    assert [(run.id, run.spent.settled) for run in found.runs] == [("dear", 140), ("cheap", 7)]
+    assert [(run.id, run.cost.total) for run in found.runs] == [("dear", 140), ("cheap", 7)]
     assert [run.id for run in (await store.spending.since(began, 1)).runs] == ["dear"]
     later = await store.spending.since(began + 86_400, 10)
     assert (later.levels, later.agents, later.runs) == ([], [], [])

@@ -1,0 +1,34 @@
+"""What runs, tasks and slots have cost, for a terminal: the same columns and the same words for all of them."""
+
+from collections.abc import Sequence
+
+from muster.cli.terminal.table import Column
+from muster.domain.money import usd_format
+from muster.domain.run import BudgetedCost, Run
+
+
+def cost_columns(costs: Sequence[BudgetedCost], marks: Sequence[str] = ()) -> list[Column]:
+    """Return what each has cost in all, its budget, and what of it is imputed or uncertain, where anything is.
+
+    `marks` are words after what each has cost in all.
+    """
+    spent = [cost.spent for cost in costs]
+    usd = usd_format(*(amount for one in spent for amount in (one.settled, one.imputed, one.uncertain)))
+    of_budgets = usd_format(*(cost.cap for cost in costs))
+    columns = [
+        Column("budget", ["" if cost.cap is None else of_budgets(cost.cap) for cost in costs]),
+        Column("imputed", [usd(one.imputed) if one.imputed else "" for one in spent]),
+        Column("uncertain", [usd(one.uncertain) if one.uncertain else "" for one in spent]),
+    ]
+    total = [f"{usd(cost.total)}{mark}" for cost, mark in zip(costs, marks or [""] * len(costs), strict=True)]
+    return [Column("cost", total), *(column for column in columns if any(column.cells))]
+
+
+def run_cost(run: Run) -> str:
+    """Return what a run has cost, of which budget; of one that is continued or continues others, what is its own."""
+    return f"{run.cost}" if is_alone(run) else f"{run.cost} in all, {run.own_cost} of it by this run"
+
+
+def is_alone(run: Run) -> bool:
+    """Return whether what a run has cost is all that its lineage has cost."""
+    return run.spent.settled == run.total.settled
