@@ -22,6 +22,7 @@ class ScoringRules:
     strict_commands: bool = True  # else misspelt keys in the answer of a command are ignored
     complete_json: bool = True  # else parts of broken JSON are documents, and lists beside objects are not
     every_recorded_turn: bool = True  # else recorded answers behind a missing turn are ignored
+    hidden_escapes: bool = True  # else an answer of nothing but sequences for terminals is good
 
 
 FIRST = 1  # of runs that store none
@@ -33,8 +34,9 @@ _RULES: Mapping[int, ScoringRules] = {
         strict_commands=False,
         complete_json=False,
         every_recorded_turn=False,
+        hidden_escapes=False,
     ),
-    2: ScoringRules(complete_json=False, every_recorded_turn=False),
+    2: ScoringRules(complete_json=False, every_recorded_turn=False, hidden_escapes=False),
     3: ScoringRules(),
 }
 CURRENT_RULES = _RULES[CURRENT]
