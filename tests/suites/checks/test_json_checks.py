@@ -172,6 +172,10 @@ def test_answers_of_older_runs_are_read_as_they_were() -> None:
         ({"allOf": [{"x": 1}]}, "unknown keyword 'x'"),
         ({"additionalItems": False}, "unknown keyword 'additionalItems'"),
         ({"properties": {"a": {"format": "e-mail"}}}, "unknown format 'e-mail'; did you mean email?"),
+        ({"$schema": "http://example.com/none"}, "unknown $schema 'http://example.com/none'; use https://json-schema.org"),
+        ({"$schema": "https://json-schema.org/draft/2020-21/schema"}, "unknown $schema"),
+        ({"$schema": 5}, "not a valid JSON Schema"),
+        ({"$defs": {"d": {"$id": "d", "$schema": "http://example.com/none"}}}, "unknown $schema"),
         ({"format": "credit-card"}, "unknown format 'credit-card'; date, date-time, time,"),
     ],
 )
