@@ -139,7 +139,7 @@ def test_json_that_is_broken_is_not_looked_into_and_lists_are_documents(
 
 def test_a_document_that_is_broken_is_named_with_its_line() -> None:
     failed = check("contains_json", "", 'It is\n{"x": {"a": 1}', schema={})
-    assert failed.why == "the JSON in the answer is broken or cut off at line 2: '{\"x\": {\"a\": 1}'"
+    assert failed.why == 'the JSON in the answer is broken or cut off at line 2: \'{"x": {"a": 1}\''
 
 
 def test_a_text_with_many_brackets_is_gone_through_once() -> None:
@@ -172,7 +172,10 @@ def test_answers_of_older_runs_are_read_as_they_were() -> None:
         ({"allOf": [{"x": 1}]}, "unknown keyword 'x'"),
         ({"additionalItems": False}, "unknown keyword 'additionalItems'"),
         ({"properties": {"a": {"format": "e-mail"}}}, "unknown format 'e-mail'; did you mean email?"),
-        ({"$schema": "http://example.com/none"}, "unknown $schema 'http://example.com/none'; use https://json-schema.org"),
+        (
+            {"$schema": "http://example.com/none"},
+            "unknown $schema 'http://example.com/none'; use https://json-schema.org",
+        ),
         ({"$schema": "https://json-schema.org/draft/2020-21/schema"}, "unknown $schema"),
         ({"$schema": 5}, "not a valid JSON Schema"),
         ({"$defs": {"d": {"$id": "d", "$schema": "http://example.com/none"}}}, "unknown $schema"),

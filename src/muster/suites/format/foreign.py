@@ -1,8 +1,8 @@
 """Names that other tools give to expectations, thresholds, limits and selections, which would be ignored here.
 
-They are those of promptfoo, DeepEval, Inspect, OpenAI's evals, LangSmith, Braintrust and Ragas, and what people write by
-hand. The list is closed: any other unknown name is allowed where nothing is decided. Names are compared by their letters
-alone, so that `minScore`, `min-score` and `min_score` are one.
+They are those of promptfoo, DeepEval, Inspect, OpenAI's evals, LangSmith, Braintrust and Ragas, and what people write
+by hand. The list is closed: any other unknown name is allowed where nothing is decided. Names are compared by their
+letters alone, so that `minScore`, `min-score` and `min_score` are one.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whether a file is a suite, by its name or by the keys at its top: as a parser sees them, or its lines if it is broken.
+"""Whether a file is a suite, by its name or by the keys at its top: as a parser sees them, or its lines if broken.
 
 A suite whose keys are misspelt still looks like one; what is wrong with it is told when it is read.
 """
@@ -41,7 +41,7 @@ _NOTHING_YET = re.compile(rb"\s*(?:#.*|---\s*(?:#.*)?|%.*)?\s*")
 _JSON_KEY = re.compile(rb"\"(schema_version|skill_or_agent|cases)\"\s*:")
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_STEPS = {
+_STEPS: dict[type, int] = {
     **dict.fromkeys((events.MappingStartEvent, events.SequenceStartEvent), 1),
     **dict.fromkeys((events.MappingEndEvent, events.SequenceEndEvent), -1),
 }

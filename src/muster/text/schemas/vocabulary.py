@@ -14,7 +14,7 @@ from uuid import UUID
 
 from jsonschema import FormatChecker
 from jsonschema.validators import Draft202012Validator, validator_for
-from referencing.jsonschema import specification_with
+from referencing.jsonschema import UnknownDialect, specification_with
 
 from muster.domain.canonical import Json
 
@@ -95,7 +95,7 @@ def unknown_word(schema: Mapping[str, Json]) -> str | None:
 
 def _unknown(contents: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
     draft = contents.get("$schema")
-    if isinstance(draft, str) and validator_for({"$schema": draft}, default=None) is None:
+    if isinstance(draft, str) and not _is_draft(draft):
         yield f"unknown $schema {draft!r}; use {_DRAFT}, or leave it out"
     for name in contents:
         if name not in known and not str(name).startswith(_OF_OURS):
@@ -104,6 +104,14 @@ def _unknown(contents: Mapping[str, Any], known: frozenset[str]) -> Iterator[str
     if isinstance(wanted, str) and wanted not in FORMATS:
         hint = _meant(wanted, FORMATS) or f"; {', '.join(FORMATS)} are checked, and pattern checks any other"
         yield f"unknown format {wanted!r}{hint}"
+
+
+def _is_draft(name: str) -> bool:
+    try:
+        specification_with(name)
+    except UnknownDialect:
+        return False
+    return True
 
 
 def _meant(name: str, known: "frozenset[str] | Mapping[str, Any]") -> str:
