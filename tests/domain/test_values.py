@@ -103,6 +103,8 @@ def test_an_agent_fills_only_what_is_left_open() -> None:
         (Reply(text="hi", stop=Stop.END), Quality.GOOD),
         (Reply(text="", stop=Stop.END), Quality.EMPTY),
         (Reply(text=" \n", stop=Stop.SEQUENCE), Quality.EMPTY),
+        (Reply(text="\x1b[0m\x1b]0;title\x07", stop=Stop.END), Quality.EMPTY),
+        (Reply(text="\x1b[1mhi\x1b[0m", stop=Stop.END), Quality.GOOD),
         (Reply(text="hi", stop=Stop.MAX_TOKENS), Quality.CUT),
         (Reply(text="", stop=Stop.MAX_TOKENS), Quality.CUT),
         (Reply(text="no", stop=Stop.REFUSED), Quality.REFUSED),

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from muster.app.suites.suites import AnswerSource, SuiteChoice
+from muster.domain.call import Quality
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.suites.case import Evaluator
 from muster.suites.checks.scoring import score
 from muster.suites.format.suite import open_suite
 from muster.suites.recorded import observe_recorded
-from muster.suites.rules import CURRENT_RULES
+from muster.suites.rules import CURRENT_RULES, rules_in
 from muster.suites.verdict import Status
 from tests.suites.stage import (
     JUDGE,
@@ -227,6 +228,11 @@ OF_TURN = {"output": [{"kind": "not_contains", "value": "secret", "turn": 1}]}
         (a_case("c", expected=NO_SECRET, input=TWO_TURNS), {"1/1": "a", "1/2": "b"}, Status.PASSED, ""),
         (a_case("c", expected=NO_SECRET), {"1/1": "a", "1/2": "b"}, Status.ERROR, "to 2 turns, and the case has 1"),
         (a_case("c", expected=NO_SECRET), {"2/1": "a"}, Status.ERROR, "no recorded answer in epoch 1"),
+        (a_case("c", expected=NO_SECRET), {"1/1": "a", "1/4": "b"}, Status.ERROR, "to turn 4, and the case has 1"),
+        (a_case("c", expected=NO_SECRET), {"1/1": "a", "2/4": "b"}, Status.PASSED, ""),
+        (a_case("c", expected=NO_SECRET), {"1/1": "\x1b[0m"}, Status.FAILED, "the answer is empty"),
+        (a_case("c", expected=NO_SECRET), {"1/1": "\x1b]0;title\x07 \x9b1;31m\x1b(B"}, Status.FAILED, "is empty"),
+        (a_case("c", expected=NO_SECRET), {"1/1": "\x1b[31mred\x1b[0m"}, Status.PASSED, ""),
     ],
 )
 def test_recorded_answers_pass_by_the_rules_of_live_ones(
@@ -239,6 +245,13 @@ def test_recorded_answers_pass_by_the_rules_of_live_ones(
     )
     assert found.status is status
     assert why in found.why
+
+
+@pytest.mark.parametrize("said", [{"1/1": "a", "1/4": "b"}, {"1/1": "\x1b[0m"}])
+def test_recorded_answers_of_older_runs_pass_as_they_did(tmp_path: Path, said: dict[str, str]) -> None:
+    (resolved,) = open_suite(a_suite(tmp_path, a_case("c", expected=NO_SECRET))).cases()
+    seen = observe_recorded(resolved, 1, said, rules_in({"scoring_rules": 2}))
+    assert (seen.error, seen.quality) == (None, Quality.GOOD)
 
 
 async def test_an_epoch_without_a_recorded_answer_is_an_error(tmp_path: Path) -> None:

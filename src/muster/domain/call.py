@@ -24,6 +24,11 @@ def value(kind: type[T]) -> type[T]:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Sequences that move the cursor, set colours or titles (ECMA-48): a terminal shows nothing of them.
+_ESCAPE_BEGINS = ("\x1b", "\x9b", "\x9d")
+_ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|(?:\x1b[\]PX^_]|\x9d)[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*+[0-~]"
+)
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
 LONGEST_KEY = 512  # characters
 # Categories of which no character shows anything by itself: control, format (U+200B, marks of direction), half a
@@ -128,7 +133,13 @@ def ask(text: str, *, system: str = "") -> Request:
 
 
 def says_something(text: str) -> bool:
-    """Return whether a text has a character that can be seen."""
+    """Return whether a text has a character that can be seen, in a terminal too."""
+    shown = _ESCAPE.sub("", text) if any(begin in text for begin in _ESCAPE_BEGINS) else text
+    return has_visible_character(shown)
+
+
+def has_visible_character(text: str) -> bool:
+    """Return whether a text has a character that can be seen, be it in a sequence for terminals."""
     return any(_is_seen(character) for character in text)
 
 

@@ -26,6 +26,7 @@ class RunState(StrEnum):
 
 
 TERMINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELED, RunState.TIMEOUT})
+AT_WORK = frozenset({RunState.QUEUED, RunState.RUNNING})  # more of it comes by itself
 DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
 TRACEBACK = "traceback"  # of what a workload raised, in the error of its run
 FAILURES = frozenset({RunState.FAILED, RunState.TIMEOUT})

@@ -11,6 +11,7 @@ from muster.engine.context import Context
 from muster.suites.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case
 from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
+from muster.suites.rules import ScoringRules
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import OUT_OF_TIME, Observation
 
@@ -57,13 +58,13 @@ class Conversation:
         )
 
 
-async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
+async def talk(ctx: Context, unit: Unit, spec: SuiteSpec, rules: ScoringRules) -> Observation:
     """Ask a case from its first turn to its last; a call that fails ends it and is part of what was observed."""
     going = Conversation(messages=unit.case.messages)
     follow_ups = iter(unit.case.follow_ups)
     try:
         while True:
-            error = await _turn(ctx, unit, spec, going)
+            error = await _turn(ctx, unit, spec, going, rules)
             said = None if error is not None else next(follow_ups, None)
             if said is None:
                 return going.observed(error, timed_out=error is not None and error["code"] in OUT_OF_TIME)
@@ -80,7 +81,7 @@ async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
         return going.observed(record, timed_out=record["code"] in OUT_OF_TIME)
 
 
-async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation) -> Json:
+async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation, rules: ScoringRules) -> Json:
     """Get one answer, with all tools that the agent calls before it; returns an error when there is none."""
     for _ in range(MOST_TOOL_TURNS + 1):
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
@@ -98,7 +99,7 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation) 
             timeout=left,
             known=not spec.generate,
         )
-        going.hear(reply, quality_in(unit.case, reply))
+        going.hear(reply, quality_in(unit.case, reply, rules))
         if not wants_tools(unit.case, reply):
             going.tool_calls += reply.tool_calls
             going.answers += (reply.text,)

@@ -11,15 +11,18 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.case import Case
 from muster.suites.checks.tool_calls import quality_in
+from muster.suites.format.names import nearest_name
 from muster.suites.rules import ScoringRules
 from muster.suites.verdict import Observation
 from muster.text.documents.tree import Unreadable
 from muster.text.files import shown, whole_text
-from muster.text.json_documents import json_words
+from muster.text.json_documents import decode, json_words
 
 TOOL = "agent_response"
 MOST_BYTES = 256_000_000
 NOT_RECORDED = "not_recorded"
+_NUMBERS = frozenset({"epoch", "turn"})
+_PLACES = _NUMBERS | {"case_id"}
 
 CaseAnswers = Mapping[str, str]  # by epoch and turn, as `place_of` spells them
 RecordedAnswers = Mapping[str, CaseAnswers]  # by case
@@ -56,12 +59,21 @@ def observe_recorded(case: Case, epoch: int, answers: CaseAnswers, rules: Scorin
         return _missing(f"there are recorded answers to {len(said)} turns, and the case has {turns}")
     if len(said) < turns:
         return _missing(_words(case, epoch, answers, len(said) + 1))
-    return Observation(answers=said, quality=_quality(case, said))
+    last = max(_turns(answers, epoch))
+    if rules.every_recorded_turn and last > turns:
+        return _missing(f"there is a recorded answer to turn {last}, and the case has {turns}")
+    return Observation(answers=said, quality=_quality(case, said, rules))
 
 
-def _quality(case: Case, said: Sequence[str]) -> Quality:
+def _turns(answers: CaseAnswers, epoch: int) -> list[int]:
+    """Return the turns of an epoch that have an answer."""
+    prefix = place_of(epoch, 0)[:-1]
+    return [int(place.removeprefix(prefix)) for place in answers if place.startswith(prefix)]
+
+
+def _quality(case: Case, said: Sequence[str], rules: ScoringRules) -> Quality:
     """Return the quality of the first answer that is not good: it is not made good by what is said after it."""
-    qualities = (quality_in(case, Reply(text=text)) for text in said)
+    qualities = (quality_in(case, Reply(text=text), rules) for text in said)
     return next((quality for quality in qualities if quality is not Quality.GOOD), Quality.GOOD)
 
 
@@ -97,7 +109,7 @@ def _entries(path: Path, file: str) -> list[Any]:
     if not path.exists():
         raise NotFound(f"no such file: {path}")
     try:
-        entries = json.loads(whole_text(path, MOST_BYTES))
+        entries = decode(whole_text(path, MOST_BYTES))
     except Unreadable as error:
         raise BadFile(file, error.message, line=error.line) from None
     except json.JSONDecodeError as error:
@@ -115,8 +127,19 @@ def _answer(entry: Mapping[str, Any], index: int, file: str) -> tuple[str, str, 
     for place, value in (("args_match.case_id", case), ("response.content", answer)):
         if not isinstance(value, str):
             raise BadFile(file, f"[{index}].{place}: it must be text")
+    _require_places(entry, index, file)
     epoch, turn = (_number(entry, name, index, file) for name in ("epoch", "turn"))
     return str(case), place_of(epoch, turn), str(answer)
+
+
+def _require_places(entry: Mapping[str, Any], index: int, file: str) -> None:
+    """Refuse a turn or an epoch that would be ignored: in the wrong place, or misspelt."""
+    for name in entry:
+        if near := nearest_name(name, _NUMBERS):
+            raise BadFile(file, f"[{index}].{name}: {near} belongs into args_match, beside case_id")
+    for name in entry["args_match"]:
+        if name not in _PLACES and (near := nearest_name(name, _PLACES)):
+            raise BadFile(file, f"[{index}].args_match.{name}: unknown field; did you mean {near}?")
 
 
 def _number(entry: Mapping[str, Any], name: str, index: int, file: str) -> int:

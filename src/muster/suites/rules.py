@@ -20,13 +20,24 @@ class ScoringRules:
     recorded_like_live: bool = True  # else a recorded answer stands for all turns and epochs, and is always good
     strict_json: bool = True  # else JSON is the last value in any prose, with NaN, and formats are not checked
     strict_commands: bool = True  # else misspelt keys in the answer of a command are ignored
+    complete_json: bool = True  # else parts of broken JSON are documents, and lists beside objects are not
+    every_recorded_turn: bool = True  # else recorded answers behind a missing turn are ignored
+    hidden_escapes: bool = True  # else an answer of nothing but sequences for terminals is good
 
 
 FIRST = 1  # of runs that store none
-CURRENT = 2  # of runs that are started now
+CURRENT = 3  # of runs that are started now
 _RULES: Mapping[int, ScoringRules] = {
-    1: ScoringRules(recorded_like_live=False, strict_json=False, strict_commands=False),
-    2: ScoringRules(),
+    1: ScoringRules(
+        recorded_like_live=False,
+        strict_json=False,
+        strict_commands=False,
+        complete_json=False,
+        every_recorded_turn=False,
+        hidden_escapes=False,
+    ),
+    2: ScoringRules(complete_json=False, every_recorded_turn=False, hidden_escapes=False),
+    3: ScoringRules(),
 }
 CURRENT_RULES = _RULES[CURRENT]
 

@@ -20,7 +20,7 @@ class Status(StrEnum):
     FLAKY = "flaky"  # some epochs passed, some did not; of a case, never of one epoch
     UNJUDGED = "unjudged"  # nobody could say: no check fits, or the judge failed
     SKIPPED = "skipped"
-    WAITING = "waiting"  # its run waits for a batch; of a case in a report, never of a result
+    WAITING = "waiting"  # its run waits for a batch, or is at work; of a case in a report, never of a result
 
 
 NOT_RUN = frozenset({Status.SKIPPED, Status.WAITING})

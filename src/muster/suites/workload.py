@@ -157,7 +157,7 @@ async def examine(
     if unit.case.flaw:
         return not_asked(unit.case, unit.subject.label, unit.epoch)
     if answers is None:
-        observation = await talk(ctx, unit, spec)
+        observation = await talk(ctx, unit, spec, rules)
     else:
         observation = observe_recorded(unit.case, unit.epoch, answers.get(unit.case.id, {}), rules)
     evaluators = evaluators_of(unit.case, spec.evaluator)

@@ -1,12 +1,14 @@
 """What git ignores below a folder, by the .gitignore files and info/exclude of its repository. Git itself is not asked.
 
-Left out of the rules: excludes of the user's own, and that git goes on with ignored files which it knows already.
+Left out are excludes of the user's own. Files that git knows are not ignored, whatever the rules say: `tracked_below`.
 """
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from muster.text.git_index import common_folder, git_folder, tracked_files
 
 _NAME = ".gitignore"
 _MOST_BYTES = 1_000_000
@@ -28,7 +30,7 @@ class IgnoredPaths:
     def __init__(self, folder: Path) -> None:
         here = folder.resolve()
         root = next((base for base in (here, *here.parents) if (base / ".git").exists()), None)
-        self._root = root
+        self._root, self._here = root, here
         self._rules: dict[Path, tuple[_Rule, ...]] = {}
 
     def has(self, path: Path, *, is_folder: bool) -> bool:
@@ -45,12 +47,19 @@ class IgnoredPaths:
                 return not rule.negated
         return False
 
+    def tracked_below(self) -> list[str]:
+        """Return the files below the folder that git knows, from that folder; raises Unreadable without its index."""
+        if self._root is None:
+            return []
+        prefix = "" if self._here == self._root else f"{self._here.relative_to(self._root).as_posix()}/"
+        return [name.removeprefix(prefix) for name in tracked_files(self._root) if name.startswith(prefix)]
+
     def _rules_for(self, folder: Path) -> tuple[_Rule, ...]:
         """Return the rules that hold in a folder, those of nearer files last."""
         if folder not in self._rules:
             own = _read(folder / _NAME, folder)
             if folder == self._root:
-                above = _read(folder / ".git" / "info" / "exclude", folder)
+                above = _read(common_folder(git_folder(folder)) / "info" / "exclude", folder)
             else:
                 above = self._rules_for(folder.parent)
             self._rules[folder] = (*above, *own)

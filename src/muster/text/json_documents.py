@@ -62,7 +62,7 @@ def find(text: str, fits: Fits, marker: str = "") -> dict[str, Json] | None:
     object holds a key twice.
     """
     found = _find_bounded(text, fits, marker)
-    _require_single(found)
+    require_single(found)
     return found
 
 
@@ -78,7 +78,7 @@ def _find_bounded(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
 
 
 def _find(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
-    search = _Search(text, marker)
+    search = JsonSearch(text, marker)
     marked = _last(search.values(re.compile(re.escape(marker) + _MARKED)), fits) if marker else None
     return marked or _last(search.values(_OBJECT), fits)
 
@@ -89,24 +89,24 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     try:
         value, end = _DECODER.raw_decode(whole)
         if end == len(whole):
-            _require_single(value)
+            require_single(value)
             return value
     except (ValueError, RecursionError):
         pass
     found = None
-    for found in _Search(text).values(_opening(schema)):  # noqa: B007 - only the last counts
+    for found in JsonSearch(text).values(_opening(schema)):  # noqa: B007 - only the last counts
         pass
     if found is None:
         begins = f": {text.strip()[:_SHOWN]!r}" if text.strip() else ""
         raise BadOutput(f"its answer holds no JSON, and a schema was asked for{begins}")
-    _require_single(found)
+    require_single(found)
     return found
 
 
 def whole_document(text: str, *, fenced: bool) -> Json:
     """Return the JSON that a whole text is, maybe in one fence; raises BadOutput for any other text."""
     try:
-        return _finite(decode(_unfenced(text.strip()) if fenced else text.strip()))
+        return finite(decode(unfenced(text.strip()) if fenced else text.strip()))
     except (ValueError, RecursionError) as error:
         raise BadOutput(f"the answer is not one JSON document and nothing else: {json_fault(error)}") from None
 
@@ -114,28 +114,29 @@ def whole_document(text: str, *, fenced: bool) -> Json:
 def only_document(text: str, schema: Mapping[str, Json]) -> Json:
     """Return the one JSON document that a text is, or holds in a fence or in prose, of the kind that a schema asks for.
 
-    Raises BadOutput when there is none, or more than one: nobody could say which of them counts.
+    Raises BadOutput when there is none, or more than one. Parts of broken JSON count, so only runs that have recorded
+    this rule are read by it; others by `sole_document`.
     """
     try:
-        return _finite(decode(_unfenced(text.strip())))
+        return finite(decode(unfenced(text.strip())))
     except Ambiguous as error:
         raise BadOutput(str(error)) from None
     except (ValueError, RecursionError):
-        found = [value for value in _Search(text).values(_opening(schema)) if value]
+        found = [value for value in JsonSearch(text).values(_opening(schema)) if value]
     objects = [value for value in found if isinstance(value, dict)]
     found = objects or found  # what stands in brackets in prose is mostly a reference
     if len(found) > 1:
         raise BadOutput(f"the answer holds {len(found)} JSON documents, and one is expected")
     if not found:
         raise BadOutput(f"the answer holds no JSON: {text.strip()[:_SHOWN]!r}")
-    _require_single(found[0])
+    require_single(found[0])
     try:
-        return _finite(found[0])
+        return finite(found[0])
     except Ambiguous as error:
         raise BadOutput(str(error)) from None
 
 
-def _finite(value: Json) -> Json:
+def finite(value: Json) -> Json:
     """Return a value in which every number is one; raises Ambiguous for NaN and infinities."""
     left = [value]
     while left:
@@ -147,7 +148,7 @@ def _finite(value: Json) -> Json:
     return value
 
 
-def _require_single(value: Json) -> None:
+def require_single(value: Json) -> None:
     """Raise BadOutput for a value in which an object holds a key twice."""
     left = [value]
     while left:
@@ -160,7 +161,7 @@ def _require_single(value: Json) -> None:
             left.extend(item)
 
 
-class _Search:
+class JsonSearch:
     """Goes through one text, and gives up when that takes too much work."""
 
     def __init__(self, text: str, marker: str = "") -> None:
@@ -171,12 +172,13 @@ class _Search:
         """Yield the values that begin where the pattern says; what is inside of one is not looked at again."""
         place = opening.search(self._text)
         while place is not None:
-            decoded = self._decode(place.end() - 1)
+            decoded = self.decode_at(place.end() - 1)
             if decoded is not None:
                 yield decoded[0]
             place = opening.search(self._text, place.end() if decoded is None else decoded[1])
 
-    def _decode(self, start: int) -> tuple[Json, int] | None:
+    def decode_at(self, start: int) -> tuple[Json, int] | None:
+        """Return the value that begins at a place, and where it ends; None when it is broken or cut off."""
         size = _WINDOW
         while True:
             window = self._text[start : start + size]
@@ -267,7 +269,7 @@ def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
         return f"it is longer than {LONGEST:,} characters"
     bare = text.strip().removeprefix("\ufeff")
     try:
-        found = decode(_unfenced(bare) if fenced else bare)
+        found = decode(unfenced(bare) if fenced else bare)
     except Ambiguous as error:
         return str(error)
     except RecursionError:
@@ -279,7 +281,7 @@ def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
     return flaw_of(found) or found
 
 
-def _unfenced(text: str) -> str:
+def unfenced(text: str) -> str:
     """Return what is in a fence that stands around all of a text; looked for without a pattern, which could hang."""
     first, line_break, rest = text.partition("\n")
     language = first.removeprefix(_FENCE).strip()

@@ -17,6 +17,34 @@ FENCE = '```json\n{"a": 1}\n```'
 PROSE = 'Here it is: {"a": 1}. Anything else?'
 TWO = '{"a": 1}\n{"a": 2}'
 OLD = rules_in({})
+SECOND = rules_in({"scoring_rules": 2})
+BROKEN = (
+    '{"a": "bad", "x": {"a": "fine"}',
+    '{"x": {"a": 1}',
+    '{"x": {"a": 1}, "y": ',
+    '{"a": 1,} {"a": 1}',
+    '{"a": 1} {"b": ',
+    'It is {"x": {"a": 1}, "y": nothing}',
+    '```json\n{"x": {"a": 1}\n```',
+    '[{"a": 1}',
+    '[1, 2, {"a": 1}',
+    '[[1, 2], {"a": 1}',
+    "{'x': {\"a\": 1}}",
+    '{x: "}", y: {"a": 1}}',
+    '{x: {"a": 1}',
+    '"x": {"a": 1}}',
+    '{"a": 1}]',
+    '{"a": 1}, "y": 2}',
+)
+SEVERAL = ('{"a": 1} [1, 2]', '[] {"a": 1}', '{} {"a": 1}', '["x"] {"a": 1}', '{"a": 1} [1]', 'As in [1, 2]: {"a": 1}')
+IN_PROSE = (
+    PROSE,
+    f"As in [1] and names[0], [ ] open, [x] done: {PROSE}",
+    f"[1]: a source\n\n{PROSE}",
+    f"Dear {{name}}, {{{{x}}}} in [0, 1) or (0, 1], [[wiki]], [a](b): {PROSE}",
+    f"{{set | of: 'all'}} {PROSE}",
+    '[Note: it is {"a": 1}]',
+)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +119,40 @@ def test_a_second_document_and_what_is_no_number_fail_every_look_into_json(
         assert not check(kind, value, answer, field=field).passed
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "more"),
+    [
+        ("contains_json", "", {"schema": {}}),
+        ("contains_json", "", {"schema": OBJECT}),
+        ("equals", "1", {"field": "a"}),
+        ("not_contains", "bad", {"field": "a"}),
+        ("regex", ".", {"field": "$.a"}),
+        ("json_path", "$..a", {}),
+    ],
+)
+def test_json_that_is_broken_is_not_looked_into_and_lists_are_documents(
+    kind: str, value: str, more: dict[str, Any]
+) -> None:
+    assert [answer for answer in (*BROKEN, *SEVERAL) if check(kind, value, answer, **more).passed] == []
+    assert [answer for answer in IN_PROSE if not check(kind, value, answer, **more).passed] == []
+
+
+def test_a_document_that_is_broken_is_named_with_its_line() -> None:
+    failed = check("contains_json", "", 'It is\n{"x": {"a": 1}', schema={})
+    assert failed.why == 'the JSON in the answer is broken or cut off at line 2: \'{"x": {"a": 1}\''
+
+
+def test_a_text_with_many_brackets_is_gone_through_once() -> None:
+    for text in ("[1 " * 200_000, "{x " * 200_000, "[1, " * 200_000, '{x "' * 200_000):
+        assert not check("contains_json", "", text, schema={}).passed
+
+
+def test_answers_of_the_second_rules_are_read_as_they_were() -> None:
+    wanted = output("contains_json", "", schema=OBJECT)
+    for answer in ('{"x": {"a": 1}', '{"a": 1} [1, 2]'):
+        assert check_output(wanted, said(answer), SECOND).passed
+
+
 def test_answers_of_older_runs_are_read_as_they_were() -> None:
     wanted = output("json_schema", "", schema=OBJECT)
     for answer in (PROSE, TWO):
@@ -110,6 +172,13 @@ def test_answers_of_older_runs_are_read_as_they_were() -> None:
         ({"allOf": [{"x": 1}]}, "unknown keyword 'x'"),
         ({"additionalItems": False}, "unknown keyword 'additionalItems'"),
         ({"properties": {"a": {"format": "e-mail"}}}, "unknown format 'e-mail'; did you mean email?"),
+        (
+            {"$schema": "http://example.com/none"},
+            "unknown $schema 'http://example.com/none'; use https://json-schema.org",
+        ),
+        ({"$schema": "https://json-schema.org/draft/2020-21/schema"}, "unknown $schema"),
+        ({"$schema": 5}, "not a valid JSON Schema"),
+        ({"$defs": {"d": {"$id": "d", "$schema": "http://example.com/none"}}}, "unknown $schema"),
         ({"format": "credit-card"}, "unknown format 'credit-card'; date, date-time, time,"),
     ],
 )

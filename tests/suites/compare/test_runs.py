@@ -76,6 +76,43 @@ async def test_a_run_that_stopped_is_not_good_enough_and_that_is_said(store: Sto
     assert found.subjects[0].comparison.no_result == 26
 
 
+SOME = CASES[:11]
+OF_SOME = results()[:11]
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        (Story(cases=SOME, results=OF_SOME, spec=spec(filter="s/0*")), "since A was run with another filter"),
+        (Story(cases=SOME, results=OF_SOME, spec=spec(tags=["smoke"])), "since A was run with another filter"),
+        (Story(cases=SOME, results=OF_SOME, spec=spec(only=NAMES[:11])), "since A was run with another filter"),
+        (Story(cases=CASES, results=OF_SOME, state=RunState.INTERRUPTED), "since A was interrupted"),
+    ],
+)
+async def test_nothing_good_is_said_of_b_when_a_left_out_cases_of_it(store: Store, before: Story, words: str) -> None:
+    found = await compared(store, before, GOOD)
+    assert (str(found.verdict), str(found.gate), found.ok) == ("inconclusive", "failed", False)
+    assert found.why.startswith("19 cases of B have no result in A, since ")
+    assert words in found.why
+
+
+async def test_what_is_worse_stays_worse_when_a_left_out_cases(store: Store) -> None:
+    before = Story(cases=SOME, results=OF_SOME, spec=spec(filter="s/0*"))
+    assert str((await compared(store, before, BAD)).verdict) == "worse"
+
+
+@pytest.mark.parametrize("more", [{}, {"filter": "s/*"}])
+async def test_cases_that_are_new_in_b_do_not_count_against_it(store: Store, more: dict[str, str]) -> None:
+    before = Story(cases=SOME, results=OF_SOME, spec=spec(**more))
+    found = await compared(store, before, replace(GOOD, spec=spec(**more)))
+    assert (str(found.verdict), found.ok) == ("same", True)
+
+
+async def test_one_case_without_a_result_is_spoken_of_as_one(store: Store) -> None:
+    found = await compared(store, BAD, Story(cases=CASES, results=results()[:-1]))
+    assert "1 case that passed in A has no result in B" in found.why
+
+
 async def test_a_run_in_which_everything_errored_is_worse(store: Store) -> None:
     broken = [a_result(name, Status.ERROR) for name in NAMES]
     assert str((await compared(store, GOOD, replace(GOOD, results=broken))).verdict) == "worse"

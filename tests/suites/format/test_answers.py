@@ -31,6 +31,20 @@ def test_an_answer_names_its_epoch_and_turn(tmp_path: Path) -> None:
     assert read_answers(recorded(tmp_path, entries)) == {"a/b": {"1/1": "x", "1/2": "y", "3/1": "z"}}
 
 
+@pytest.mark.parametrize(
+    ("content", "words"), [('"bad", "content": "x"', "has the key 'content' twice"), ("NaN", "it holds NaN")]
+)
+def test_a_file_that_does_not_say_one_thing_is_refused(tmp_path: Path, content: str, words: str) -> None:
+    text = f'[{{"tool": "agent_response", "args_match": {{"case_id": "a"}}, "response": {{"content": {content}}}}}]'
+    with pytest.raises(BadFile, match=words):
+        read_answers(write(tmp_path, text, "answers.json"))
+
+
+def test_other_names_beside_a_case_are_the_users_own(tmp_path: Path) -> None:
+    entry = answer("a/b", "x", model="m") | {"recorded_at": "today", "id": 5}
+    assert read_answers(recorded(tmp_path, [entry])) == {"a/b": {"1/1": "x"}}
+
+
 def test_the_same_answer_twice_is_one(tmp_path: Path) -> None:
     assert read_answers(recorded(tmp_path, [answer("a/b", "x"), answer("a/b", "x")])) == {"a/b": {"1/1": "x"}}
 
@@ -50,6 +64,9 @@ def test_the_same_answer_twice_is_one(tmp_path: Path) -> None:
         ([answer("a/b", "x", epoch=0)], "[0].args_match.epoch: it must be a whole number from 1"),
         ([answer("a/b", "x", turn="2")], "[0].args_match.turn: it must be a whole number from 1"),
         ([answer("a/b", "x", turn=True)], "[0].args_match.turn: it must be a whole number from 1"),
+        ([answer("a/b", "x") | {"turn": 2}], "[0].turn: turn belongs into args_match, beside case_id"),
+        ([answer("a/b", "x") | {"Epoch": 2}], "[0].Epoch: epoch belongs into args_match, beside case_id"),
+        ([answer("a/b", "x", trun=2)], "[0].args_match.trun: unknown field; did you mean turn?"),
     ],
 )
 def test_what_is_no_answer_is_told_with_its_place(tmp_path: Path, value: object, words: str) -> None:

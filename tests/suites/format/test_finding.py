@@ -1,6 +1,7 @@
 """Suites are found in files and folders."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def test_other_files_are_none_of_it(tmp_path: Path) -> None:
     write(tmp_path, "title = 1\n[tool.other]\ncases = [1]\nschema_version = 2\n", "pyproject.toml")
     write(tmp_path, '{"schema_version": 1, "skill_or_agent": "x", "case_ids": []}', "bundle.manifest.json")
     write(tmp_path, '{"cases": [1]}', "data.json")
+    write(tmp_path, '{"x": {"schema_version": 1, "cases": []}}', "nested.json")
+    write(tmp_path, '{"x": {"schema_version": 1, "cases": []}}', "nested.yaml")
+    write(tmp_path, "x: {schema_version: 1, cases: []}\nschemaVersion: 2\n", "other.yaml")
+    write(tmp_path, "text: |\n  schema_version: 1\nlist:\n- cases\n- schema_version: 1\n", "text.yaml")
+    write(tmp_path, "- schema_version: 1\n  cases: []\n", "list.yaml")
+    write(tmp_path, "{{ template }}\nsome: cases\n", "template.yaml")
+    write(tmp_path, "x: " + "[" * 200_000 + " cases", "deep.yaml")
     write(tmp_path, b"\xff\xfe\0", "binary.yaml")
     assert found_in(tmp_path, "") == ["cases.yaml"]
 
@@ -61,6 +69,21 @@ def test_other_files_are_none_of_it(tmp_path: Path) -> None:
         (".hidden.yaml", "schema_version: 1\n"),
         (".hidden/cases.yaml", ""),
         (".github/suites/more.yaml", "cases: []\n"),
+        ("flow.yaml", "{schema_version: 1, skill_or_agent: t, cases: [{id: t/one}]}"),
+        ("flow-lines.yaml", "# mine\n{\n  name: x,\n  'cases': []\n}\n"),
+        ("cut-off.yaml", "{name: x, cases: [\n"),
+        ("explicit.yaml", "name: x\n? cases\n: []\n"),
+        ("anchored.yaml", "name: x\n&a cases: []\n"),
+        ("tagged.yaml", "name: x\n!!str cases: []\n"),
+        ("returns.yaml", "name: x\rcases: []\r"),
+        ("capitals.yaml", "Schema_Version: 1\nSkill_Or_Agent: s\nCases: []\n"),
+        ("humps.yaml", "schemaVersion: 1\nskillOrAgent: s\nmyCases: []\n"),
+        ("second.yaml", "name: x\n---\nschema_version: 1\n"),
+        ("large.yaml", "x: [cases]\n" * 50_000 + "schema_version: 1\n"),
+        ("broken.yaml", "name: [\nschema_version: 1\n"),
+        ("capitals.toml", "Schema_Version = 1\n[[Cases]]\n"),
+        ("escaped.toml", '"schema\\u005fversion" = 1\n[x]\n"cases" = 1\n'),
+        ("broken.toml", "schema_version = 1\nx = [\n"),
     ],
 )
 def test_whatever_looks_like_a_suite_is_one(tmp_path: Path, name: str, text: str | bytes) -> None:
@@ -75,6 +98,36 @@ def test_a_suite_that_is_called_json_is_refused_with_the_name_that_it_needs(tmp_
     with pytest.raises(BadFile, match="looks like a suite, and the name of a suite must end in") as caught:
         find_suites([tmp_path])
     assert caught.value.suggestions == (f"rename it to {Path(name).stem}.yaml: JSON is YAML too",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema_version": 1, "cases": []}',
+        '{"schemaVersion": 1, "Cases": []}',
+        f'{{"x": "{"x" * 100_000}", "skill_or_agent": "s", "cases": []}}',
+        '{"schema_version": 1, "cases": [',
+    ],
+)
+def test_json_with_cases_beside_a_version_or_a_name_looks_like_a_suite(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "", "cases.yaml")
+    write(tmp_path, text, "more.json")
+    with pytest.raises(BadFile, match="looks like a suite"):
+        find_suites([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["cases.yaml", "deep/Cases.toml", "cases.json"])
+def test_what_has_the_name_of_a_suite_and_cannot_be_read_is_an_error(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "schema_version: 1\n", "good.yaml")
+    place = tmp_path / name
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BadFile, match="has the name of a suite, and is a link to a file that does not exist"):
+        find_suites([tmp_path])
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(BadFile, match="has the name of a suite, and is not a regular file"):
+        find_suites([tmp_path])
 
 
 def test_linked_folders_are_searched_once(tmp_path: Path) -> None:
@@ -105,6 +158,49 @@ def test_what_git_ignores_is_left_alone_in_a_repository(tmp_path: Path) -> None:
     write(tmp_path, "a/none.yaml\n", ".git/info/exclude")
     assert found_in(tmp_path, "") == ["a/cases.yaml", "a/tmp-2.yaml"]
     assert found_in(tmp_path, "build") == ["build/x/cases.yaml"]  # it was named
+
+
+@pytest.mark.parametrize("options", [(), ("--index-version", "4"), ("--split-index",)])
+def test_what_git_knows_is_not_ignored(tmp_path: Path, options: tuple[str, ...]) -> None:
+    write(tmp_path, "build/\n*.local.yaml\nnode_modules/\n", ".gitignore")
+    known = ("a/cases.yaml", "build/deep/cases.yaml", "x.local.yaml", "node_modules/cases.yaml", "build/gone.yaml")
+    for name in (*known, "build/other/cases.yaml", "y.local.yaml"):
+        write(tmp_path, "schema_version: 1\n", name)
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "--force", ".gitignore", *known[:2])
+    git(tmp_path, "update-index", *options)
+    git(tmp_path, "add", "--force", *known)
+    (tmp_path / "build" / "gone.yaml").unlink()
+    assert found_in(tmp_path, "") == ["a/cases.yaml", "build/deep/cases.yaml", "x.local.yaml"]
+    assert found_in(tmp_path, "a", "build/deep") == ["a/cases.yaml", "build/deep/cases.yaml"]
+
+
+def test_a_linked_worktree_has_an_index_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, "build/\n", "main/.gitignore")
+    write(tmp_path, "schema_version: 1\n", "main/build/cases.yaml")
+    write(tmp_path, "", "main/cases.yaml")
+    git(tmp_path / "main", "init", "--quiet")
+    git(tmp_path / "main", "add", "--force", ".")
+    git(tmp_path / "main", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "x")
+    git(tmp_path / "main", "worktree", "add", "--quiet", "../tree")
+    write(tmp_path, "/own.yaml\n", "main/.git/info/exclude")
+    write(tmp_path, "schema_version: 1\n", "tree/own.yaml")
+    assert found_in(tmp_path, "tree") == ["tree/build/cases.yaml", "tree/cases.yaml"]
+
+
+def test_an_index_that_cannot_be_read_is_an_error_where_something_is_ignored(tmp_path: Path) -> None:
+    write(tmp_path, "", "cases.yaml")
+    write(tmp_path, b"DIRC\0\0\0\x02\0\0\0\x01short", ".git/index")
+    assert found_in(tmp_path, "") == ["cases.yaml"]
+    write(tmp_path, "build/\n", ".gitignore")
+    write(tmp_path, "", "build/cases.yaml")
+    with pytest.raises(BadFile, match="which of the files that git ignores it knows: the index is damaged"):
+        find_suites([tmp_path])
+
+
+def git(folder: Path, *arguments: str) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull}
+    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
 
 
 def test_what_cannot_be_looked_into_is_told(tmp_path: Path) -> None:

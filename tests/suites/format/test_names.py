@@ -62,6 +62,9 @@ FOREIGN = (
     *("assert", "asserts", "assertions", "checks", "criteria", "expects", "expected_output", "ground_truth", "ideal"),
     *("metrics", "must_contain", "not_contains", "output", "outputs", "rubrics", "scorers", "validators", "graders"),
     *("min_score", "minScore", "pass-threshold", "passing_score", "score_threshold", "thresholds", "max_latency"),
+    *("llm_rubric", "llm-rubric", "expected_json", "expected_tool_sequence", "target", "should", "must_not", "fail_if"),
+    *("reference", "referenceOutputs", "testing_criteria", "expected_schema", "gold", "evaluation_steps", "icontains"),
+    *("timeout", "timeout_ms", "time_limit", "max_turns", "similarity_threshold", "tolerance", "min_pass"),
     *("only", "focus", "disabled", "enabled", "if", "skip_if", "filter", "include", "labels", "matrix", "tests"),
 )
 PLACES: dict[str, Callable[[dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {
@@ -112,12 +115,12 @@ def test_any_unknown_name_is_wrong_where_it_is_decided_what_passes(tmp_path: Pat
 
 def test_other_unknown_names_are_doubtful_and_stop_nothing(tmp_path: Path) -> None:
     said = {"messages": [{"role": "user", "content": "x", "timestamp": "now"}], "attachments": []}
-    case = a_case(title="n", uid=1, owner="o", timeout=3, input=said)
+    case = a_case(title="n", uid=1, owner="o", notes="n", input=said)
     found = examine(write_suite(tmp_path, case, bundle={}, version=1, description="d", defaults={"owner": 1}))
     assert (found.cases, found.flaws) == (1, ())
     assert [doubt.message.partition(":")[0] for doubt in found.doubts] == [
         *("bundle", "version", "description", "defaults.owner"),
-        *("input.messages[0].timestamp", "input.attachments", "title", "uid", "owner", "timeout"),
+        *("input.messages[0].timestamp", "input.attachments", "title", "uid", "owner", "notes"),
     ]
 
 

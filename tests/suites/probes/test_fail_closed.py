@@ -1,7 +1,4 @@
-"""A matrix of what must never end with exit code 0: nothing of it was checked, or not as its author meant it.
-
-Each group has a control that is sound and passes, so that what fails does so for its own fault.
-"""
+"""Nothing of the matrix is a success: by what a run is made of, and of a sample by the exit code of the command."""
 
 import json
 from pathlib import Path
@@ -16,344 +13,28 @@ from muster.suites.format.suite import open_suite
 from muster.suites.judge.command import read_answer
 from muster.suites.judge.rubric import Heard, retell_judge
 from muster.suites.verdict import Judgement, Observation, Status
-from tests.suites.probes.verdict import SAID, Probe, a_case, a_suite, answers, unchecked
+from tests.suites.probes.matrix import CONTROLS, PROBES, each
+from tests.suites.probes.verdict import SAID, Probe, a_case, a_suite, answers, exits_with_0, unchecked
 
-
-def each(*values: Any) -> tuple[Any, ...]:
-    """Return values of all kinds."""
-    return values
-
-
-GOOD = a_suite(a_case())
-CHECK = {"kind": "contains", "value": SAID}
-ASKED = {"messages": [{"role": "user", "content": "hi"}]}
-ITEM = {"id": "kind", "description": "It is kind.", "auto_check": CHECK}
-TWO_TURNS = {**ASKED, "follow_ups": ["and?"]}
-NOT = {"output": [{"kind": "not_contains", "value": "secret"}]}
-
-
-def beside(name: str, text: str | bytes) -> Probe:
-    """Put a file beside a sound suite, in the same folder."""
-    return Probe(name=f"file {name}: {text[:400]!r}", files={"sound/cases.yaml": GOOD, name: text})
-
-
-def with_case(label: str, case: Any, **head: Any) -> Probe:
-    """Put a case beside a sound one, in the same suite."""
-    return Probe(name=f"case {label}", files={"cases.yaml": a_suite(a_case(), case, **head)})
-
-
-# Files.
-
-HEADS: list[dict[str, Any]] = [
-    *({"schema_version": value} for value in each(None, 0, 2, "1.0", "one", True, [], {}, -1, 1.5)),
-    *({"skill_or_agent": value} for value in each(None, "", "Not Kebab", "UPPER", 5, [], {}, "a/b", "ä")),
-    *({"cases": value} for value in each(None, [], {}, "x", 5, [None], [[]], ["x"], [5], [{}])),
-    *({"defaults": value} for value in each(5, "x", [], {"tags": 5}, {"evaluator": "magic"}, {"timeout_secs": -1})),
-    {"risk_tier": "huge"},
-    {"variables": 5},
-]
-WITHOUT = ("schema_version", "skill_or_agent", "cases")
-MISSPELT_HEADS = (
-    *("schema_verison", "schemaversion", "schema-version", "Schema_Version", "schema_versoin"),
-    *("skill_or_agnet", "skill-or-agent", "skillOrAgent"),
-    *("case", "Cases", "casess", "csaes"),
-)
-RAW: list[tuple[str, str | bytes]] = [
-    ("cases.yaml", ""),
-    ("cases.yaml", "cases: ["),
-    ("cases.yaml", "just text"),
-    ("cases.yaml", "- a list"),
-    ("cases.yaml", b"\0\0"),
-    ("cases.yaml", GOOD.encode("utf-16")),
-    ("more.yaml", GOOD.encode("utf-16")),
-    ("cases.yaml", GOOD + "\n---\n" + GOOD),
-    ("cases.yaml", "schema_version: 1\nschema_version: 1\nskill_or_agent: s\ncases: []\n"),
-    ("cases.toml", "schema_version = 1"),
-    ("more.toml", "[[cases]]\nid = 's/x'\n"),
-    ("cases.json", GOOD),
-    ("Cases.JSON", GOOD),
-    ("deep/down/cases.json", "{}"),
-    ("more.json", GOOD),
-    (".hidden/cases.yaml", "broken: ["),
-    (".hidden.yaml", "cases: []\n"),
-    (".github/suites/s.yaml", "schema_version: 1\n"),
-    ("more.yaml", "skill_or_agent: s\n"),
-    ("more.yaml", "cases:\n  - id: s/x\n"),
-    ("more.yaml", "  cases:\n  - id: s/x\n"),
-    ("more.yaml", '{"x": 1, "cases": []}'),
-    ("more.yaml", b"x" * 8_000_001),
-]
-
-
-def files() -> list[Probe]:
-    suite = {"schema_version": 1, "skill_or_agent": "s", "cases": [a_case("other")]}
-    found = [beside("cases.yaml", json.dumps(suite | head)) for head in HEADS]
-    for name in WITHOUT:
-        rest = {key: value for key, value in suite.items() if key != name}
-        found += [beside(file, json.dumps(rest)) for file in ("cases.yaml", "more.yaml")]
-    for name in MISSPELT_HEADS:
-        letters = {"sc": "schema_version", "sk": "skill_or_agent"}
-        known = letters.get(name[:2].lower(), "cases")
-        renamed = {(name if key == known else key): value for key, value in suite.items()}
-        found += [beside(file, json.dumps(renamed)) for file in ("cases.yaml", "more.yaml")]
-    found += [beside(name, text) for name, text in RAW]
-    linked = Probe(name="linked folder", files={"cases.yaml": GOOD}, prepare=_link)
-    return [*found, linked, Probe(name="no suite", files={"x.txt": "x"}), Probe(name="empty", files={"a/.keep": ""})]
-
-
-def _link(folder: Path) -> None:
-    elsewhere = folder.parent / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "cases.yaml").write_text("broken: [", encoding="utf-8")
-    (folder / "linked").symlink_to(elsewhere)
-
-
-# Cases.
-
-FOREIGN = (
-    *("assert", "asserts", "assertions", "check", "checks", "criteria", "expects", "expectations", "expected_output"),
-    *("expected_answer", "ground_truth", "ideal", "metrics", "must_contain", "must_not_contain", "not_contains"),
-    *("output", "outputs", "regex", "json_schema", "rubrics", "scorers", "graders", "validators", "success_criteria"),
-    *("min_score", "minScore", "pass-threshold", "passing_score", "score_threshold", "thresholds", "max_latency"),
-    *("only", "focus", "disabled", "enabled", "if", "when", "skip_if", "filter", "include", "exclude", "labels"),
-    *("matrix", "tests", "tool_sequence", "rubric", "golden_path", "process_cmd", "judge_prompt", "evaluator"),
-)
-MISSPELT: list[tuple[str, dict[str, Any]]] = [
-    *((name, {name: ["smoke"]}) for name in ("tagz", "tasg", "Tags", "tag", "tgas", "tagss")),
-    *((name, {name: 1.0}) for name in ("thresold", "treshold", "threshhold", "Threshold")),
-    *((name, {name: NOT}) for name in ("expcted", "expect", "Expected", "expecetd", "expectd")),
-    *((name, {name: {"evaluator": "judge"}}) for name in ("evaluator_cfg", "evaluator_confg", "evaluatorConfig")),
-    *((name, {name: "later"}) for name in ("skpi", "Skip", "skipp")),
-    *((name, {name: "rows.csv"}) for name in ("datset", "data_set", "Dataset")),
-    *((name, {name: ["empty"]}) for name in ("accept", "acepts")),
-    *((name, {name: 5}) for name in ("timeout_sec", "max_token", "maxTokens", "temprature", "seeds")),
-    *((name, {"input": ASKED | {name: ["x"]}}) for name in ("follow_up", "followups", "follow_upps", "tool")),
-    *((name, {"expected": {name: [CHECK], **NOT}}) for name in ("outputs", "ouput", "rubrics", "tool_sequnce", "any")),
-    *((name, {"expected": {"output": [CHECK | {name: "x"}]}}) for name in ("feild", "turns", "path", "severity")),
-    *((name, {"expected": {"rubric": [ITEM | {name: 1}]}}) for name in ("critcal", "wieght", "autocheck_", "owner")),
-    *((name, {"evaluator_config": {name: 1}}) for name in ("golden_treshold", "evaluater", "threshold", "retries")),
-]
-BROKEN: list[tuple[str, Any]] = [
-    ("nothing expected", {"expected": {}}),
-    ("no expected", {"expected": None}),
-    ("empty output", {"expected": {"output": []}}),
-    ("empty sequence", {"expected": {"tool_sequence": []}}),
-    ("expected is a list", {"expected": [CHECK]}),
-    ("no messages", {"input": {"messages": []}}),
-    ("no input", {"input": None}),
-    ("unknown role", {"input": {"messages": [{"role": "boss", "content": "x"}]}}),
-    ("other suite", {"id": "other/bad"}),
-    ("no name", {"id": "s/"}),
-    ("no id", {"id": None}),
-    ("number as id", {"id": 5}),
-    ("same id", {"id": "s/good"}),
-    ("long id", {"id": "s/" + "x" * 300}),
-    ("threshold above 1", {"threshold": 2}),
-    ("threshold is no number", {"threshold": float("nan")}),
-    ("two thresholds", {"threshold": 1, "evaluator_config": {"effectiveness_threshold": 0.1}}),
-    ("unknown evaluator", {"evaluator_config": {"evaluator": "magic"}}),
-    ("golden without a file", {"evaluator_config": {"evaluator": "golden"}}),
-    ("golden that is not there", {"evaluator_config": {"evaluator": "golden", "golden_path": "none.txt"}}),
-    ("golden outside", {"evaluator_config": {"evaluator": "golden", "golden_path": "../x.txt"}}),
-    ("process without a command", {"evaluator_config": {"evaluator": "process"}}),
-    ("dataset that is not there", {"dataset": "none.csv"}),
-    ("unknown variable", {"variables": {"a": "b"}, "description": "{{c}}"}),
-    ("weights of nothing", {"expected": {"rubric": [ITEM | {"weight": 0}]}}),
-    ("negative weight", {"expected": {"rubric": [ITEM | {"weight": -1}]}}),
-    ("same item twice", {"expected": {"rubric": [ITEM, ITEM]}}),
-    ("turn that is not there", {"expected": {"output": [CHECK | {"turn": 2}]}}),
-    ("unknown quality", {"accepts": ["bad"]}),
-]
-CHECKS: list[dict[str, Any]] = [
-    {"kind": "contains"},
-    {"kind": "contains", "value": ""},
-    {"kind": "not_contains", "value": ""},
-    {"kind": "not_contains"},
-    {"kind": "regex", "value": ""},
-    {"kind": "regex", "value": "("},
-    {"kind": "equal", "value": SAID},
-    {"kind": "icontains", "value": SAID},
-    {"kind": None, "value": SAID},
-    {"value": SAID},
-    {"kind": "json_path", "value": "$["},
-    {"kind": "json_path", "value": ""},
-    {"kind": "not_contains", "value": "x", "field": ""},
-    {"kind": "not_contains", "value": "x", "field": "$.["},
-    {"kind": "not_contains", "value": "x", "field": "missing"},
-    {"kind": "not_contains", "value": "x", "schema": {}},
-    {"kind": "not_contains", "value": "x", "golden_path": "g"},
-    {"kind": "golden_diff"},
-    {"kind": "golden_diff", "value": "none.txt"},
-    {"kind": "json_schema"},
-    {"kind": "json_schema", "schema": {"type": "thing"}},
-    {"kind": "json_schema", "schema": {"requred": ["a"]}},
-    {"kind": "json_schema", "schema": {"format": "e-mail"}},
-    {"kind": "json_schema", "schema": {}, "schema_file": "x.json"},
-    {"kind": "json_schema", "schema_file": "none.json"},
-    {"kind": "is_json"},
-    {"kind": "is_json", "value": "{}"},
-    {"kind": "contains_json"},
-    {"kind": "contains_json", "schema": {"properties": {"a": {"minlength": 1}}}},
-]
-
-
-def cases() -> list[Probe]:
-    found = []
-    for name in FOREIGN:
-        more = {name: ["x"]}
-        found += [
-            with_case(f"{name} of a case", a_case("bad", **more)),
-            with_case(f"{name} of input", a_case("bad", input=ASKED | more)),
-            with_case(f"{name} at the top", a_case("bad"), **more),
-            with_case(f"{name} of defaults", a_case("bad"), defaults=more),
-        ]
-    found += [with_case(name, a_case("bad") | change) for name, change in (*MISSPELT, *BROKEN)]
-    found += [with_case(json.dumps(check), a_case("bad", expected={"output": [check]})) for check in CHECKS]
-    return found
-
-
-# Filters.
-
-
-def filters() -> list[Probe]:
-    options: list[dict[str, Any]] = [{"filter": "s/good"}, {"filter": "go*"}, {"tags": ["smoke"]}, {"only": ["s/good"]}]
-    damaged = [*MISSPELT[:12], *BROKEN[:14]]
-    sound = {"cases.yaml": a_suite(a_case(), a_case("other", tags=["slow"]))}
-    nothing: list[dict[str, Any]] = [{"filter": "none*"}, {"tags": ["none"]}, {"only": ["s/none"]}, {"tags": ["Smoke"]}]
-    return [
-        *(
-            Probe(
-                name=f"{option} leaves out {name}",
-                files={"cases.yaml": a_suite(a_case(), a_case("bad", tags=["slow"]) | change)},
-                options=option,
-            )
-            for name, change in damaged
-            for option in options
-        ),
-        *(Probe(name=f"{option} selects nothing", files=sound, options=option) for option in nothing),
-        Probe(name="everything is skipped", files={"cases.yaml": a_suite(a_case(skip="later"))}),
-    ]
-
-
-# Recorded answers and epochs.
-
-WHITE = ("", " ", "\n", "\t\r\n", "\u200b", "\u00a0", "\u2060\u200d", "\ufeff")
-
-
-def replays() -> list[Probe]:
-    kinds: list[dict[str, Any]] = [
-        {"output": [{"kind": "not_contains", "value": "secret"}]},
-        {"output": [{"kind": "regex", "value": "^(?!.*secret)"}]},
-        {"rubric": [ITEM | {"auto_check": {"kind": "not_contains", "value": "secret"}}]},
-    ]
-    found = [
-        Probe(
-            name=f"white {text!r} for {json.dumps(kind)[:40]}",
-            files=_only(expected=kind),
-            said=answers({"s/good": text}),
-        )
-        for text in WHITE
-        for kind in kinds
-    ]
-    two = _only(input=TWO_TURNS, expected=NOT)
-    turns = [
-        {"s/good": "a"},
-        {"s/good 1 2": "a"},
-        {"s/good": "a", "s/good 1 2": " "},
-        {"s/good": "", "s/good 1 2": "a"},
-    ]
-    turns += [{"s/good": "a", "s/good 2 2": "b"}, {"s/good": "a", "s/good 1 2": "b", "s/good 1 3": "c"}]
-    found += [Probe(name=f"turns {said}", files=two, said=answers(said)) for said in turns]
-    one = _only(expected=NOT)
-    found.append(Probe(name="a turn too many", files=one, said=answers({"s/good": "a", "s/good 1 2": "b"})))
-    found.append(Probe(name="no answer", files=one, said=answers({"s/bad": "a"})))
-    raw = ("", "{}", "[]", "[5]", "[", "null", '[{"tool": "agent_response"}]', '[{"tool": "other"}]')
-    found += [Probe(name=f"answers {text!r}", files=one, said=text) for text in raw]
-    entry = {"tool": "agent_response", "args_match": {"case_id": "s/good"}, "response": {"content": "a"}}
-    for name, value in (("epoch", 0), ("epoch", "1"), ("epoch", True), ("turn", 0), ("turn", 1.0), ("turn", None)):
-        wrong = entry | {"args_match": {"case_id": "s/good", name: value}}
-        found.append(Probe(name=f"{name} {value!r}", files=one, said=[wrong]))
-    found.append(Probe(name="two answers", files=one, said=[entry, entry | {"response": "b"}]))
-    found.append(Probe(name="no text", files=one, said=[entry | {"response": {"content": None}}]))
-    return found
-
-
-def epochs() -> list[Probe]:
-    found = []
-    for number in range(2, 6):
-        for known in range(1, number):
-            said = answers({f"s/good {epoch} 1": "a" for epoch in range(1, known + 1)})
-            name = f"{known} of {number} epochs"
-            found.append(Probe(name=name, files=_only(expected=NOT), said=said, options={"epochs": number}))
-        bad = answers({f"s/good {epoch} 1": "a" if epoch < number else "secret" for epoch in range(1, number + 1)})
-        found.append(
-            Probe(name=f"the last of {number} fails", files=_only(expected=NOT), said=bad, options={"epochs": number})
-        )
-    return found
-
-
-JSON_ANSWERS = (
-    'Sure: {"a": 1}',
-    '{"a": 1} and more',
-    '{"a": 1}\n{"a": 2}',
-    '{"a": NaN}',
-    '{"a": Infinity}',
-    '{"a": 1e999}',
-    '{"a": 1, "a": 2}',
-    '{"a": 1',
-    "{'a': 1}",
-    "[1]",
-    '{"b": 1}',
-)
-
-
-def of_json() -> list[Probe]:
-    schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "number"}}}
-    checks = [{"kind": kind, "schema": schema} for kind in ("json_schema", "is_json")]
-    checks += [{"kind": "equals", "value": '{"a":1}'}, {"kind": "equals", "value": "1", "field": "b"}]
-    return [
-        Probe(
-            name=f"{check['kind']} {check.get('field', '')} of {text}",
-            files=_only(expected={"output": [check]}),
-            said=answers({"s/good": text}),
-        )
-        for check in checks
-        for text in JSON_ANSWERS
-        if not (check.get("field") == "b" and '"b"' in text)
-    ]
-
-
-def _only(**changes: Any) -> dict[str, str]:
-    return {"cases.yaml": a_suite(a_case(**changes))}
-
-
-PROBES = {
-    "files": files(),
-    "cases": cases(),
-    "filters": filters(),
-    "replays": replays(),
-    "epochs": epochs(),
-    "json": of_json(),
-}
-CONTROLS = [
-    beside("more/cases.yaml", a_suite(a_case("other"))),
-    with_case("sound", a_case("bad", owner="me", title="x")),
-    Probe(name="filter", files={"cases.yaml": a_suite(a_case(), a_case("x"))}, options={"filter": "s/good"}),
-    Probe(name="replay", files=_only(input=TWO_TURNS, expected=NOT), said=answers({"s/good": "a", "s/good 1 2": "b"})),
-    Probe(
-        name="epochs",
-        files=_only(expected=NOT),
-        said=answers({"s/good 1 1": "a", "s/good 2 1": "a"}),
-        options={"epochs": 2},
-    ),
-    Probe(name="empty", files=_only(expected=NOT, accepts=["empty"]), said=answers({"s/good": ""})),
-    Probe(name="json", files=_only(expected={"output": [{"kind": "is_json"}]}), said=answers({"s/good": '{"a": 1}'})),
-]
+SAMPLE = {"files": 12, "cases": 12, "filters": 6, "replays": 8, "epochs": 4, "json": 5, "fragments": 5}
 
 
 @pytest.mark.parametrize("group", PROBES)
 def test_nothing_that_was_not_checked_passes(tmp_path: Path, group: str) -> None:
     assert unchecked(tmp_path, PROBES[group]) == []
+
+
+@pytest.mark.parametrize("group", PROBES)
+def test_the_command_exits_with_0_for_no_probe_of_a_sample(tmp_path: Path, group: str) -> None:
+    """Take every n-th, so that all parts of a group are there."""
+    known = [probe for probe in PROBES[group] if probe.is_for_the_command]
+    sample = known[:: len(known) // SAMPLE[group]]
+    assert len(sample) >= SAMPLE[group]
+    assert exits_with_0(tmp_path, sample) == []
+
+
+def test_the_command_exits_with_0_for_what_is_sound(tmp_path: Path) -> None:
+    assert exits_with_0(tmp_path, CONTROLS) == [probe.name for probe in CONTROLS]
 
 
 def test_what_is_sound_passes(tmp_path: Path) -> None:
@@ -428,6 +109,39 @@ def test_no_reply_that_says_nothing_passes_a_case(
     assert [reply for reply in replies if status(tmp_path, evaluator, reply) is Status.PASSED] == []
     sound = {"scores": SCORES} if evaluator is Evaluator.PROCESS else VERDICT
     assert status(tmp_path, evaluator, sound) is Status.PASSED
+
+
+# Judge and command print what stands in a file of the project.
+JUDGE = '[agents.judge]\nkind = "program"\nmode = "plain"\ncommand = ["cat", "reply.txt"]\nbudget_usd = 0.0\n'
+REPLIES: dict[Evaluator, tuple[Any, ...]] = {Evaluator.PROCESS: COMMAND_REPLIES, Evaluator.JUDGE: JUDGE_REPLIES}
+
+
+@pytest.mark.parametrize("evaluator", REPLIES)
+def test_the_command_exits_with_0_for_no_reply_that_says_nothing(tmp_path: Path, evaluator: Evaluator) -> None:
+    (tmp_path / "muster.toml").write_text(JUDGE, encoding="utf-8")
+    known = REPLIES[evaluator]
+    sound = {"scores": SCORES} if evaluator is Evaluator.PROCESS else VERDICT
+    probes = [judged(evaluator, reply, tmp_path) for reply in (*known[:: len(known) // 6], sound)]
+    assert exits_with_0(tmp_path, probes) == [probes[-1].name]
+
+
+def judged(evaluator: Evaluator, reply: Any, project: Path) -> Probe:
+    """Make a case with a good answer, about which this is said."""
+    text = spelled(reply).text
+    config = {"evaluator": str(evaluator)} | (
+        {"process_cmd": ["cat", "reply.txt"]} if evaluator is Evaluator.PROCESS else {}
+    )
+    case = a_case(
+        description="x", expected={"rubric": [{"id": "kind", "description": "It is kind."}]}, evaluator_config=config
+    )
+    judge = {} if evaluator is Evaluator.PROCESS else {"judge": "judge"}
+    return Probe(
+        name=text,
+        files={"cases.yaml": a_suite(case)},
+        said=answers({"s/good": SAID}),
+        options=judge,
+        prepare=lambda _: (project / "reply.txt").write_text(text, encoding="utf-8"),
+    )
 
 
 def test_the_matrix_has_at_least_400_probes() -> None:

@@ -1,12 +1,15 @@
 """Rows: cases with their results, in order, and what was never done."""
 
+from io import StringIO
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.run import RunState
 from muster.suites.case import Evaluator
+from muster.suites.reports.markdown import write_markdown
 from muster.suites.reports.rows import STOPPED, CaseRow, CaseRows, kind
 from muster.suites.verdict import CaseResult, Status
 from tests.suites.reports.house import Story, case, opened, result
@@ -52,6 +55,24 @@ async def test_what_the_run_never_came_to_is_skipped_and_counted(tmp_path: Path)
     assert (first.status, first.missing) == (Status.PASSED, 0)
     assert (second.status, second.missing, second.why, second.telling) == (Status.SKIPPED, 1, STOPPED, None)
     assert (second.score, second.seconds, second.cost) == (None, None, 0)
+
+
+@pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING])
+async def test_what_a_run_at_work_has_not_come_to_yet_is_not_skipped(tmp_path: Path, state: RunState) -> None:
+    story = Story(cases=[case("a"), case("b")], results=[result("a")], epochs=2, state=state)
+    first, second = await rows(tmp_path, story)
+    assert (first.status, first.why) == (Status.WAITING, "1 of 2 epochs of this case are done")
+    assert (second.status, second.why) == (Status.WAITING, "the run has not come to this case yet")
+
+
+async def test_a_report_of_a_run_at_work_says_what_is_still_to_come(tmp_path: Path) -> None:
+    story = Story(cases=[case("a"), case("b")], results=[result("a")], state=RunState.RUNNING)
+    async with opened(tmp_path, story) as (suite, report):
+        written = StringIO()
+        await write_markdown(suite, report, written)
+    assert report.verdict == "The run is running. 1 of 2 results are still to come."
+    assert "### 1 still to come" in written.getvalue()
+    assert not report.ok
 
 
 async def test_a_case_with_an_epoch_missing_has_not_passed(tmp_path: Path) -> None:

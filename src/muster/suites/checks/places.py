@@ -7,6 +7,7 @@ from muster.domain.errors import BadArgument, BadOutput
 from muster.suites.case import CheckKind
 from muster.suites.rules import ScoringRules
 from muster.text.json_documents import find_value, only_document, whole_document
+from muster.text.json_in_prose import sole_document
 from muster.text.json_paths import JsonPath, compile_path
 
 MOST_PLACES = 1_000
@@ -34,7 +35,7 @@ def document(answer: str, wanted: dict[str, Json], rules: ScoringRules, kind: Ch
         return find_value(answer, wanted)
     if kind in _WHOLE:
         return whole_document(answer, fenced=kind is not CheckKind.IS_JSON)
-    return only_document(answer, wanted)
+    return sole_document(answer) if rules.complete_json else only_document(answer, wanted)
 
 
 def at(value: Json, field: str) -> list[Json]:

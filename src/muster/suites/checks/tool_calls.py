@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from muster.domain.call import Quality, Reply, Stop, ToolCall
+from muster.domain.call import Quality, Reply, Stop, ToolCall, has_visible_character
 from muster.domain.canonical import Json
 from muster.suites.case import Case, ScriptedTool, ToolExpectation, ToolOrder
+from muster.suites.rules import ScoringRules
 from muster.suites.verdict import CheckResult
 
 MOST_TRIES = 5_000
@@ -279,11 +280,15 @@ def wants_tools(case: Case, reply: Reply) -> bool:
     return bool(case.tools) and reply.stop is Stop.TOOL_USE and bool(reply.tool_calls)
 
 
-def quality_in(case: Case, reply: Reply) -> Quality:
+def quality_in(case: Case, reply: Reply, rules: ScoringRules) -> Quality:
     """Return the quality of a reply to a case: what ends a turn is text, or a call of a tool that the case knows."""
     if wants_tools(case, reply):
         return reply.quality
-    return reply.quality_given({*(tool.name for tool in case.tools), *(one.tool for one in case.tool_sequence)})
+    known = {*(tool.name for tool in case.tools), *(one.tool for one in case.tool_sequence)}
+    quality = reply.quality_given(known)
+    if quality is Quality.EMPTY and not rules.hidden_escapes and has_visible_character(reply.text):
+        return Quality.GOOD
+    return quality
 
 
 def use(tools: tuple[ScriptedTool, ...], call: ToolCall) -> ToolCall:

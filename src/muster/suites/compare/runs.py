@@ -38,6 +38,7 @@ _WORST_FIRST = (
 GOOD = frozenset({ComparisonVerdict.BETTER, ComparisonVerdict.SAME, ComparisonVerdict.NOT_WORSE})
 
 
+_EVERYTHING = (None, (), None)  # filter, tags and ids of a run that leaves out no case
 _WORST_GATE_FIRST = (Gate.FAILED, Gate.BLIND, Gate.PASSED)
 
 
@@ -133,9 +134,9 @@ class RunComparison:
         return Gate.PASSED if found.noticing is not None and found.noticing.enough else Gate.BLIND
 
     def _whole(self, found: Comparison) -> bool:
-        """Return whether both runs ended, and everything that A was asked has a result in both."""
+        """Return whether both runs ended, and what was asked has a result in both; new cases are only in B."""
         ended = all(side.suite.run.state is RunState.COMPLETED for side in (self.a, self.b))
-        return ended and found.compared == found.pairs
+        return ended and found.compared == found.pairs and not (found.new and _left_out(self.a.suite, self.b.suite))
 
 
 Outcomes = dict[tuple[str, int], EpochOutcome]
@@ -158,12 +159,21 @@ async def compare_runs(a: Side, b: Side, terms: ComparisonTerms) -> RunCompariso
                 alpha=alpha,
                 margin=terms.margin,
                 drop=terms.notice,
+                left_out=_left_out(a.suite, b.suite),
             ),
         )
         for one, other in pairs
     )
     notes = (*_subject_notes(pairs, before, after), *await notes_on(a.suite, b.suite))
     return RunComparison(a=a, b=b, subjects=subjects, notes=notes, terms=terms)
+
+
+def _left_out(a: SuiteRun, b: SuiteRun) -> str:
+    """Return why cases of B may be missing in A although they are not new; empty when neither run was narrowed."""
+    if a.run.state is not RunState.COMPLETED:
+        return f"A {state_verb(a.run.state)}"
+    chosen, other = ((spec.filter, tuple(spec.tags), spec.only) for spec in (a.spec, b.spec))
+    return "" if chosen in (other, _EVERYTHING) else "A was run with another filter, other tags or some cases only"
 
 
 async def outcomes_of(suite: SuiteRun) -> dict[str, Outcomes]:

@@ -29,7 +29,7 @@ from muster.statistics.sample_size import (
 from muster.suites.compare.notice import NoticeTerms, notice
 from muster.suites.compare.pairing import Outcomes, Pair, Pairing, change_of, pair_up
 from muster.suites.compare.significance import Numbers, contradictory, significant
-from muster.suites.compare.values import Comparison, ComparisonVerdict, Noticing, PairChange, counted
+from muster.suites.compare.values import Comparison, ComparisonVerdict, Noticing, PairChange, counted, has
 
 THRESHOLD = 0.05
 ALPHA = 0.05
@@ -97,12 +97,14 @@ def compare(
     alpha: float = ALPHA,
     margin: float | None = None,
     drop: float | None = None,
+    left_out: str = "",
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
     """Return whether B is better or worse than A, the same or not worse by a margin, or undecided.
 
     If it is undecided and a drop is given, also how often runs like these would notice such a drop of the pass rate.
+    `left_out` says why A lacks cases that B has, unless they are new: then nothing good is said of B.
     """
     terms = _Terms(threshold=threshold, alpha=alpha, margin=margin, drop=drop, resamples=resamples, seed=seed)
     pairing = pair_up(a, b)
@@ -112,7 +114,12 @@ def compare(
             verdict=ComparisonVerdict.UNSURE, why=why, threshold=threshold, alpha=alpha, margin=margin, new=pairing.new
         )
     evidence = _weigh(pairing.pairs, terms)
-    return _comparison(_decide(pairing.pairs, evidence, terms), evidence, pairing, terms)
+    decision = _decide(pairing.pairs, evidence, terms)
+    if left_out and pairing.new and decision.verdict not in (ComparisonVerdict.WORSE, ComparisonVerdict.UNSURE):
+        missing = counted(len(pairing.new), repeated=any(epoch > 1 for _, epoch in pairing.new))
+        told = f"{missing} of B {has(len(pairing.new))} no result in A, since {left_out}"
+        decision = _unsure(f"{told}, so it is not called {decision.verdict}")
+    return _comparison(decision, evidence, pairing, terms)
 
 
 def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
@@ -175,7 +182,7 @@ def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> _Decis
         return found
     lost = sum(pair.lost and pair.passes[0] for pair in pairs)
     if lost:
-        told = f"{counted(lost, repeated=evidence.repeated)} that passed in A have no result in B"
+        told = f"{counted(lost, repeated=evidence.repeated)} that passed in A {has(lost)} no result in B"
         return _unsure(f"{told}, so it is not called {found.verdict}")
     solid = [pair for pair in pairs if not pair.hollow]
     if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms).verdict is found.verdict):

@@ -135,3 +135,8 @@ def counted(number: int, *, repeated: bool) -> str:
     if repeated:
         return f"{number:,} case × epoch" if number == 1 else f"{number:,} cases × epochs"
     return f"{number:,} case" if number == 1 else f"{number:,} cases"
+
+
+def has(number: int) -> str:
+    """Return the verb for a number of cases."""
+    return "has" if number == 1 else "have"

@@ -30,7 +30,7 @@ from muster.suites.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement,
 Call = Mapping[str, Any]  # a line of calls.jsonl
 
 
-def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observation:
+def observe(case: Case, calls: Sequence[Call], result: CaseResult, rules: ScoringRules) -> Observation:
     """Return what was observed; what no call can show, such as time that was over, is taken from the result."""
     replies, error = _replies(calls)
     error = error or result.error
@@ -39,7 +39,7 @@ def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observatio
     return Observation(
         answers=tuple(reply.text for reply in replies if not wants_tools(case, reply)),
         tool_calls=tuple(call for reply in replies for call in _used(case, reply)),
-        quality=_quality(case, replies),
+        quality=_quality(case, replies, rules),
         error=error,
         timed_out=_is_late(error),
         seconds=round(sum(reply.timings.wire for reply in replies), 6),
@@ -51,9 +51,9 @@ def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observatio
     )
 
 
-def _quality(case: Case, replies: Sequence[Reply]) -> Quality:
+def _quality(case: Case, replies: Sequence[Reply], rules: ScoringRules) -> Quality:
     """Return the quality of the first reply that is not good: it is not made good by what is said after it."""
-    bad = (quality for reply in replies if (quality := quality_in(case, reply)) is not Quality.GOOD)
+    bad = (quality for reply in replies if (quality := quality_in(case, reply, rules)) is not Quality.GOOD)
     return next(bad, Quality.GOOD)
 
 
@@ -111,7 +111,7 @@ class RecordedVerdict:
         """Return what the agent did."""
         if self.recorded:
             return observe_recorded(case, result.epoch, {_place(one): _text(one) for one in self.answers}, rules)
-        return observe(case, self.asked, result)
+        return observe(case, self.asked, result, rules)
 
     def heard(self) -> dict[str, Heard]:
         """Return what judges and commands replied, by key."""

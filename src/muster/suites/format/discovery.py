@@ -1,38 +1,23 @@
 """Finds the suites below folders. Whatever looks like a suite is one, so that none is left out for a misspelt key.
 
 Hidden and linked folders are searched too; left alone are those of version control, of packages and of Muster itself,
-and what git ignores.
+and what git ignores and does not know.
 """
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.suites.format.recognition import JSON, NAME, is_json_suite, is_suite
 from muster.text.documents.readers import READERS
 from muster.text.documents.tree import Unreadable
-from muster.text.files import byte_lines, opened, shown
+from muster.text.files import shown
 from muster.text.git_ignore import IgnoredPaths
 
-NAME = "cases"
 MOST_OTHERS = 5_000  # files that are looked into and are not suites, before a folder is refused as too large
-_MOST_LINE = 8_000_000
 _LEFT_ALONE = frozenset({".git", ".hg", ".svn", ".muster", ".venv", "node_modules", "__pycache__"})
 _ENVIRONMENT = "pyvenv.cfg"  # in the folder of a virtual environment, whatever its name
-_LOCK = ".#"  # of an editor, before the name of the file that it edits
-_JSON = ".json"
-_MOST_JSON = 65_536  # bytes at the beginning of a JSON file
-
-_KEYS = rb"schema_version|skill_or_agent|cases"
-_YAML_KEY = re.compile(rb"[\"']?(?:" + _KEYS + rb")[\"']?\s*:(?:\s|$)")
-_TOML_KEY = re.compile(rb"\s*[\"']?(?:" + _KEYS + rb")[\"']?\s*=")
-_TOML_CASES = re.compile(rb"\s*\[\[\s*[\"']?cases[\"']?\s*\]\]")
-_TOML_TABLE = re.compile(rb"\s*\[")
-# In YAML that is written as JSON a key may stand anywhere, in quotes.
-_QUOTED_KEY = re.compile(rb"\"(?:schema_version|skill_or_agent)\"\s*:|\"cases\"\s*:\s*(?:\[|$)")
-_NOTHING_YET = re.compile(rb"\s*(?:#.*|---\s*(?:#.*)?|%.*)?\s*")
 
 
 def find_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
@@ -63,10 +48,10 @@ def _suites_of(path: Path) -> list[Path]:
 
 def _suites_below(folder: Path) -> Iterator[Path]:
     others = 0
-    for file in _files_below(folder):
-        if file.suffix.lower() == _JSON:
+    for file in _Search(folder).files():
+        if file.suffix.lower() == JSON:
             _require_no_json_suite(file)
-        elif _is_suite(file):
+        elif is_suite(file):
             yield file
         else:
             others += 1
@@ -84,76 +69,80 @@ def _too_wide(folder: Path, why: str) -> BadArgument:
     return BadArgument(f"{folder} {why}", suggestions=("name the folder with your suites, or the files themselves",))
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
-    """Yield the files that may be suites; links are followed, but to no folder twice and to none above."""
-    seen = {folder.resolve()}
-    ignored = IgnoredPaths(folder)
-    for base, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
-        here = Path(base)
-        folders.sort(key=lambda name: ((here / name).is_symlink(), name))
-        folders[:] = [name for name in folders if _is_searched(here / name, folder, ignored, seen)]
-        wanted = (here / name for name in files if Path(name).suffix.lower() in (*READERS, _JSON))
-        yield from (file for file in wanted if file.is_file() and not ignored.has(file, is_folder=False))
+class _Search:
+    """Finds the files below a folder that may be suites."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ignored = IgnoredPaths(folder)
+        self._seen = {folder.resolve()}
+        self._passed_over = False  # whether anything was left out since git ignores it
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files; links are followed, but to no folder twice and to none above."""
+        searched = set()
+        for base, folders, files in os.walk(self._folder, followlinks=True, onerror=_refuse):
+            here = Path(base)
+            folders.sort(key=lambda name: ((here / name).is_symlink(), name))
+            folders[:] = [name for name in folders if self._is_searched(here / name)]
+            wanted = [here / name for name in files if _may_be_suite(name)]
+            found = [file for file in wanted if not self._is_ignored(file, is_folder=False) and _is_readable(file)]
+            searched.update(found)
+            yield from found
+        if self._passed_over:
+            yield from (file for file in self._tracked() if file not in searched and _is_readable(file))
+
+    def _tracked(self) -> Iterator[Path]:
+        """Yield what git knows, though its rules say that it is ignored, such as after `git add --force`."""
+        try:
+            names = self._ignored.tracked_below()
+        except Unreadable as error:
+            words = f"it is unknown which of the files that git ignores it knows: {error.message}"
+            raise BadFile(shown(self._folder), words) from None
+        for name in filter(_may_be_suite, names):
+            file = self._folder / name
+            if os.path.lexists(file) and not any(map(self._is_left_alone, file.parents[: name.count("/")])):
+                yield file
+
+    def _is_searched(self, folder: Path) -> bool:
+        if self._is_left_alone(folder) or self._is_ignored(folder, is_folder=True):
+            return False
+        real = folder.resolve()
+        if real in self._seen or self._folder.resolve().is_relative_to(real):
+            return False
+        self._seen.add(real)
+        return True
+
+    def _is_left_alone(self, folder: Path) -> bool:
+        return folder.name in _LEFT_ALONE or (folder / _ENVIRONMENT).exists()
+
+    def _is_ignored(self, path: Path, *, is_folder: bool) -> bool:
+        ignored = self._ignored.has(path, is_folder=is_folder)
+        self._passed_over = self._passed_over or ignored
+        return ignored
 
 
 def _refuse(error: OSError) -> None:
     raise BadFile(str(error.filename), f"cannot be searched for suites: {error.strerror}") from error
 
 
-def _is_searched(folder: Path, top: Path, ignored: IgnoredPaths, seen: set[Path]) -> bool:
-    if folder.name in _LEFT_ALONE or (folder / _ENVIRONMENT).exists() or ignored.has(folder, is_folder=True):
-        return False
-    real = folder.resolve()
-    if real in seen or top.resolve().is_relative_to(real):
-        return False
-    seen.add(real)
-    return True
+def _may_be_suite(name: str) -> bool:
+    return Path(name).suffix.lower() in (*READERS, JSON)
 
 
-def _is_suite(file: Path) -> bool:
-    """Return whether a file is a suite: by its name, even when it is broken, or by a key of suites at its top."""
-    if file.name.startswith(_LOCK):
-        return False
-    if file.stem.lower() == NAME:
+def _is_readable(file: Path) -> bool:
+    """Return whether it is a regular file; raises BadFile for anything else that has the name of a suite."""
+    if file.is_file():
         return True
-    try:
-        with opened(file) as stream:
-            # Of UTF-16, which is refused when it is read, only the letters are looked at.
-            lines = (line.replace(b"\0", b"").removeprefix(b"\xff\xfe") for line in byte_lines(stream, _MOST_LINE))
-            return _is_toml_suite(lines) if file.suffix.lower() == ".toml" else _is_yaml_suite(lines)
-    except Unreadable as error:
-        raise BadFile(shown(file), f"it is unknown whether it is a suite: {error.message}", line=error.line) from None
-
-
-def _is_yaml_suite(lines: Iterator[bytes]) -> bool:
-    first = next((line for line in lines if not _NOTHING_YET.fullmatch(line)), b"").removeprefix(b"--- ")
-    if first.lstrip().startswith(b"{"):
-        return any(_QUOTED_KEY.search(line) for line in chain([first], lines))
-    margin = len(first) - len(first.lstrip(b" "))
-    return any(_YAML_KEY.match(line, margin) for line in chain([first], lines) if not line[:margin].strip())
-
-
-def _is_toml_suite(lines: Iterable[bytes]) -> bool:
-    at_top = True
-    for line in lines:
-        if _TOML_CASES.match(line) or (at_top and _TOML_KEY.match(line)):
-            return True
-        at_top = at_top and not _TOML_TABLE.match(line)
+    if file.stem.lower() == NAME:
+        what = "a link to a file that does not exist" if file.is_symlink() else "not a regular file"
+        raise BadFile(shown(file), f"has the name of a suite, and is {what}", suggestions=("remove or rename it",))
     return False
 
 
 def _require_no_json_suite(file: Path) -> None:
     """Refuse a suite that would not be read for its name; other JSON is none of ours."""
-    if file.stem.lower() == NAME or _is_json_suite(file):
+    if is_json_suite(file):
         way = f"rename it to {file.with_suffix('.yaml').name}: JSON is YAML too"
         words = f"looks like a suite, and the name of a suite must end in one of {', '.join(READERS)}"
         raise BadFile(shown(file), words, suggestions=(way,))
-
-
-def _is_json_suite(file: Path) -> bool:
-    try:
-        with opened(file) as stream:
-            begins = stream.read(_MOST_JSON)
-    except Unreadable:
-        return False
-    return re.search(rb"\"skill_or_agent\"\s*:", begins) is not None and b'"cases"' in begins

@@ -1,30 +1,54 @@
-"""Names that other tools give to expectations, thresholds and selections; where we know none, they would be ignored.
+"""Names that other tools give to expectations, thresholds, limits and selections, which would be ignored here.
 
-The list is closed: any other unknown name is allowed where nothing is decided. Names are compared by their letters
-alone, so that `minScore`, `min-score` and `min_score` are one.
+They are those of promptfoo, DeepEval, Inspect, OpenAI's evals, LangSmith, Braintrust and Ragas, and what people write
+by hand. The list is closed: any other unknown name is allowed where nothing is decided. Names are compared by their
+letters alone, so that `minScore`, `min-score` and `min_score` are one.
 """
 
 from collections.abc import Mapping
 
 _EXPECTED = "what is expected belongs into expected of a case: output, tool_sequence or rubric"
 _THRESHOLD = "the score that passes is threshold of a case, or --threshold"
+_LIMIT = "limits are timeout_secs and max_tokens of a case, and --budget of a run"
 _SELECTION = "cases are selected by tags, skip and dataset of a case, --filter, --tags and --epochs"
 
 _EXPECTATIONS = """
-acceptance_criteria answer answers assert assertion assertions asserts check checks contains contains_json
-correct_answer criteria equals eval evals evaluation evaluations evaluator_config evaluators expect expectation
-expectations expected expected_answer expected_behavior expected_behaviour expected_output expected_outputs
-expected_response expected_result expected_results expected_tool_calls expected_tools expects failure_criteria forbidden
-golden golden_answer golden_diff golden_output grade grader graders grading ground_truth ideal is_json json_path
-json_schema metric metrics must_contain must_include must_match must_not_contain must_not_include not_contains output
-output_schema outputs pass_criteria reference_answer reference_output regex required_tools response_schema rubric
-rubrics scorer scorers scoring should_contain should_not_contain success_criteria target_output tool_calls tool_sequence
-validation validations validator validators
+acceptance_criteria answer answer_key answers assert assert_equals assert_set assert_that assertion assertions asserts
+banned check checks closedqa contains contains_all contains_any contains_json correct correct_answer correct_output
+correct_response criteria default_test deny disallowed ends_with equals eval evals evaluation evaluation_criteria
+evaluation_params evaluation_steps evaluations evaluator_config evaluators exact_match expect expect_output expectation
+expectations expected expected_action expected_actions expected_answer expected_behavior expected_behaviour
+expected_call expected_calls expected_contains expected_files expected_json expected_messages expected_outcome
+expected_outcomes expected_output expected_outputs expected_regex expected_response expected_result expected_results
+expected_schema expected_state expected_steps expected_text expected_tool expected_tool_calls expected_tool_sequence
+expected_tools expected_trajectory expected_value expected_values expects factuality fail_if fails_if failure_criteria
+file_exists forbid forbidden forbidden_output forbidden_tools forbidden_words forbids g_eval gold gold_answer
+gold_output golden golden_answer golden_diff golden_file golden_output golden_response grade grader graders grading
+grading_criteria grading_rubric ground_truth ground_truths guardrail guardrails icontains icontains_all icontains_any
+ideal is_json is_refusal is_valid_json json_path json_schema judge_criteria judge_rubric judging_criteria levenshtein
+llm_rubric match matches metric metrics model_graded_closedqa model_graded_factuality must must_call must_contain
+must_equal must_have must_include must_match must_mention must_not must_not_call must_not_contain must_not_include
+must_not_mention negative_checks not_contains not_equals not_expected oracle output output_checks output_contains
+output_schema outputs pass_criteria pass_if passes_if pattern prohibited reference reference_answer reference_answers
+reference_output reference_outputs reference_response reference_responses reference_solution reference_tool_calls
+reference_trajectory regex reject rejects required_tools response_schema rubric rubric_items rubrics score scorer
+scorer_config scorers scores scoring should should_call should_contain should_equal should_fail should_include
+should_match should_not should_not_contain should_not_include similar solution starts_with success_criteria success_if
+target target_answer target_output target_response targets testing_criteria tool_calls tool_calls_expected tool_order
+tool_sequence tool_used truth unexpected validation validations validator validators verification
+verifications verifier verifiers verify want wanted wants
 """
 _THRESHOLDS = """
-effectiveness_threshold golden_threshold max_cost max_cost_usd max_failures max_latency max_latency_ms min_pass_rate
-min_score minimum_score pass_rate pass_score pass_threshold passing_score passing_threshold required_score
-score_threshold threshold thresholds
+acceptance_threshold confidence_threshold effectiveness_threshold golden_threshold max_cost max_cost_usd max_error
+max_errors max_failures max_latency max_latency_ms min_pass min_pass_rate min_score min_scores minimum_pass_rate
+minimum_score pass_at pass_at_k pass_mark pass_rate pass_score pass_threshold passing_rate passing_score
+passing_threshold required_pass_rate required_score score_threshold similarity_threshold success_rate success_threshold
+target_score threshold threshold_score thresholds tolerance
+"""
+_LIMITS = """
+budget budget_usd cost_limit max_budget max_budget_usd max_duration max_duration_ms max_iterations
+max_messages max_seconds max_steps max_time max_tool_calls max_total_tokens max_turns message_limit time_limit timeout
+timeout_millis timeout_ms timeout_s timeout_seconds timeouts token_limit working_limit
 """
 _SELECTIONS = """
 condition disable disabled each enable enabled epochs exclude excludes fdescribe filter filters fit focus focused
@@ -41,7 +65,12 @@ def _letters(name: str) -> str:
 
 
 def _table() -> Mapping[str, str]:
-    lists = ((_EXPECTATIONS, _EXPECTED), (_THRESHOLDS, _THRESHOLD), (f"{_SELECTIONS} {_OF_CASES}", _SELECTION))
+    lists = (
+        (_EXPECTATIONS, _EXPECTED),
+        (_THRESHOLDS, _THRESHOLD),
+        (_LIMITS, _LIMIT),
+        (f"{_SELECTIONS} {_OF_CASES}", _SELECTION),
+    )
     return {_letters(name): advice for names, advice in lists for name in names.split()}
 
 

@@ -16,7 +16,7 @@ from muster.suites.checks.tool_calls import quality_in, use, wants_tools
 from muster.suites.conversation import Conversation
 from muster.suites.journal import case_key
 from muster.suites.reports.run import SuiteRun
-from muster.suites.rules import rules_in
+from muster.suites.rules import ScoringRules, rules_in
 from muster.suites.verdict import CaseResult, Observation, Status
 from muster.text.schemas.guard import in_schema_thread
 
@@ -41,7 +41,8 @@ class AnsweredCases:
         self._left = MOST_UNANSWERED if replies else self._left - 1
         if not replies:
             return None
-        seen = _observed(case, replies)
+        rules = rules_in(self._suite.environment)
+        seen = _observed(case, replies, rules)
         evaluators = evaluators_of(case, self._suite.spec.evaluator)
         if len(seen.answers) <= len(case.follow_ups) or ASKING & set(evaluators):
             return _not_judged(case, subject, epoch, seen)
@@ -54,7 +55,7 @@ class AnsweredCases:
             evaluators=evaluators,
             default_threshold=self._suite.spec.threshold,
             judgements={},
-            rules=rules_in(self._suite.environment),
+            rules=rules,
         )
         return scoring() if all_quick(case, seen) else await in_schema_thread(scoring)
 
@@ -78,10 +79,10 @@ class AnsweredCases:
         return None
 
 
-def _observed(case: Case, replies: dict[str, Reply]) -> Observation:
+def _observed(case: Case, replies: dict[str, Reply], rules: ScoringRules) -> Observation:
     going = Conversation(messages=case.messages, keys=tuple(replies))
     for reply in replies.values():
-        going.hear(reply, quality_in(case, reply))
+        going.hear(reply, quality_in(case, reply, rules))
         if wants_tools(case, reply):
             going.tool_calls += tuple(use(case.tools, call) for call in reply.tool_calls)
         else:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from muster.domain.money import show_usd
+from muster.domain.run import AT_WORK
 from muster.reporting.markdown import block, in_cell, in_html, inline
 from muster.suites.reports.figures import figures, score_of, steadiness
 from muster.suites.reports.rows import WORDS
@@ -40,7 +41,7 @@ def markdown(report: SuiteReport) -> str:
 
 
 def _waits(report: SuiteReport, room: int) -> str:
-    """Name what waits for a batch; when there is not enough room for all the others are counted."""
+    """Name what has no result yet; when there is not enough room for all the others are counted."""
     if not report.waiting:
         return ""
     lines, room = [], max(room, ROOM)
@@ -52,7 +53,8 @@ def _waits(report: SuiteReport, room: int) -> str:
         lines.append(text)
     left = report.waiting - len(lines)
     more = f"\n… and {left:,} more that wait: {_command(report)}\n" if left else ""
-    return f"### {report.waiting:,} waiting for a batch\n\n{''.join(lines)}{more}"
+    what = "still to come" if report.run.state in AT_WORK else "waiting for a batch"
+    return f"### {report.waiting:,} {what}\n\n{''.join(lines)}{more}"
 
 
 def _sign(report: SuiteReport) -> str:

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Generic, TypeVar
 
 from muster.domain.money import Microdollars
+from muster.domain.run import AT_WORK
 from muster.suites.case import Case, Evaluator
 from muster.suites.journal import Subject
 from muster.suites.reports.answered import NOT_JUDGED, AnsweredCases
@@ -17,6 +18,7 @@ from muster.text.words import one_line
 
 STOPPED = "the run stopped before it came to this case"
 WAITS = "the run waits for a batch"
+NOT_YET = "the run has not come to this case yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +182,8 @@ def _row(
     case: Case, subject: str, results: tuple[CaseResult, ...], answered: tuple[CaseResult, ...], suite: SuiteRun
 ) -> CaseRow:
     missing = 0 if case.skip else max(0, suite.spec.epochs - len(results))
-    status, why = _ending(case, results, missing, waits=suite.waits)
+    open_words = WAITS if suite.waits else NOT_YET if suite.run.state in AT_WORK else ""
+    status, why = _ending(case, results, missing, open_words)
     if answered and not results:
         why = f"{why}; {NOT_JUDGED}" if suite.waits else NOT_JUDGED
     return CaseRow(
@@ -188,17 +191,20 @@ def _row(
     )
 
 
-def _ending(case: Case, results: tuple[CaseResult, ...], missing: int, *, waits: bool) -> tuple[Status, str]:
-    """Settle a case over its epochs; one that was not done to its end never passes."""
-    if not results and (case.skip or not waits):
+def _ending(case: Case, results: tuple[CaseResult, ...], missing: int, open_words: str) -> tuple[Status, str]:
+    """Settle a case over its epochs; one that was not done to its end never passes.
+
+    `open_words` say why a run that goes on has no result yet; they are empty for one that does not.
+    """
+    if not results and (case.skip or not open_words):
         return Status.SKIPPED, case.skip or STOPPED
     if not results:
-        return Status.WAITING, WAITS
+        return Status.WAITING, open_words
     status = settle([result.status for result in results])
     if missing and status in (Status.PASSED, Status.SKIPPED):
         epochs = f"{len(results)} of {len(results) + missing} epochs of this case"
-        if waits:
-            return Status.WAITING, f"{WAITS}; {epochs} are done"
+        if open_words:
+            return Status.WAITING, f"{epochs} are done" if open_words == NOT_YET else f"{open_words}; {epochs} are done"
         return Status.SKIPPED, f"the run stopped after {epochs}"
     return status, _why(results, status)
 

@@ -9,7 +9,7 @@ from math import log
 from muster.domain.batch import Saving
 from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
-from muster.domain.run import TERMINAL, Run, RunState, Spent
+from muster.domain.run import AT_WORK, TERMINAL, Run, RunState, Spent
 from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
@@ -172,12 +172,12 @@ class SuiteReport(SuiteFigures):
 
     @property
     def waiting(self) -> int:
-        """How many rows wait for a batch."""
+        """How many rows wait for a batch, or for a run that is at work to come to them."""
         return self.counts.get(Status.WAITING, 0)
 
     @property
     def pending(self) -> bool:
-        """Return whether cases of a run that can go on wait for a batch, and nothing else speaks against it."""
+        """Return whether cases of a run that can go on have no result yet, and nothing else speaks against it."""
         return bool(self.waiting) and not (self.not_passed or self.stray or self.run.state in TERMINAL)
 
     @property
@@ -192,7 +192,8 @@ class SuiteReport(SuiteFigures):
         if self.run.state is not RunState.COMPLETED:
             why = f": {self.run.error}" if self.run.error else ""
             state = state_verb(self.run.state)
-            state += f" for batches, and {count(self.waiting, 'case')} with it" if self.waiting else ""
+            if self.waiting and self.run.state not in AT_WORK:
+                state += f" for batches, and {count(self.waiting, 'case')} with it"
             found.append(f"The run {state}{why}.")
         elif self.run.error:
             found.append(f"Budget exceeded: {self.run.error}.")
@@ -204,8 +205,8 @@ class SuiteReport(SuiteFigures):
         if self.stray:
             found.append(f"{count(self.stray, 'result')} in the store belong to no case of the run.")
         if self.answered:
-            told = count(self.answered, "answer")
-            found.append(f"{told} not judged yet, for {show_usd(self.answered_cost)}; resume the run to judge them.")
+            told = f"{count(self.answered, 'answer')} not judged yet, for {show_usd(self.answered_cost)}"
+            found.append(f"{told}." if self.run.state in AT_WORK else f"{told}; resume the run to judge them.")
         elif not self.begun and not self.waiting:
             found.append("No case was run.")
         return tuple(found)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from jsonschema import FormatChecker
 from jsonschema.validators import Draft202012Validator, validator_for
-from referencing.jsonschema import specification_with
+from referencing.jsonschema import UnknownDialect, specification_with
 
 from muster.domain.canonical import Json
 
@@ -24,6 +24,7 @@ _SAID = frozenset({
     "contentEncoding", "contentMediaType", "contentSchema", "default", "definitions", "deprecated", "description",
     "else", "examples", "format", "id", "if", "maxContains", "minContains", "readOnly", "then", "title", "writeOnly",
 })  # fmt: skip
+_DRAFT = Draft202012Validator.META_SCHEMA["$schema"]
 _TIME = re.compile(r"[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d+)?(?:[Zz]|[+-][0-2]\d:[0-5]\d)")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
@@ -93,6 +94,9 @@ def unknown_word(schema: Mapping[str, Json]) -> str | None:
 
 
 def _unknown(contents: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+    draft = contents.get("$schema")
+    if isinstance(draft, str) and not _is_draft(draft):
+        yield f"unknown $schema {draft!r}; use {_DRAFT}, or leave it out"
     for name in contents:
         if name not in known and not str(name).startswith(_OF_OURS):
             yield f"unknown keyword {name!r}{_meant(str(name), known)}"
@@ -100,6 +104,14 @@ def _unknown(contents: Mapping[str, Any], known: frozenset[str]) -> Iterator[str
     if isinstance(wanted, str) and wanted not in FORMATS:
         hint = _meant(wanted, FORMATS) or f"; {', '.join(FORMATS)} are checked, and pattern checks any other"
         yield f"unknown format {wanted!r}{hint}"
+
+
+def _is_draft(name: str) -> bool:
+    try:
+        specification_with(name)
+    except UnknownDialect:
+        return False
+    return True
 
 
 def _meant(name: str, known: "frozenset[str] | Mapping[str, Any]") -> str:
