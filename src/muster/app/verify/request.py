@@ -11,6 +11,7 @@ from muster.app.verify.repair import Fixed
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.domain.run import Run, RunState
+from muster.git.branch_changes import CommittedTree
 from muster.verify.files import FileSelection
 from muster.verify.findings.assessment import has_failing_secret
 from muster.verify.reports.summary import VerifyReport
@@ -91,7 +92,17 @@ class AgentWork:
     branch: str | None = None
     summary: str = ""  # of what the branch holds
     diff: str = ""  # a patch of bounded size, without secrets
+    elsewhere: str = ""  # the patch of other files than those with findings
     apart: str = ""  # the patch of what decides about a verification, which was restored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfRepair:
+    """The changes to files with findings alone, where there are others: with these the findings must be gone."""
+
+    files: tuple[str, ...]
+    others: tuple[str, ...]  # files that were changed besides
+    tree: CommittedTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +114,7 @@ class Repair:
     again: StartedVerification | None = None
     obstacle: str = ""  # why changes are not verified, or not accepted whatever their verification says
     work: AgentWork | None = None  # of an agent that made the changes, on a branch of its own
+    part: PartOfRepair | None = None  # that decides whether the findings are gone; None: all of it does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,6 +81,7 @@ def _work_view(work: AgentWork) -> dict[str, Any]:
         "branch": work.branch,
         "summary": work.summary or None,
         "diff": work.diff or None,
+        "elsewhere": work.elsewhere or None,
         "apart": work.apart or None,
     }
 
