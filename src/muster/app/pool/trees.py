@@ -29,6 +29,7 @@ from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.isolation import save, setup_of, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
+from muster.text.redaction import redact
 from muster.text.words import shorten
 from muster.verify.journal import WORKLOAD as VERIFICATION
 
@@ -111,7 +112,10 @@ class TaskTrees:
         return told
 
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
-        """Return what a task has changed in its tree as a patch, also what is uncommitted."""
+        """Return what a task has changed in its tree as a patch without secrets, also what is uncommitted."""
+        return redact(await self._diff(reference, most_bytes)).text
+
+    async def _diff(self, reference: str, most_bytes: int) -> str:
         task, trees, slot = await self._of(reference)
         try:
             return await trees.diff(await trees.find(slot["tree"]), most_bytes)
@@ -165,8 +169,8 @@ class TaskTrees:
         return await trees.restore(await trees.find(slot["tree"]), work, paths, message)
 
     async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MOST_DIFF) -> str:
-        """Return what a branch changes in some files as a patch."""
-        return await self._worktrees().diff_of(work, paths, most_bytes)
+        """Return what a branch changes in some files as a patch without secrets."""
+        return redact(await self._worktrees().diff_of(work, paths, most_bytes)).text
 
     async def keep(self, run: Run) -> None:
         """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""

@@ -33,7 +33,6 @@ from muster.git.layout import Isolation
 from muster.git.repository import Git
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
-from muster.text.redaction import redact
 from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.findings.assignment import repair_prompt
 from muster.verify.findings.repair_review import AgentChanges, RepairReview, review, together_with
@@ -209,8 +208,8 @@ class CodeRepairs:
         work = AgentWork(agent=found.terms.agent, task=task.id, cost=task.run.total.settled)
         if not task.branch:
             return work
-        diff = redact(await self._pool.trees.diff(task.id, MOST_DIFF)).text
-        return replace(work, branch=task.branch, summary=redact(str(task.saved.get("summary", ""))).text, diff=diff)
+        diff = await self._pool.trees.diff(task.id, MOST_DIFF)
+        return replace(work, branch=task.branch, summary=task.summary or "", diff=diff)
 
     async def _reviewed(self, found: _Found, task: Task, saved: SavedTaskWork) -> _Reviewed:
         """Return the work of a task with what is known to decide about a verification as it was before.
@@ -242,7 +241,7 @@ class CodeRepairs:
         if seen.elsewhere:
             diff = await trees.diff_of(work, seen.taken, MOST_DIFF) if seen.taken else ""
             elsewhere = await trees.diff_of(work, seen.elsewhere, MOST_DIFF)
-            told = replace(told, diff=redact(diff).text, elsewhere=redact(elsewhere).text)
+            told = replace(told, diff=diff, elsewhere=elsewhere)
         part = None
         if seen.elsewhere and not seen.refusals:
             message = f"Changes to files with findings of run {found.run.id}"
@@ -252,7 +251,7 @@ class CodeRepairs:
         return Repair(
             before=found.run,
             fixed=Fixed(changed=tuple(file.path for file in work.files)),
-            work=replace(told, apart=redact(reviewed.apart).text),
+            work=replace(told, apart=reviewed.apart),
             part=part,
             obstacle="; ".join(seen.refusals),
         )

@@ -7,6 +7,7 @@ from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import TaskState
 from muster.domain.money import usd_format
 from muster.domain.run import BudgetedCost
+from muster.text.redaction import redact
 from muster.text.words import count
 
 
@@ -22,8 +23,8 @@ def cost_text(cost: BudgetedCost) -> str:
 
 def work_text(task: Task) -> str:
     """Return where the work of a task is, in one line; empty for one that has no tree of its own."""
-    if summary := task.saved.get("summary"):
-        return str(summary)
+    if task.summary:
+        return task.summary
     if task.branch is None:
         return ""
     return f"{task.branch}: nothing is saved yet; it works in {task.tree.get('path')}"
@@ -92,4 +93,4 @@ def _overlap_words(one: TaskOverlap, task: str | None, names: Mapping[str, str])
         pairs = (" and ".join(title(other) for other in pair if other != task) for pair in conflicts)
         same = f"; in the same lines: {', '.join(pairs)}"
     too = "is also changed by" if task else "is changed by"
-    return f"{one.path} {too} {', '.join(others)}{same}"
+    return f"{redact(one.path).text} {too} {', '.join(others)}{same}"
