@@ -88,7 +88,7 @@ def _flaws(
     lines = {path: one for path, one in changes.lines.items() if path not in decisive}
     yield "changed what decides about the verification", decisive
     yield "changed settings of the repository, which decide what is checked out", changes.settings
-    yield "replaced by something that is not a regular file", replaced
+    yield "put something else in the place of a regular file", replaced
     yield "asks checkers to overlook lines of", [*suppressed(lines)]
     yield "renamed, removed or replaced failed tests", [*lost_tests(failed, lines)]
 
