@@ -272,8 +272,10 @@ class CodeRepairs:
 
     def concluded(self, repair: Repair, part: ConcludedVerification | None) -> Repair:
         """Return a repair that passed as a whole, with what the verification of its part says against it."""
-        if repair.part is None or (part is not None and part.ok):
+        if repair.part is None:
             return repair
+        if part is not None and part.ok:
+            return replace(repair, part=None)
         if part is not None and part.report.run.state is not RunState.COMPLETED:
             run = part.report.run
             why = f"the changes to files with findings alone could not be verified: run {run.id} is {run.state}"

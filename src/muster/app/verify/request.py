@@ -114,7 +114,7 @@ class Repair:
     again: StartedVerification | None = None
     obstacle: str = ""  # why changes are not verified, or not accepted whatever their verification says
     work: AgentWork | None = None  # of an agent that made the changes, on a branch of its own
-    part: PartOfRepair | None = None  # that decides whether the findings are gone; None: all of it does
+    part: PartOfRepair | None = None  # that decides whether the findings are gone, and is not verified yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +140,18 @@ class ConcludedVerification:
         return f"The repair is not accepted: {self._refused}." if self._refused and self.report.ok else verdict
 
     @property
+    def needs_part(self) -> bool:
+        """Return whether it passed, and the part of the repair that decides is not verified yet."""
+        if self.repair is None or self.repair.part is None or self.repair.obstacle:
+            return False
+        return self.report.ok and not self.unverified
+
+    @property
     def _refused(self) -> str:
-        return "" if self.repair is None else self.repair.obstacle
+        if self.repair is None:
+            return ""
+        open_part = "" if self.repair.part is None else "its changes to files with findings are not verified alone yet"
+        return self.repair.obstacle or open_part
 
     @property
     def can_be_repaired(self) -> bool:

@@ -133,7 +133,7 @@ class VerifyEnding:
         SignalHandler(muster, warn).install()
         repair = await muster.repairs.repair(first, lambda task: note(common, _task_words(first, task)))
         last = await self.concluded(muster, repair, common)
-        if last.ok:
+        if last.needs_part:
             last = replace(last, repair=await self._after_part(muster, first, repair, last.report.run, common))
         await muster.repairs.tidy(repair.again)
         return await self.told(last, wanted, common)
