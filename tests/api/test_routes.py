@@ -326,9 +326,9 @@ def test_a_suite_run_takes_answers_and_cases_of_another(server: Server) -> None:
 
 
 def test_the_diff_of_a_task_is_what_it_changed_in_its_worktree(project: Project) -> None:
-    writer = (
-        '[agents.writer]\nkind = "program"\ncommand = ["sh", "-c", "cat > /dev/null; echo new > added.txt; echo {}"]\n'
-    )
+    key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
+    script = f"cat > /dev/null; echo new {key} > added.txt; echo {key}"
+    writer = f'[agents.writer]\nkind = "cli"\nbudget_usd = 0.0\ncommand = ["sh", "-c", "{script}"]\n'
     project.declare(writer + '[pool]\nagent = "writer"\nisolation = "worktree"\n', SETTINGS)
     for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=project.folder, env=project.environment, check=True)
@@ -337,7 +337,8 @@ def test_the_diff_of_a_task_is_what_it_changed_in_its_worktree(project: Project)
         server.until(server.get(f"/api/tasks/{task}").json["run"], "completed", "failed")
         found = server.get(f"/api/tasks/{task}/diff")
         assert found.status == 200, found.body
-        assert "+new" in found.json["diff"]
+        assert "+new [redacted:aws_key:1]" in found.json["diff"]
+        assert server.get(f"/api/tasks/{task}").json["output"].strip() == "[redacted:aws_key:1]"
         assert found.json["overlaps"] == []
 
 

@@ -49,8 +49,6 @@ TASK = (
     "branch",
     "summary",
     "changed",
-    "other_branches",
-    "merged_into",
     "rejection_count",
 )
 WORDS = "$0.14 of $0.50 ($0.04 imputed, $0.10 uncertain)"

@@ -207,3 +207,15 @@ def test_a_repair_that_is_killed_goes_on_and_pays_no_answer_twice(
     task = next(run for run in shop.runs() if run["workload"] == "task")
     assert shell.run(task["id"])["uncertain_usd"] == pytest.approx(0.2 * (asked - 1))
     assert users_files(shop) == before
+
+
+def test_a_repair_that_is_killed_while_a_part_of_it_is_verified_goes_on(shop: VerifyHome) -> None:
+    hire(shop, f"{MEND}; echo more > notes.txt")
+    shell = Shell(shop.folder, {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"})
+    shell.crash("call.opened", "verify", "src", "--fix", "--agent", "coder", "--name", "nightly", nth=4)
+    kept = {one["name"] for one in shop.muster("pool", "gc", "--json").data() if not one["removed"]}
+    assert len([name for name in kept if name.startswith("fixed-")]) == 1  # that of the whole is not needed any more
+    done = shell.muster("verify", "resume", "nightly", "--json")
+    assert done.code == 0, done
+    assert (times_asked(shop), "+more" in done.data()["fix"]["elsewhere"]) == (1, True)
+    assert [path.name[:5] for path in (shop.folder / ".muster/worktrees").iterdir()] == ["task-"]

@@ -1,6 +1,6 @@
 """`muster verify --fix --agent CODER` with coders that cheat: what they change about the checkers counts for nothing.
 
-More of what they may touch is in tests/verify/findings/test_checker_files.py.
+More of what they may touch is in tests/verify/findings/test_repair_review.py.
 """
 
 import sys
@@ -56,15 +56,10 @@ EMPTY = """printf 'print("{\\\\"findings\\\\": []}")\\n'"""
 
 CHEATS = {
     "selects other rules": (f"{OFF} > pyproject.toml", "pyproject.toml"),
-    "selects other rules and mends one file": (
-        f"sed -i s/BAD/GOOD/ src/one.py; {OFF} > pyproject.toml",
-        "pyproject.toml",
-    ),
     "adds a configuration that git ignores": (
         f"echo '# z' >> src/one.py; echo ruff.toml >> $(git rev-parse --git-common-dir)/info/exclude;{OFF} > ruff.toml",
-        "ruff.toml",
+        "",
     ),
-    "overwrites the checker": (f"echo '# z' >> src/one.py; {EMPTY} > tools/lint.py", "tools/lint.py"),
     "replaces the folder of the checker": (
         f"echo '# z' >> src/one.py; mv tools other; ln -s other tools; {EMPTY} > other/lint.py",
         "tools",
@@ -86,8 +81,8 @@ def test_a_coder_that_changes_what_verifies_is_no_success(shop: VerifyHome, chea
     found = shop.verify("src", "--fix", "--agent", "coder", "--json")
     assert found.code == 1, found
     fix = found.envelope()["data"]["fix"]
-    assert named in fix["obstacle"]
-    assert (fix["apart"] is None) is (cheat in ("silences the lines", "adds a configuration that git ignores"))
+    assert named in fix.get("obstacle", "")
+    assert (fix["apart"] is None) is (named in ("", "src/one.py"))
     assert users_files(shop) == before
 
 
@@ -115,10 +110,60 @@ def test_a_repair_in_other_files_than_those_with_findings_is_no_success(shop: Ve
     assert found.envelope()["data"]["fix"]["obstacle"] == "coder changed no file with a finding"
 
 
-def test_a_key_that_a_coder_writes_is_not_printed(shop: VerifyHome) -> None:
+def test_a_key_that_a_coder_writes_or_says_is_printed_by_no_command(shop: VerifyHome) -> None:
     key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
-    hire(shop, f"sed -i s/BAD/GOOD/ src/*.py; echo 'KEY = \"{key}\"' >> src/one.py; echo '# {key}' >> pyproject.toml")
-    for options in ((), ("--json",)):
-        found = shop.verify("src", "--fix", "--agent", "coder", *options)
-        assert key not in found.out + found.err
-        assert "[redacted:" in found.out
+    shown = "echo '{" + f'"result": "the key is {key}", "cost": 0.1' + "}'; exit 0"
+    wrote = f"echo 'KEY = \"{key}\"' >> src/one.py; echo '# {key}' >> pyproject.toml; echo x > {key}.txt"
+    hire(shop, f"sed -i s/BAD/GOOD/ src/*.py; {wrote}; {shown}")
+    told = [shop.verify("src", "--fix", "--agent", "coder", *options) for options in ((), ("--json",))]
+    assert all("[redacted:" in one.out for one in told)
+    commands = (("diff", "last"), ("result", "last"), ("list",), ("logs", "last"))
+    told += [shop.muster("task", *words, *more) for words in commands for more in ((), ("--json",))]
+    assert [one.code for one in told[2:]] == [0] * 8
+    assert key not in "".join(one.out + one.err for one in told)
+
+
+def test_a_repair_that_needs_other_files_is_left_to_a_person(shop: VerifyHome) -> None:
+    """The checker reads its words from a file that no list can know."""
+    shop.repository.write("tools/words.py", 'WORDS = open("data/words.txt").read()[::-1].split()\n')
+    shop.repository.write("data/words.txt", "DAB\n")
+    shop.repository.commit()
+    hire(shop, "echo '# touched' >> src/one.py; echo '# touched' >> src/two.py; echo ESROW > data/words.txt")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--name", "nightly", "--json")
+    fix = found.envelope()["data"]["fix"]
+    assert (found.code, fix["obstacle"]) == (
+        1,
+        "the findings are gone only together with changes to data/words.txt, which could decide what is found: "
+        "look at them, then merge",
+    )
+    assert ("+ESROW" in fix["elsewhere"], "+ESROW" in fix["diff"], fix["apart"]) == (True, False, None)
+    assert shop.repository.git("show", f"{fix['branch']}:data/words.txt") == "ESROW\n"
+    again = shop.verify("resume", "nightly")
+    assert again.code == 1
+    assert "gone only together with changes to data/words.txt" in again.err
+    assert "changed besides the files with findings:" in again.out
+    assert len([run for run in shop.runs() if run["workload"] == "waves"]) == 3  # nothing was verified once more
+
+
+def test_other_changes_that_are_not_needed_are_shown_apart_after_a_success(shop: VerifyHome) -> None:
+    hire(shop, "sed -i s/BAD/GOOD/ src/*.py; echo more > notes.txt")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    assert found.code == 0, found
+    fix = found.envelope()["data"]["fix"]
+    assert ("+x = GOOD" in fix["diff"], "+more" in fix["elsewhere"]) == (True, True)
+    trees = shop.folder / ".muster/worktrees"
+    assert [path.name for path in trees.iterdir()] == [f"task-{fix['task']}"]  # those of verifications are gone
+    assert shop.repository.git("worktree", "list").count("fixed-") == 0
+
+
+def test_the_tree_of_a_verification_is_prepared_as_that_of_the_task_was(shop: VerifyHome) -> None:
+    shop.repository.write("tools/words.py", 'WORDS = open("made/words.txt").read().split()\n')
+    shop.repository.write(".gitignore", ".muster/\nmade/\n")
+    shop.repository.commit()
+    shop.repository.write("made/words.txt", "BAD\n")
+    hire(shop, "echo '# touched' >> src/one.py; echo WORSE > made/words.txt")
+    path = shop.folder / "muster.toml"
+    path.write_text(f"{path.read_text()}\n[pool]\nsetup = [\"sh -c 'mkdir -p made && echo BAD > made/words.txt'\"]\n")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    assert found.code == 1
+    assert len(found.envelope()["data"]["findings"]) == 2, found  # by the words that the setup made

@@ -49,6 +49,17 @@ async def test_a_task_is_rejected_with_feedback_approved_and_read(tmp_path: Path
         assert "completed" in (await desk.refused("review_task", id=task["id"], decision="approve"))["message"]
 
 
+async def test_a_key_in_the_answer_of_a_task_is_not_shown(tmp_path: Path) -> None:
+    key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
+    async with coordinated(tmp_path) as (desk, _):
+        task = await desk.call("submit_task", prompt=f"Write {key}")
+        found = await desk.done(task)
+        text = (await desk.call("result", id=task["id"], part="output"))["text"]
+        log = json.dumps(await desk.call("result", id=task["id"], part="log"))
+        assert "[redacted:aws_key:1]" in found["output"]
+        assert (text, key in log) == (found["output"], False)
+
+
 async def test_a_chain_of_the_library_runs_and_tells_its_steps(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (desk, _):
         chain = await desk.done(await desk.call("run_chain", chain="greet", input={"topic": "bees"}))

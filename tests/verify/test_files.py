@@ -178,6 +178,16 @@ async def test_an_unreadable_file_stops_everything(repository: Repository) -> No
         await select(repository.folder, FileSelection(changed=True))
 
 
+async def test_a_key_in_the_name_of_a_file_is_refused_and_not_told(repository: Repository) -> None:
+    key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
+    repository.write(f"src/{key}/a.py", "x = 1\n")
+    with pytest.raises(BadFile, match=r"its name holds a secret \(aws_key\)") as caught:
+        await chosen(repository.folder, ".")
+    assert key not in str(caught.value)
+    repository.write("src/password_token_key.py", "x = 1\n")
+    await chosen(repository.folder, "src/password_token_key.py")
+
+
 async def test_what_is_left_out_is_told_once(repository: Repository) -> None:
     found = await chosen(repository.folder, ".", "src", "web")
     assert found.left_out.count(LeftOut(path="src/logo.png", why="binary")) == 1

@@ -3,4 +3,4 @@
 
 def parse(text: str) -> object:
     """Return the value that a text stands for."""
-    return eval(text)  # noqa: S307  # what the checker beside this finds
+    return eval(text)  # what the checker beside this finds

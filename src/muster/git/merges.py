@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,10 +10,10 @@ from pathlib import Path
 from muster.domain.errors import BadArgument, Conflict, MergeConflict, NotFound
 from muster.git.branches import checked_out, commit_of, is_ancestor, start_commit
 from muster.git.commands import NO_SMUDGE, GitCommands
-from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState, exclude_base_dir, is_taken
+from muster.git.layout import HEADS, Layout
 from muster.git.locks import remove_stale
-from muster.git.retention import discard
 from muster.git.snapshots import operation_in
+from muster.git.temporary_trees import temporary_tree
 
 _MOST_NAMED = 10  # files that are named in a message
 _KEPT = "refs/muster/merges/"  # git deletes no merge before it is applied
@@ -41,7 +40,7 @@ async def merge_branch(
     """Merge a branch into the newest commit of a target, and run the check on the result."""
     target = target or await _current_branch(layout)
     work, before = await _branch_commit(layout, branch), await _branch_commit(layout, target)
-    async with _temporary_tree(layout, branch, target, before) as git:
+    async with temporary_tree(layout, _tree_name(branch, target), before) as git:
         commit = before
         if not await is_ancestor(git, work, before):
             commit = await _merge(git, branch, target, work)
@@ -68,7 +67,7 @@ async def combined_commit(layout: Layout, name: str, work: Mapping[str, str]) ->
     first, *others = await _newest(layout, [head] * bool(merged) + [one for one in work if one not in merged])
     if not others:
         return first
-    async with _temporary_tree(layout, name, "start", first) as git:
+    async with temporary_tree(layout, _tree_name(name, "start"), first) as git:
         for other in others:
             try:
                 first = await _merge(git, other[:12], name, other)
@@ -158,34 +157,6 @@ async def _merge(git: GitCommands, branch: str, target: str, work: str) -> str:
     )
 
 
-@asynccontextmanager
-async def _temporary_tree(layout: Layout, branch: str, target: str, commit: str) -> AsyncIterator[GitCommands]:
-    """Make a tree for one merge, and remove it; what a killed process left is removed first."""
-    name = f"merge-{_slug(branch)}-{sha256(f'{branch} {target}'.encode()).hexdigest()[:8]}"
-    record = TreeRecord(
-        name=name, kind=Isolation.WORKTREE, state=TreeState.TEMPORARY, branch="", base=commit, admin=name
-    )
-    async with layout.tree_lock(name) as held:
-        left = held.record(name)
-        if left is not None and left.state is not TreeState.READY:
-            await discard(held, left)
-        elif left is not None or is_taken(held.path(name)):
-            raise Conflict(f"{held.path(name)} is in the way of a merge", suggestions=("move it away",))
-        held.remember(record)
-        try:
-            async with held.repository_lock() as locked:
-                await exclude_base_dir(locked)
-                held.base_dir.mkdir(parents=True, exist_ok=True)
-                options = ("--quiet", "--no-checkout", "--detach")
-                await locked.git.ask("worktree", "add", *options, str(held.path(name)), commit)
-            git = held.git.at(held.path(name))
-            await git.configured(*NO_SMUDGE).ask("reset", "--hard", "--quiet", "--no-recurse-submodules")
-            yield git
-        finally:
-            await discard(held, record)
-            held.forget(name)
-
-
 async def _current_branch(layout: Layout) -> str:
     answer = await layout.git.run("symbolic-ref", "--quiet", "HEAD")
     if answer.code != 0:
@@ -206,8 +177,9 @@ def _kept(branch: str, target: str) -> str:
     return f"{_KEPT}{sha256(f'{branch} {target}'.encode()).hexdigest()[:16]}"
 
 
-def _slug(branch: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", branch.removeprefix("muster/")).strip("-")[:60]
+def _tree_name(branch: str, target: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", branch.removeprefix("muster/")).strip("-")[:60]
+    return f"merge-{slug}-{sha256(f'{branch} {target}'.encode()).hexdigest()[:8]}"
 
 
 def _named(paths: tuple[str, ...] | list[str]) -> str:

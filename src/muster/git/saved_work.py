@@ -62,7 +62,7 @@ async def save_tree(layout: Layout, record: TreeRecord, message: str) -> SavedWo
     operation = operation_in(layout.git_dir(record))
     async with snapshot(layout, record) as seen:
         uncommitted = seen.id != await tree_of(git, head)
-        work = await _commit(git, seen.id, head, message) if uncommitted else head
+        work = await commit_tree(git, seen.id, head, message) if uncommitted else head
         if work is not None:
             record, branch = await _keep(layout, record, work, operation)
             if uncommitted and operation is None and branch is not None:
@@ -88,30 +88,7 @@ async def commit_files(layout: Layout, new: Sequence[str], message: str) -> str:
     """Return a commit with the user's files as they are now, on top of HEAD; HEAD itself when nothing differs."""
     head = await start_commit(layout, None)
     tree = await tree_of_files(layout, new)
-    return head if tree == await tree_of(layout.git, head) else await _commit(layout.git, tree, head, message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeHistory:
-    """What a tree began with, what its branch changed in between, and what lies in it that git does not know."""
-
-    known: frozenset[str]  # files of the base
-    changed: tuple[str, ...]  # by any commit since, also what a later one took back
-    unknown: tuple[str, ...]  # ignored or excluded files, apart from copied ones; whole folders by their names
-
-
-async def history_of(layout: Layout, record: TreeRecord, work: SavedWork) -> TreeHistory:
-    """Return what happened in a tree whose work is saved; the caller holds its lock."""
-    git = layout.tree_git(record)
-    known = (await git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", work.base)).parts
-    listed = ("log", "-m", "-z", "--format=", "--name-only", "--no-renames", f"{work.base}..{work.head}")
-    changed = (await git.ask(*listed)).parts
-    unknown = (await git.ask("ls-files", "-z", "--others", "--directory")).parts
-    return TreeHistory(
-        known=frozenset(known),
-        changed=tuple(sorted({path.lstrip("\n") for path in changed} - {""})),
-        unknown=tuple(path for path in unknown if path not in record.copied),
-    )
+    return head if tree == await tree_of(layout.git, head) else await commit_tree(layout.git, tree, head, message)
 
 
 async def restore_files(layout: Layout, record: TreeRecord, work: SavedWork, paths: Sequence[str]) -> None:
@@ -170,7 +147,8 @@ async def diff_of_tree(layout: Layout, record: TreeRecord, most_bytes: int) -> s
         return await _patch(layout.tree_git(record), record.base, seen.id, most_bytes)
 
 
-async def _commit(git: GitCommands, tree: str, parent: str | None, message: str) -> str:
+async def commit_tree(git: GitCommands, tree: str, parent: str | None, message: str) -> str:
+    """Return a commit of a tree, which no branch has yet."""
     parents = () if parent is None else ("-p", parent)
     text = message.replace("\0", "")[:_MOST_MESSAGE].strip() or "Work in progress"
     told = f"{text}\n".encode("utf-8", "replace")

@@ -12,6 +12,15 @@ from pathlib import Path
 from uuid import uuid4
 
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
+from muster.git.branch_changes import (
+    CommittedTree,
+    LineChanges,
+    TreeHistory,
+    history_of,
+    lines_changed,
+    part_of,
+    whole_of,
+)
 from muster.git.branches import branch_for, commit_of, is_ancestor, move_branch, our_branches, start_commit
 from muster.git.commands import NO_SMUDGE, SECONDS, GitCommands
 from muster.git.copies import check_copies, copy_files
@@ -36,16 +45,15 @@ from muster.git.retention import Collected, collect_trees, discard
 from muster.git.saved_work import (
     BranchRange,
     SavedWork,
-    TreeHistory,
     commit_files,
     diff_of_paths,
     diff_of_range,
     diff_of_tree,
-    history_of,
     keep_head,
     restore_files,
     save_tree,
 )
+from muster.git.temporary_trees import make_temporary, remove_temporary
 from muster.text.words import count
 
 _MOST_NAMED = 10  # submodules that are named in a note
@@ -122,11 +130,37 @@ class Worktrees:
         async with layout.tree_lock(work.name) as held:
             return await diff_of_tree(held, _known(held, work.name), most_bytes)
 
-    async def history(self, tree: Worktree, work: SavedWork) -> TreeHistory:
-        """Return what the branch of a tree changed since its base, and what lies in the tree that git does not know."""
+    async def history(self, work: SavedWork) -> TreeHistory:
+        """Return what the branch of a tree changed since its base."""
+        return await history_of(await self._layout(), work)
+
+    async def lines_changed(self, work: SavedWork) -> dict[str, LineChanges]:
+        """Return the lines that a branch adds and removes, by file."""
+        return await lines_changed(await self._layout(), work)
+
+    async def whole_of(self, work: SavedWork) -> CommittedTree:
+        """Return the files that a branch holds."""
+        return await whole_of(await self._layout(), work)
+
+    async def part_of(self, work: SavedWork, paths: Collection[str], message: str) -> CommittedTree:
+        """Return a commit, which no branch has, with the base and what a branch made of some regular files."""
+        return await part_of(await self._layout(), work, paths, message)
+
+    async def check_out(self, name: str, commit: str, copy: Sequence[str] = ()) -> Path:
+        """Make a new tree without a branch, in the place of one that was left; whoever asks for it removes it."""
+        check_name(name)
         layout = await self._layout()
-        async with layout.tree_lock(tree.name) as held:
-            return await history_of(held, _known(held, tree.name), work)
+        check_copies(layout, copy)
+        async with layout.tree_lock(name) as held:
+            await make_temporary(held, name, commit)
+            await asyncio.to_thread(copy_files, held, name, copy)
+            return held.path(name)
+
+    async def remove(self, name: str) -> None:
+        """Remove a tree without a branch, if there is one of this name."""
+        layout = await self._layout()
+        async with layout.tree_lock(name) as held:
+            await remove_temporary(held, name)
 
     async def restore(self, tree: Worktree, work: SavedWork, paths: Sequence[str], message: str) -> SavedWork:
         """Commit some files of a tree as they were at its base, and return what its branch holds then."""

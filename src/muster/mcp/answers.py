@@ -151,8 +151,7 @@ async def _waits(muster: Muster, run: Run) -> list[Answer]:
 async def text_of(muster: Muster, run: Run) -> str:
     """Return the whole output of a run: a text if it is one, else JSON."""
     if run.workload == "task":
-        reply = (await muster.pool.tasks.of(run)).reply
-        return "" if reply is None else reply.text
+        return (await muster.pool.tasks.of(run)).output or ""
     if run.workload == "ask" and run.state is RunState.COMPLETED:
         return (await muster.answer_of(run.id)).text
     if run.workload == "deliberation":

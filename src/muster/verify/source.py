@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from muster.domain.errors import BadFile
 from muster.text.documents.tree import Unreadable
 from muster.text.files import opened
-from muster.text.redaction import Redactor, Secret
+from muster.text.redaction import GUESSED, Redactor, Secret, redact
 from muster.verify.verification import LeftOut
 
 __all__ = [
@@ -283,3 +283,6 @@ def check_name(path: str) -> None:
     if any(unicodedata.category(character) in _NO_TEXT for character in path):
         shown = path.encode("unicode_escape").decode("ascii")
         raise BadFile(shown, "its name has a control character, or is not UTF-8; rename it")
+    named = redact(path)
+    if kinds := sorted({*named.found} - GUESSED):  # it would be sent, and stand in every report
+        raise BadFile(named.text, f"its name holds a secret ({', '.join(kinds)}); rename it and replace the secret")

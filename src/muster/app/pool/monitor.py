@@ -11,6 +11,7 @@ from muster.domain.entry import Event
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL
 from muster.pool.tasks import REVIEW, TaskState, run_states
+from muster.text.redaction import redact
 from muster.text.words import one_line
 
 PAGE = 500
@@ -99,7 +100,7 @@ class PoolMonitor:
         runs += [run for run in await self._store.pool.newest_tasks(limit=limit) if run.id not in known]
         tasks = tuple([await self._tasks.of(run) for run in runs[:limit]])
         writing = {
-            task.id: one_line(text.rstrip().rpartition("\n")[2][-MOST_WORDS:], MOST_WORDS)
+            task.id: one_line(redact(text.rstrip().rpartition("\n")[2][-MOST_WORDS:]).text, MOST_WORDS)
             for task in tasks
             if task.state is TaskState.RUNNING
             for text in (await self._store.events.partials(task.run.id)).values()
@@ -115,7 +116,7 @@ class PoolMonitor:
             text = "approved" if said.get("approved") else f"rejected: {said.get('feedback', '')}"
         error = event.data.get("error")
         if isinstance(error, Mapping):
-            text = "\n".join(str(error[name]) for name in ("message", "log") if error.get(name))
+            text = redact("\n".join(str(error[name]) for name in ("message", "log") if error.get(name))).text
         return LogRecord(at=event.at, event=event, key=str(event.data.get("key", "")), text=text)
 
     async def _answered(self, event: Event, written: dict[str, str]) -> AsyncIterator[LogRecord]:
@@ -126,7 +127,7 @@ class PoolMonitor:
         entry = await self._store.journal.find(event.run, key)
         told = written.pop(key, "")
         if entry is not None and entry.reply is not None:
-            yield LogRecord(at=event.at, key=key, text=_rest(told, entry.reply.text))
+            yield LogRecord(at=event.at, key=key, text=redact(_rest(told, entry.reply.text)).text)
 
     async def _growth(self, run: RunId, written: dict[str, str]) -> AsyncIterator[LogRecord]:
         """Yield what was written since the last look."""
@@ -134,7 +135,7 @@ class PoolMonitor:
             more = _rest(written.get(key, ""), text)
             written[key] = text
             if more:
-                yield LogRecord(at=self._clock.now(), key=key, text=more)
+                yield LogRecord(at=self._clock.now(), key=key, text=redact(more).text)
 
 
 def _rest(told: str, text: str) -> str:

@@ -128,5 +128,4 @@ def _tool(
 
 
 def _shown(task: Task) -> dict[str, Json]:
-    output = None if task.reply is None else task.reply.text
-    return {"id": task.id, "state": str(task.state), "output": output}
+    return {"id": task.id, "state": str(task.state), "output": task.output}

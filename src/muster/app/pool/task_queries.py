@@ -36,6 +36,7 @@ from muster.pool.tasks import (
 )
 from muster.pool.workload import saved_key, work_key
 from muster.store.base import POOL_LEVEL
+from muster.text.redaction import redact
 from muster.text.words import choice_error
 
 PAGE = 500  # tasks that are read at once
@@ -85,6 +86,17 @@ class Task:
         """The branch of the user's into which its work was merged."""
         merged = self.saved.get("merged") or {}
         return merged.get("into") if merged.get("head") == self.saved.get("head") else None
+
+    @property
+    def output(self) -> str | None:
+        """What its agent said last, as it is shown: without secrets. `reply` has it as it was said."""
+        return None if self.reply is None else redact(self.reply.text).text
+
+    @property
+    def summary(self) -> str | None:
+        """What its branch held after its last round, in one line as it is shown."""
+        found = self.saved.get("summary")
+        return None if found is None else redact(str(found)).text
 
     @property
     def cost(self) -> BudgetedCost:

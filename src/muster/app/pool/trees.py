@@ -1,6 +1,6 @@
 """The working trees of tasks: where a task works, what it changed there, merged and removed. `Muster.pool.trees`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,23 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.git.branch_changes import CommittedTree, LineChanges, TreeHistory
 from muster.git.layout import Isolation
 from muster.git.merges import Merge
 from muster.git.overlaps import BranchEdits
 from muster.git.repository import Git
 from muster.git.retention import Collected
-from muster.git.saved_work import BranchRange, SavedWork, TreeHistory
+from muster.git.saved_work import BranchRange, SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import WORKLOAD as CHAIN
 from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.handover import FinishedWork, handed_over
-from muster.pool.isolation import is_compared, save, worktrees_of
+from muster.pool.isolation import is_compared, save, setup_of, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
+from muster.text.redaction import redact
 from muster.text.words import shorten
+from muster.verify.journal import WORKLOAD as VERIFICATION
 
 __all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
 
@@ -125,7 +128,10 @@ class TaskTrees:
         )
 
     async def diff(self, reference: str, most_bytes: int = MOST_DIFF) -> str:
-        """Return what a task has changed in its tree as a patch, also what is uncommitted."""
+        """Return what a task has changed in its tree as a patch without secrets, also what is uncommitted."""
+        return redact(await self._diff(reference, most_bytes)).text
+
+    async def _diff(self, reference: str, most_bytes: int) -> str:
         task, trees, slot = await self._of(reference)
         try:
             return await trees.diff(await trees.find(slot["tree"]), most_bytes)
@@ -141,10 +147,37 @@ class TaskTrees:
         tree = await trees.find(slot["tree"])
         return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot['task']}"))
 
-    async def history(self, reference: str, work: SavedWork) -> TreeHistory:
-        """Return what the branch of a task ever changed, and what lies in its tree that git does not know."""
+    async def history(self, work: SavedWork) -> TreeHistory:
+        """Return what the branch of a task ever changed."""
+        return await self._worktrees().history(work)
+
+    async def lines_changed(self, work: SavedWork) -> Mapping[str, LineChanges]:
+        """Return the lines that the branch of a task adds and removes, by file."""
+        return await self._worktrees().lines_changed(work)
+
+    async def whole_of(self, work: SavedWork) -> CommittedTree:
+        """Return the files that the branch of a task holds."""
+        return await self._worktrees().whole_of(work)
+
+    async def part_of(self, work: SavedWork, paths: Collection[str], message: str) -> CommittedTree:
+        """Return the files with which a task began, with what it made of some of them."""
+        return await self._worktrees().part_of(work, paths, message)
+
+    async def check_out(self, reference: str, name: str, commit: str) -> Path:
+        """Make a tree in which nobody has worked, prepared as that of a task was, and return where it is."""
         _, trees, slot = await self._of(reference)
-        return await trees.history(await trees.find(slot["tree"]), work)
+        folder = await trees.check_out(name, commit, tuple(slot["copy"]))
+        setup = setup_of(slot)
+        for argv in setup.commands:
+            command = Command(
+                argv=argv, folder=str(folder), environment=dict(setup.environment), exits=(0,), quotes=True
+            )
+            await self._directory.command(command).call(ask(""), Timeouts(call=setup.seconds))
+        return folder
+
+    async def remove(self, name: str) -> None:
+        """Remove such a tree, if it is there."""
+        await self._worktrees().remove(name)
 
     async def restore(self, reference: str, work: SavedWork, paths: Sequence[str], message: str) -> SavedWork:
         """Commit some files as they were when a task began to its branch, and return what the branch holds then."""
@@ -152,8 +185,8 @@ class TaskTrees:
         return await trees.restore(await trees.find(slot["tree"]), work, paths, message)
 
     async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MOST_DIFF) -> str:
-        """Return what a branch changes in some files as a patch."""
-        return await self._worktrees().diff_of(work, paths, most_bytes)
+        """Return what a branch changes in some files as a patch without secrets."""
+        return redact(await self._worktrees().diff_of(work, paths, most_bytes)).text
 
     async def keep(self, run: Run) -> None:
         """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""
@@ -241,18 +274,20 @@ class TaskTrees:
 
     async def collect(self, *, dry_run: bool = False) -> Sequence[Collected]:
         """Remove the trees of tasks that hold nothing which is not elsewhere; say of each what was done and why."""
-        active = {f"task-{task_id(run)}" for run in await self._tasks.unfinished()} | await self._chain_trees()
+        active = {f"task-{task_id(run)}" for run in await self._tasks.unfinished()} | await self._other_trees()
         old = await self._expired()
         found = await self._worktrees().collect(dry_run=dry_run, expired=old.__contains__, active=active)
         names = {f"task-{task_id(run)}": run.name async for run in self._tasks.newest()} if found else {}
         return [replace(one, owner=names.get(one.name)) for one in found]
 
-    async def _chain_trees(self) -> set[str]:
-        """Return the names of the trees of chains that are not over."""
+    async def _other_trees(self) -> set[str]:
+        """Return the names of the trees of chains and verifications that are not over."""
         states = [state for state in RunState if state not in TERMINAL]
-        runs = [run for run in await self._runs.list(states, limit=MOST_UNFINISHED) if run.workload == CHAIN]
-        entries = [await self._store.journal.find(run.id, CHAIN_TREE) for run in runs]
-        return {f"chain-{run.id}" for run in runs} | {str(entry.value) for entry in entries if entry is not None}
+        unfinished = await self._runs.list(states, limit=MOST_UNFINISHED)
+        chains = [run for run in unfinished if run.workload == CHAIN]
+        entries = [await self._store.journal.find(run.id, CHAIN_TREE) for run in chains]
+        named = {f"chain-{run.id}" for run in chains} | {str(entry.value) for entry in entries if entry is not None}
+        return named | {Path(str(run.spec["root"])).name for run in unfinished if run.workload == VERIFICATION}
 
     async def _expired(self) -> set[str]:
         """Return the names of the trees of tasks that ended longer ago than the settings keep them."""

@@ -3,9 +3,7 @@
 Each step is found again by its name, so that a repair that was interrupted goes on where it was.
 """
 
-import asyncio
-import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from muster.app.verify.repair import Fixed
 from muster.app.verify.request import (
     AgentWork,
     ConcludedVerification,
+    PartOfRepair,
     Prepared,
     Repair,
     StartedVerification,
@@ -28,23 +27,20 @@ from muster.app.verify.request import (
 from muster.app.verify.verifications import Verifications, declared
 from muster.domain.errors import BadArgument, BudgetExhausted, Interrupted, MusterError, NotFound, StopRun
 from muster.domain.money import Microdollars, show_usd
-from muster.domain.run import Run, RunState
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.git.branch_changes import CommittedTree
 from muster.git.layout import Isolation
 from muster.git.repository import Git
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
-from muster.text.redaction import redact
 from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.findings.assignment import repair_prompt
-from muster.verify.findings.checker_files import CACHE, checker_files, silenced
+from muster.verify.findings.repair_review import AgentChanges, RepairReview, review, together_with
 from muster.verify.journal import WORKLOAD
-from muster.verify.reports.run import open_waves_run
 from muster.verify.spec import read_spec, stored
 from muster.verify.verification import RepairTerms, Verification
 
 MOST_DIFF = 100_000  # bytes of a patch that are shown
-PYTEST = "pytest"  # the parser of agents whose findings are failed tests
-_MOST_NAMED = 10  # files in a sentence
 OnTask = Callable[[Task], None]
 
 
@@ -60,14 +56,6 @@ class _Found:
     def run(self) -> Run:
         return self.first.report.run
 
-    @property
-    def repairable(self) -> frozenset[str]:
-        """Files of which one must be changed by a repair: those with a finding; a failed test fails for any of them."""
-        tests = {one.name for one in self.spec.verifiers if one.parser == PYTEST}
-        merged = self.first.report.summary.merged
-        with_findings = {one.finding.file for one in merged}
-        return frozenset(with_findings | ({*self.spec.files} if any(tests & {*one.by} for one in merged) else set()))
-
     def left(self, *others: Run) -> Microdollars | None:
         """Return what is left of its budget; None when it has none."""
         if self.run.cap is None:
@@ -76,20 +64,19 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Restored:
-    """The work of an agent without what it did to the verification itself."""
+class _Reviewed:
+    """The work of an agent without what is known to decide about the verification, and what was said of it."""
 
     work: SavedWork
-    why: str = ""  # it is not accepted
+    review: RepairReview
     apart: str = ""  # the patch of what was restored
-    unknown: bool = False  # it cannot be restored, and what a checker says is worth nothing
 
 
 class CodeRepairs:
     """Repairs by agents that change files."""
 
     def __init__(self, backend: Backend, runs: Runs, pool: Pool, verifications: Verifications) -> None:
-        self._settings, self._directory, self._store = backend.settings, backend.directory, backend.store
+        self._settings, self._directory = backend.settings, backend.directory
         self._runs, self._pool, self._verifications = runs, pool, verifications
 
     async def begin(self, request: VerifyRequest) -> StartedVerification:
@@ -202,61 +189,116 @@ class CodeRepairs:
             return replace(nothing, obstacle=f"{found.terms.agent} changed nothing")
         if saved.work.changed > len(saved.work.files):
             return replace(nothing, obstacle=f"{saved.work.changed:,} changed files are too many to verify again")
-        restored = await self._restored(found, task, saved)
-        changed = tuple(file.path for file in restored.work.files)
-        work = replace(await self._work(found, task), apart=redact(restored.apart).text)
-        made = replace(nothing, fixed=Fixed(changed=changed), work=work, obstacle=restored.why)
-        if restored.unknown or not (found.repairable & set(changed)):
-            none = "" if restored.unknown else f"{found.terms.agent} changed no file with a finding"
-            return replace(made, obstacle="; ".join(filter(None, (none, made.obstacle))))
+        reviewed = await self._reviewed(found, task, saved)
+        made = await self._made(found, task, reviewed)
+        if not reviewed.review.touched:
+            why = f"{found.terms.agent} changed no file with a finding"
+            return replace(made, obstacle="; ".join(filter(None, (why, made.obstacle))))
         try:
-            return await self._verified(found, made, task, saved.path, restored.work)
+            again = await self._started(found, task, await self._pool.trees.whole_of(reviewed.work), made.fixed.changed)
         except StopRun:
             raise
         except MusterError as error:
             return replace(made, obstacle=f"what was changed cannot be verified: {error.message}")
+        unasked = {one.path for one in again.prepared.spec.left_out if one.why in (NOBODY, EXCLUDED)}
+        changed = tuple(path for path in made.fixed.changed if path not in unasked - {*found.spec.files})
+        return replace(made, again=again, fixed=Fixed(changed=changed))
 
     async def _work(self, found: _Found, task: Task) -> AgentWork:
         repository = {name: task.saved.get(name) for name in ("repository_changes", "repository_unknown")}
         work = AgentWork(agent=found.terms.agent, task=task.id, cost=task.run.total.settled, repository=repository)
         if not task.branch:
             return work
-        diff = redact(await self._pool.trees.diff(task.id, MOST_DIFF)).text
-        return replace(work, branch=task.branch, summary=str(task.saved.get("summary", "")), diff=diff)
+        diff = await self._pool.trees.diff(task.id, MOST_DIFF)
+        return replace(work, branch=task.branch, summary=task.summary or "", diff=diff)
 
-    async def _restored(self, found: _Found, task: Task, saved: SavedTaskWork) -> _Restored:
-        """Return the work of a task with everything that decides about a verification as it was before.
+    async def _reviewed(self, found: _Found, task: Task, saved: SavedTaskWork) -> _Reviewed:
+        """Return the work of a task with what is known to decide about a verification as it was before.
 
         The branch keeps what was changed in its history, so that a repair that goes on sees it too.
         """
-        trees, agent, work = self._pool.trees, found.terms.agent, saved.work
-        history = await trees.history(task.id, work)
-        files = checker_files(found.spec.verifiers, found.spec.root, history.known, found.spec.files)
-        touched = [path for path in history.changed if files.decides(path)]
-        await asyncio.to_thread(_drop_caches, saved.path, files.folders)
-        unknown = [path for path in history.unknown if not path.endswith("/") and files.decides(path)]
-        if unknown:
-            why = f"{agent} left files that decide about the verification where git does not see them"
-            return _Restored(work=work, unknown=True, why=f"{why}: {', '.join(unknown[:_MOST_NAMED])}")
-        if not touched:
-            return _Restored(work=work)
-        why = f"{agent} changed what decides about the verification: {', '.join(touched[:_MOST_NAMED])}"
-        now = [file.path for file in work.files if files.decides(file.path)]
+        trees, work = self._pool.trees, saved.work
+        changes = AgentChanges(
+            history=await trees.history(work),
+            files=work.files,
+            lines=await trees.lines_changed(work),
+            settings=_settings_changed(task),
+        )
+        seen = review(found.terms.agent, found.spec, found.first.report.summary.merged, changes)
+        if not seen.decisive:
+            return _Reviewed(work=work, review=seen)
+        now = [file.path for file in work.files if file.path in seen.decisive]
         before = work if now else replace(work, head=f"{work.head}~1")  # it was restored when this was begun
-        apart = await trees.diff_of(before, now or touched, MOST_DIFF)
+        apart = await trees.diff_of(before, now or seen.decisive, MOST_DIFF)
         if now:
-            work = await trees.restore(
-                task.id, work, now, f"Files that decide about the verification of {found.run.id}"
-            )
-        return _Restored(work=work, why=why, apart=apart)
+            message = f"Files that decide about the verification of {found.run.id}"
+            work = await trees.restore(task.id, work, now, message)
+        return _Reviewed(work=work, review=seen, apart=apart)
 
-    async def _verified(self, found: _Found, made: Repair, task: Task, root: Path, work: SavedWork) -> Repair:
-        """Start to verify the files of a tree by whom and what the first verification was made with."""
-        first, changed = found.spec, made.fixed.changed
+    async def _made(self, found: _Found, task: Task, reviewed: _Reviewed) -> Repair:
+        """Return what was changed, and which part of it the findings must be gone with."""
+        trees, work, seen = self._pool.trees, reviewed.work, reviewed.review
+        told = await self._work(found, task)
+        if seen.elsewhere:
+            diff = await trees.diff_of(work, seen.taken, MOST_DIFF) if seen.taken else ""
+            elsewhere = await trees.diff_of(work, seen.elsewhere, MOST_DIFF)
+            told = replace(told, diff=diff, elsewhere=elsewhere)
+        part = None
+        if seen.elsewhere and not seen.refusals:
+            message = f"Changes to files with findings of run {found.run.id}"
+            part = PartOfRepair(
+                files=seen.taken, others=seen.elsewhere, tree=await trees.part_of(work, seen.taken, message)
+            )
+        return Repair(
+            before=found.run,
+            fixed=Fixed(changed=tuple(file.path for file in work.files)),
+            work=replace(told, apart=reviewed.apart),
+            part=part,
+            obstacle="; ".join(seen.refusals),
+        )
+
+    async def verify_part(self, first: ConcludedVerification, repair: Repair, whole: Run) -> StartedVerification | None:
+        """Start to verify the changes to files with findings alone; None when no others were made, or it is decided.
+
+        Whether findings are gone is decided by that: other files could decide what is found.
+        """
+        if repair.part is None or repair.work is None or not repair.part.files:
+            return None
+        spec = read_spec(first.report.run.spec)
+        if spec.repair is None:
+            return None
+        found = _Found(first=first, spec=spec, terms=spec.repair)
+        task = await self._pool.tasks.get(repair.work.task)
+        return await self._started(found, task, repair.part.tree, repair.part.files, whole)
+
+    def concluded(self, repair: Repair, part: ConcludedVerification | None) -> Repair:
+        """Return a repair that passed as a whole, with what the verification of its part says against it."""
+        if repair.part is None:
+            return repair
+        if part is not None and part.ok:
+            return replace(repair, part=None)
+        if part is not None and part.report.run.state is not RunState.COMPLETED:
+            run = part.report.run
+            why = f"the changes to files with findings alone could not be verified: run {run.id} is {run.state}"
+            return replace(repair, obstacle=why)
+        return replace(repair, obstacle=together_with(repair.part.others))
+
+    async def tidy(self, verification: StartedVerification | None) -> None:
+        """Remove the tree in which a verification took place, if it is over."""
+        if verification is None or verification.handle is None:
+            return
+        if (await verification.handle.run()).state in TERMINAL:
+            await self._pool.trees.remove(Path(verification.prepared.spec.root).name)
+
+    async def _spec(self, found: _Found, root: Path, changed: tuple[str, ...]) -> Verification:
+        """Return how the files of a tree are verified: by whom and what the first verification was made with."""
+        first = found.spec
         asked = tuple(one for one in first.verifiers if _is_asked(first, one.name, one.wave))
         bounds = Bounds(limits=first.limits, exclude=found.terms.exclude, asked=asked)
         selected = await select_again(root, sorted({*first.files, *changed}), bounds)
-        unasked = {one.path for one in selected.left_out if one.why in (NOBODY, EXCLUDED)} - set(first.files)
+        unasked = {one.path for one in selected.left_out if one.why in (NOBODY, EXCLUDED)} - {*first.files}
+        if lost := sorted({*first.files, *changed} - unasked - {*selected.files}):  # deleted, marked as generated, …
+            raise BadArgument(f"no longer verifiable: {', '.join(lost)}")
         spec = replace(
             first,
             root=str(root),
@@ -267,56 +309,57 @@ class CodeRepairs:
             unseen_secrets=selected.unseen_secrets,
             repair=None,
         )
-        prepared = Prepared(spec=read_spec(stored(spec)), agents_file=f"run {found.run.id}", left_out=spec.left_out)
-        repair = replace(made, fixed=Fixed(changed=tuple(path for path in changed if path not in unasked)))
-        if lost := sorted({*first.files, *repair.fixed.changed} - {*selected.files}):  # deleted, marked as generated, …
-            return replace(repair, obstacle=f"no longer verifiable: {', '.join(lost)}")
-        if quiet := await self._silenced(found, root, repair.fixed.changed):
-            told = f"{found.terms.agent} asks checkers to overlook lines of {', '.join(quiet[:_MOST_NAMED])}"
-            repair = replace(repair, obstacle="; ".join(filter(None, (repair.obstacle, told))))
-        return replace(repair, again=await self._started(found, prepared, task, work.head))
+        return read_spec(stored(spec))
 
-    async def _silenced(self, found: _Found, root: Path, changed: Sequence[str]) -> tuple[str, ...]:
-        """Return the changed files that ask more often than before to be overlooked."""
-        waves = await open_waves_run(self._store, found.run)
-        before = {one.path: "\n".join(one.lines) async for one in waves.sources() if one.path in changed}
-        return silenced(before, await asyncio.to_thread(_texts, root, changed))
+    async def _started(
+        self, found: _Found, task: Task, tree: CommittedTree, changed: tuple[str, ...], *spent: Run
+    ) -> StartedVerification:
+        """Return the verification of some files: the one that there is, resumed if need be, else a new one.
 
-    async def _started(self, found: _Found, prepared: Prepared, task: Task, head: str) -> StartedVerification:
-        """Return the verification of a commit: the one that there is, resumed if need be, else a new one."""
-        name, run = f"fixed-{found.run.id}-{head[:12]}", found.run
+        It takes place in a tree of its own, prepared as that of the task was: whatever the agent left where git does
+        not see it, such as compiled modules and ignored files, is not there.
+        """
+        name, run = f"fixed-{found.run.id}-{tree.tree[:12]}", found.run
+        known = await self._known(name)
+        if known is not None and (known.state is RunState.COMPLETED or known.is_driven):
+            return StartedVerification(prepared=_prepared(found, read_spec(known.spec)), handle=self._runs.watch(known))
+        root = await self._pool.trees.check_out(task.id, name, tree.commit)
+        if known is not None:
+            going_on = await self._runs.prepare_resume(known.id)
+            prepared = _prepared(found, read_spec(known.spec))
+            return StartedVerification(prepared=prepared, handle=self._runs.go_on(going_on))
+        prepared = _prepared(found, await self._spec(found, root, changed))
+        left = found.left(task.run, *spent)
+        options = RunOptions(
+            name=name,
+            tags=run.tags,
+            budget=None if left is None else Microdollars(max(left, 1)),  # so little that nobody can be asked
+            timeout=run.timeout,
+            concurrency=run.concurrency,
+            dispatch=run.dispatch,
+        )
+        plan = self._verifications.plan(prepared.spec, options.dispatch, Quoting.FIRST)
+        handle = await self._verifications.start(prepared, options)
+        return StartedVerification(prepared=prepared, plan=plan, handle=handle)
+
+    async def _known(self, name: str) -> Run | None:
         try:
             known = await self._runs.find(name)
         except NotFound:
-            left = found.left(task.run)
-            options = RunOptions(
-                name=name,
-                tags=run.tags,
-                budget=None if left is None else Microdollars(max(left, 1)),  # so little that nobody can be asked
-                timeout=run.timeout,
-                concurrency=run.concurrency,
-                dispatch=run.dispatch,
-            )
-            plan = self._verifications.plan(prepared.spec, options.dispatch, Quoting.FIRST)
-            handle = await self._verifications.start(prepared, options)
-            return StartedVerification(prepared=prepared, plan=plan, handle=handle)
+            return None
         if known.workload != WORKLOAD:
             raise BadArgument(f"run {known.id} is called {name}, and is not a verification")
-        if known.state is RunState.COMPLETED or known.is_driven:
-            return StartedVerification(prepared=prepared, handle=self._runs.watch(known))
-        going_on = await self._runs.prepare_resume(known.id)
-        return StartedVerification(prepared=prepared, handle=self._runs.go_on(going_on))
+        return known
 
 
-def _drop_caches(root: Path, folders: Iterable[str]) -> None:
-    """Remove compiled modules beside the programs of checkers, which need not be those of their sources."""
-    for folder in folders:
-        for cache in [*(root / folder).rglob(CACHE)]:
-            shutil.rmtree(cache, ignore_errors=True)
+def _prepared(found: _Found, spec: Verification) -> Prepared:
+    return Prepared(spec=spec, agents_file=f"run {found.run.id}", left_out=spec.left_out)
 
 
-def _texts(root: Path, paths: Sequence[str]) -> dict[str, str]:
-    return {path: (root / path).read_text("utf-8", "replace") for path in paths if (root / path).is_file()}
+def _settings_changed(task: Task) -> tuple[str, ...]:
+    """Return the settings of the repository that changed while an agent worked."""
+    what = (str(one["what"]) for one in task.saved.get("repository_changes", ()))
+    return tuple(one.removeprefix("setting ") for one in what if one.startswith("setting "))
 
 
 def _is_asked(spec: Verification, name: str, wave: int) -> bool:

@@ -13,6 +13,7 @@ from muster.app.verify.repair import Fixed
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.domain.run import Run, RunState
+from muster.git.branch_changes import CommittedTree
 from muster.verify.files import FileSelection
 from muster.verify.findings.assessment import has_failing_secret
 from muster.verify.reports.summary import VerifyReport
@@ -93,8 +94,18 @@ class AgentWork:
     branch: str | None = None
     summary: str = ""  # of what the branch holds
     diff: str = ""  # a patch of bounded size, without secrets
+    elsewhere: str = ""  # the patch of other files than those with findings
     apart: str = ""  # the patch of what decides about a verification, which was restored
     repository: Mapping[str, Any] = field(default_factory=dict)  # what changed in the user's repository meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfRepair:
+    """The changes to files with findings alone, where there are others: with these the findings must be gone."""
+
+    files: tuple[str, ...]
+    others: tuple[str, ...]  # files that were changed besides
+    tree: CommittedTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +117,7 @@ class Repair:
     again: StartedVerification | None = None
     obstacle: str = ""  # why changes are not verified, or not accepted whatever their verification says
     work: AgentWork | None = None  # of an agent that made the changes, on a branch of its own
+    part: PartOfRepair | None = None  # that decides whether the findings are gone, and is not verified yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +143,18 @@ class ConcludedVerification:
         return f"The repair is not accepted: {self._refused}." if self._refused and self.report.ok else verdict
 
     @property
+    def needs_part(self) -> bool:
+        """Return whether it passed, and the part of the repair that decides is not verified yet."""
+        if self.repair is None or self.repair.part is None or self.repair.obstacle:
+            return False
+        return self.report.ok and not self.unverified
+
+    @property
     def _refused(self) -> str:
-        return "" if self.repair is None else self.repair.obstacle
+        if self.repair is None:
+            return ""
+        open_part = "" if self.repair.part is None else "its changes to files with findings are not verified alone yet"
+        return self.repair.obstacle or open_part
 
     @property
     def can_be_repaired(self) -> bool:

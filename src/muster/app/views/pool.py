@@ -14,6 +14,7 @@ from muster.domain.money import to_usd
 from muster.pool.metrics import ModelFigures, PoolMetrics
 from muster.pool.permissions import PermissionQuestion
 from muster.pool.tasks import TaskState
+from muster.text.redaction import Redactor, redact
 
 MOST_LINES = 20  # of standard error
 
@@ -31,21 +32,21 @@ def task_view(task: Task) -> dict[str, Any]:
         "state": str(task.state),
         "slot": None if task.slot is None else task.slot.name,
         "agent": task.slot.agent if task.slot else task.spec.agent,
-        "output": None if reply is None else reply.text,
-        "data": None if reply is None else reply.data,
+        "output": task.output,
+        "data": None if reply is None else Redactor().json(reply.data),
         "success": task.state is TaskState.COMPLETED if task.run.ended_at is not None else None,
         **cost_view(task.cost),
         "turns": None if trace is None else trace.turns,
         "elapsed_ms": elapsed,
         "model": None if reply is None else reply.model,
         "session_id": None if trace is None else trace.session,
-        "error": {name: value for name, value in error.items() if name != "traceback"} or None,
+        "error": Redactor().json({name: value for name, value in error.items() if name != "traceback"}) or None,
         "reason": task.refusal or None,
         "setup": task.setup or None,
         "permission": None if task.permission is None else permission_view(task.permission),
         "failed_command": error.get("command"),
         "exit_code": error.get("exit_code"),
-        "stderr": last_lines(str(error["log"])) if error.get("log") else None,
+        "stderr": redact(last_lines(str(error["log"]))).text if error.get("log") else None,
         "budget_exceeded": run.overdraft is not None,
         "rejection_count": task.rejections,
         "max_rejections": task.spec.max_rejections,
@@ -66,12 +67,12 @@ def work_view(task: Task) -> dict[str, Any]:
     return {
         "branch": task.branch,
         "base": task.base,
-        "summary": saved.get("summary"),
+        "summary": task.summary,
         "changed": saved.get("changed"),
-        "files": saved.get("files", []),
+        "files": Redactor().json(saved.get("files", [])),
         "other_branches": saved.get("other_branches", []),
-        "nested_repositories": saved.get("nested", []),
-        "unsaved_files": saved.get("unsaved", []),
+        "nested_repositories": Redactor().json(saved.get("nested", [])),
+        "unsaved_files": Redactor().json(saved.get("unsaved", [])),
         "operation": saved.get("operation"),
         "beside": list(task.beside),
         "merged_into": task.merged_into,
@@ -127,7 +128,7 @@ def overlaps_view(found: OverlapReport) -> dict[str, Any]:
     return {
         "overlaps": [
             {
-                "path": one.path,
+                "path": redact(one.path).text,
                 "tasks": list(one.tasks),
                 "names": {task: found.names[task] for task in one.tasks if task in found.names},
                 "conflicts": [list(pair) for pair in one.conflicts],

@@ -9,6 +9,7 @@ from muster.app.verify.values import FindingPage, VerifyReport
 from muster.app.views.suites import load_view
 from muster.domain.money import to_usd
 from muster.text import typed
+from muster.text.redaction import redact
 from muster.verify.reports.json_report import agent_json, finding_json, report_json, share_json, wave_json
 from muster.verify.reports.located import LocatedFinding
 from muster.verify.verification import LeftOut
@@ -64,12 +65,12 @@ async def concluded_view(found: ConcludedVerification) -> dict[str, Any]:
 
 def _repair_view(repair: Repair) -> dict[str, Any]:
     return {
-        "changed": list(repair.fixed.changed),
+        "changed": [redact(path).text for path in repair.fixed.changed],
         "left": list(repair.fixed.left),
         "run_before": repair.before.id,
         "cost_before_usd": to_usd(repair.before.spent.settled),
         **({} if repair.work is None else _work_view(repair.work)),
-        **({"obstacle": repair.obstacle} if repair.obstacle else {}),
+        **({"obstacle": redact(repair.obstacle).text} if repair.obstacle else {}),
     }
 
 
@@ -81,6 +82,7 @@ def _work_view(work: AgentWork) -> dict[str, Any]:
         "branch": work.branch,
         "summary": work.summary or None,
         "diff": work.diff or None,
+        "elsewhere": work.elsewhere or None,
         "apart": work.apart or None,
         "repository_changes": work.repository.get("repository_changes") or [],
         "repository_unknown": work.repository.get("repository_unknown"),

@@ -62,7 +62,7 @@ def _results(tasks: Sequence[Task]) -> Iterator[str]:
     """Yield what each task came to, in the order of the prompts."""
     for place, task in enumerate(tasks, 1):
         error = task_error(task)
-        text = "no output" if task.reply is None else task.reply.text
+        text = "no output" if task.output is None else task.output
         yield clean(f"{place} of {len(tasks)}, task {task.title} {state_verb(task.state)}, {task.cost}:")
         yield clean(text if error is None else f"{error['message']}")
         yield ""

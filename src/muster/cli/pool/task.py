@@ -262,7 +262,7 @@ def _tell(common: CommonOptions, task: Task, shared: OverlapReport | None = None
         answer(common, data, lambda console: None)
         return 0
     if task.reply is not None and not printed:
-        text = clean(task.reply.text)
+        text = clean(task.output or "")
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     if error is not None:

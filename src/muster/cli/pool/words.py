@@ -6,13 +6,14 @@ from typing import Any
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import TaskState
+from muster.text.redaction import redact
 from muster.text.words import count
 
 
 def work_text(task: Task) -> str:
     """Return where the work of a task is, in one line; empty for one that has no tree of its own."""
-    if summary := task.saved.get("summary"):
-        return str(summary) + (f"; merged into {task.merged_into}" if task.merged_into else "")
+    if task.summary:
+        return task.summary + (f"; merged into {task.merged_into}" if task.merged_into else "")
     if task.branch is None:
         return ""
     return f"{task.branch}: nothing is saved yet; it works in {task.tree.get('path')}"
@@ -104,4 +105,4 @@ def _overlap_words(one: TaskOverlap, task: str | None, names: Mapping[str, str])
         pairs = (" and ".join(title(other) for other in pair if other != task) for pair in conflicts)
         same = f"; in the same lines: {', '.join(pairs)}"
     too = "is also changed by" if task else "is changed by"
-    return f"{one.path} {too} {', '.join(others)}{same}"
+    return f"{redact(one.path).text} {too} {', '.join(others)}{same}"

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from muster.app import Muster, Patience
 from muster.app.pool.task_queries import Task
 from muster.app.runs.options import RunOptions, require_name
-from muster.app.verify.request import ConcludedVerification, Repair, VerifyChoice, VerifyRequest
+from muster.app.verify.request import (
+    ConcludedVerification,
+    Repair,
+    StartedVerification,
+    VerifyChoice,
+    VerifyRequest,
+)
 from muster.app.verify.values import FileSelection
 from muster.app.views.verify import concluded_view
 from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler, drive
@@ -126,26 +132,43 @@ class VerifyEnding:
             return await outcome_of(first, wanted, common)
         SignalHandler(muster, warn).install()
         repair = await muster.repairs.repair(first, lambda task: note(common, _task_words(first, task)))
-        return await self.outcome_after(muster, repair, wanted, common)
+        last = await self.concluded(muster, repair, common)
+        if last.needs_part:
+            last = replace(last, repair=await self._after_part(muster, first, repair, last.report.run, common))
+        await muster.repairs.tidy(repair.again)
+        return await self.told(last, wanted, common)
 
-    async def outcome_after(
-        self, muster: Muster, repair: Repair, wanted: tuple[WantedReport, ...], common: CommonOptions
+    async def concluded(self, muster: Muster, repair: Repair, common: CommonOptions) -> ConcludedVerification:
+        """Return what the verification of what was changed came to; without one, the first is what counts."""
+        run = None if repair.again is None else await self._driven(muster, repair.again, common)
+        return await muster.verify.conclude(run or repair.before, repair)
+
+    async def _after_part(
+        self, muster: Muster, first: ConcludedVerification, repair: Repair, whole: Run, common: CommonOptions
+    ) -> Repair:
+        """Return a repair that passed as a whole, after the changes to files with findings alone were verified."""
+        started = await muster.repairs.verify_part(first, repair, whole)
+        run = None if started is None else await self._driven(muster, started, common)
+        await muster.repairs.tidy(started)
+        return muster.repairs.concluded(repair, None if run is None else await muster.verify.conclude(run))
+
+    async def told(
+        self, last: ConcludedVerification, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
-        """Return what the last of two verifications came to."""
-        if repair.obstacle:
-            warn(repair.obstacle)
-        last = await muster.verify.conclude(await self._last(muster, repair, common), repair)
+        """Return what is told of the verification of a repair."""
+        if last.repair is not None and last.repair.obstacle:
+            warn(last.repair.obstacle)
         if last.unverified:
             warn(last.verdict)
         return await outcome_of(last, wanted, common)
 
-    async def _last(self, muster: Muster, repair: Repair, common: CommonOptions) -> Run:
-        """Drive the verification of what was changed to its end; without one, the first is what counts."""
-        if repair.again is None or repair.again.handle is None:
-            return repair.before
-        note(common, first_words(repair.again))
+    async def _driven(self, muster: Muster, started: StartedVerification, common: CommonOptions) -> Run | None:
+        """Drive a verification of what was changed to its end; None when there was nothing to verify."""
+        if started.handle is None:
+            return None
+        note(common, first_words(started))
         return await drive(
-            muster, repair.again.handle, display(common), self.progress_source(muster), notes=not common.quiet
+            muster, started.handle, display(common), self.progress_source(muster), notes=not common.quiet
         )
 
 
@@ -226,7 +249,7 @@ class RepairEnding(VerifyEnding):
             return await outcome_of(first, wanted, common)
         repair = await muster.verify.repair(run, self._request)
         note(common, _words(first, repair))
-        return await self.outcome_after(muster, repair, wanted, common)
+        return await self.told(await self.concluded(muster, repair, common), wanted, common)
 
 
 def _task_words(first: ConcludedVerification, task: Task) -> str:

@@ -90,6 +90,9 @@ def tell_work(console: Console, work: AgentWork, *, accepted: bool) -> None:
         return
     console.print(Text(clean(work.summary)), soft_wrap=True)
     _tell_diff(console, work.diff, work.task)
+    if work.elsewhere:
+        console.print("changed besides the files with findings:", soft_wrap=True)
+        _tell_diff(console, work.elsewhere, work.task)
     if work.apart:
         console.print("restored, since it decides what is found; this was changed in it:", soft_wrap=True)
         _tell_diff(console, work.apart, work.task)
