@@ -40,6 +40,9 @@ SAYS_NOTHING: dict[str, Callable[[Labels], Answer]] = {
     "abstain": lambda labels: json.dumps({"skipped": True, "reason": "no opinion"}),
     "weigh everything 0": lambda labels: weighed(labels, 0),
     "abstain from each candidate": lambda labels: evaluations(*({"candidate": one, "skipped": True} for one in labels)),
+    "weigh both alike": lambda labels: weighed(labels, 10),
+    "weigh both next to nothing": lambda labels: weighed(labels, 1e-300),
+    "are against both": lambda labels: weighed(labels, -10),
     "weigh one 0 and abstain from the other": lambda labels: evaluations(
         {"candidate": labels[0], "weight": 0}, {"candidate": labels[1], "skipped": True}
     ),
@@ -123,7 +126,7 @@ async def test_a_case_does_not_pass_on_the_vote_of_one_member_however_the_others
         assert run.state is RunState.COMPLETED, run.error
         found = {words[result.case][1]: result for result in await s.results(run)}
         assert {form: result.status for form, result in found.items()} == dict.fromkeys(SAYS_NOTHING, Status.UNJUDGED)
-        for form in ("abstain", "weigh everything 0"):
+        for form in ("abstain", "weigh everything 0", "weigh both alike"):
             assert "1 evaluation counts, and 2 are needed" in found[form].why
 
 

@@ -16,7 +16,7 @@ from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import BadArgument, Conflict, state_verb
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
-from muster.suites.evidence.accounts import FigureDifference
+from muster.suites.evidence.accounts import BOOKINGS, FigureDifference
 from muster.suites.evidence.archive import Content, TarWriter
 from muster.suites.evidence.councils import calls_of_child
 from muster.suites.evidence.keys import key_id, public_pem
@@ -54,7 +54,7 @@ PAGE = 20  # entries that are held at a time
 
 _RUN_FACTS = (
     "id", "name", "workload", "spec", "state", "ended_reason", "error", "result", "tags", "seed", "cap", "timeout",
-    "concurrency", "dispatch", "origin", "created_at", "started_at", "ended_at", "calls", "spent",
+    "concurrency", "dispatch", "origin", "created_at", "started_at", "ended_at", "calls", "spent", "rules",
 )  # fmt: skip
 _CALL_FACTS = (
     "key", "agent", "state", "attempts", "digest", "request", "reply", "error", "reused_from", "opened_at",
@@ -181,9 +181,9 @@ class _Exporting:
         with self._tar.member(CALLS) as content:
             async for result in self._suite.results():
                 for entry in await self._suite.calls(keys_of(result)):
-                    self._write_call(content, entry)
+                    await self._write_call(content, entry)
             async for entry in self._suite.store.archive.entries(self._suite.run.id, page=PAGE):
-                self._write_call(content, entry)
+                await self._write_call(content, entry)
 
     def _is_written(self, key: str) -> bool:
         """Return whether a call or a child was written before, and note that it is from now on."""
@@ -192,14 +192,21 @@ class _Exporting:
         self._written.add(name)
         return known
 
-    def _write_call(self, content: Content, entry: Entry) -> None:
+    async def _write_call(self, content: Content, entry: Entry) -> None:
         if entry.kind is not EntryKind.CALL or self._is_written(entry.key):
             return
-        told = self._redactor.json(_chosen(typed.to_builtins(entry), _CALL_FACTS))
-        if self._note(CALLS):
-            told["digest"] = None
+        told, is_touched = await self._call_json(CALLS, entry)
+        if is_touched:
             self._touched_calls.add(entry.key)
         content.write(spell(told))
+
+    async def _call_json(self, name: str, entry: Entry) -> tuple[dict[str, Any], bool]:
+        """Return what is told of a call, without its secrets, and whether there were any: then it has no digest."""
+        attempts = await self._suite.store.archive.attempts_of(entry.run, entry.key)
+        bookings = [{"n": one.n, "state": one.state, "cost": one.cost, "lane": one.lane} for one in attempts]
+        told = self._redactor.json(_chosen(typed.to_builtins(entry), _CALL_FACTS))
+        is_touched = bool(self._note(name))
+        return {**told, BOOKINGS: bookings, **({"digest": None} if is_touched else {})}, is_touched
 
     async def _write_children(self) -> None:
         """Write the child runs of a council that judges, each with its calls, in the order of the calls."""
@@ -218,12 +225,15 @@ class _Exporting:
         run = None if self._is_written(key) else await self._suite.store.reuser.newest_child(self._suite.run.id, key)
         if run is None:
             return
-        calls = [
-            _chosen(typed.to_builtins(entry), _CALL_FACTS) for entry in await calls_of_child(self._suite.store, run)
-        ]
-        told = {"key": key, "run": _chosen(typed.to_builtins(run), _RUN_FACTS), "calls": calls}
-        content.write(spell(self._redactor.json(told)))
-        if self._note(CHILDREN):
+        calls, is_touched = [], False
+        for entry in await calls_of_child(self._suite.store, run):
+            told, found = await self._call_json(CHILDREN, entry)
+            by_another = {} if entry.run == run.id else {"reused_from": entry.run}
+            calls.append({**told, **by_another})
+            is_touched = is_touched or found
+        facts = self._redactor.json({"key": key, "run": _chosen(typed.to_builtins(run), _RUN_FACTS)})
+        content.write(spell({**facts, "calls": calls}))
+        if self._note(CHILDREN) or is_touched:
             self._touched_calls.add(key)
 
     async def _write_verdicts(self) -> None:

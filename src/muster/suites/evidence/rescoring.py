@@ -4,8 +4,9 @@ Replies of judges are read again and must bear out the judgements; checks and sc
 verdicts; verdicts must be those of all cases, no more and no fewer; and the figures must be those of the verdicts.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import isclose
 from pathlib import Path
@@ -38,6 +39,7 @@ from muster.suites.evidence.replies import (
     retold,
     unsaid,
 )
+from muster.suites.evidence.requests import AskedUnits
 from muster.suites.evidence.verification import ArchiveVerification, open_archive, verify_file
 from muster.suites.journal import SuiteSnapshot
 from muster.suites.rules import ScoringRules, rules_in
@@ -128,6 +130,7 @@ class _Rescoring:
         self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
         self._rules = _rules_of(archive.first(ENVIRONMENT))
         self._units = EvidenceUnits(self._spec, self._snapshot)
+        self._asked = AskedUnits(archive, self._spec, self._snapshot)
         self._replies = RecordedReplies(
             archive, recorded=self._spec.answers is not None, children=self._spec.judge_file is not None
         )
@@ -178,7 +181,9 @@ class _Rescoring:
             return
         council = CouncilRetelling(children=testimony.children, retell=self._retell_council)
         now = _scored(case, was, testimony, self._spec, council, self._rules)
-        flaw = testimony.asked_flaw(case, self._spec, was, self._rules) or unsaid(was.judgements, now.judgements)
+        unit = self._asked.of(case, was)
+        flaw = "" if unit is None else testimony.asked_flaw(unit, self._spec, was, self._rules)
+        flaw = flaw or unsaid(was.judgements, now.judgements)
         spent = _spent_flaw(was, now)
         flaw = flaw or spent
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
@@ -214,9 +219,17 @@ class _Rescoring:
         now = self._figures.json()
         yield from differences(STATISTICS, self._archive.first(STATISTICS), now)
         yield from differences(f"{SUITE}/cases", self._snapshot.cases, self._cases)
-        yield from self._replies.account.differences(RUN, self._run)
+        yield from self._run_differences()
+        yield from self._replies.flaws
         if (stated := self._verification.predicate.get("results")) is not None:
             yield from differences(f"{STATEMENT}/results", stated, now["statuses"])
+
+    def _run_differences(self) -> Iterator[FigureDifference]:
+        """Compare the figures of the run; councils of one that continues another may have been paid by that one."""
+        account = self._replies.account
+        if self._run.get("origin") is not None and self._spec.judge_file is not None:
+            account = replace(account, lanes=Counter(), is_exact=False)
+        yield from account.differences(RUN, self._run)
 
     def _count_unmentioned(self) -> tuple[int, tuple[str, ...], tuple[FigureDifference, ...]]:
         """Count the calls of units without a verdict, and name those that no verdict of their unit accounts for."""
@@ -277,7 +290,7 @@ def _spent_flaw(was: CaseResult, now: CaseResult) -> str:
     return "" if wrong is None else f"its {wrong[0]} is {wrong[1]}, and its calls give {wrong[2]}"
 
 
-_SPENT = ("cost", "judge_cost", "input_tokens", "output_tokens")
+_SPENT = ("cost", "judge_cost", "input_tokens", "output_tokens", "seconds", "model", "tools", "quality", "golden")
 
 
 def _same_result(left: float | None, right: float | None) -> bool:
