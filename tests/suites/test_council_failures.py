@@ -126,8 +126,9 @@ async def test_a_case_does_not_pass_on_the_vote_of_one_member_however_the_others
         assert run.state is RunState.COMPLETED, run.error
         found = {words[result.case][1]: result for result in await s.results(run)}
         assert {form: result.status for form, result in found.items()} == dict.fromkeys(SAYS_NOTHING, Status.UNJUDGED)
-        for form in ("abstain", "weigh everything 0", "weigh both alike"):
+        for form in ("abstain", "weigh everything 0", "are against both"):
             assert "1 evaluation counts, and 2 are needed" in found[form].why
+        assert "too few evaluations prefer one of the verdicts, which differ" in found["weigh both alike"].why
 
 
 def against(labels: Mapping[str, str]) -> str:

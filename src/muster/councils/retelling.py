@@ -135,9 +135,7 @@ class _Retelling:
             return
         evaluations = tuple(said for said in evaluated.values() if isinstance(said, Evaluation))
         score = self._score(proposals, evaluations, is_stopped=False)
-        one = CouncilRound(
-            number=number, proposals=proposals, evaluations=evaluations, abstentions=(), score=score
-        )
+        one = CouncilRound(number=number, proposals=proposals, evaluations=evaluations, abstentions=(), score=score)
         decided = any(before.score.winner is not None for before in self.past)
         is_cut = stop.reason is StopReason.STOPPED and _answers(evaluated) < members
         if counts(one, self.spec, stopped=is_cut, decided=decided):

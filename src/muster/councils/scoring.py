@@ -87,7 +87,7 @@ class RoundScore:
 
     @property
     def supporting(self) -> int:
-        """How many evaluations count, or are in favour of all others alike: with a quorum of them a tie has a winner."""
+        """How many evaluations count, or are in favour of all others alike: a tie needs a quorum of them."""
         in_favour = {cell.evaluator for cell in self.contributions if cell.weight > 0}
         return self.counted + len(in_favour.intersection(self.alike))
 

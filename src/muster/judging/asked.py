@@ -55,7 +55,7 @@ def _differs(name: str, wanted: Mapping[str, Json], found: Mapping[str, Json]) -
     if name in _OF_SECTION and left is None:
         return False
     if name == _LIMIT:
-        return type(right) is not int or right > left
+        return not isinstance(left, int) or not isinstance(right, int) or right > left
     return bool(left != right)
 
 

@@ -91,9 +91,9 @@ def _figures(run: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> Iter
         yield "run/result/spent"
 
 
-# Reads the replies of a council again: takes its spec, its recorded outcome, its calls and the rules of its run, returns
-# the outcome that they bear out; raises what does not fit. Councils are another feature, so whoever puts the two
-# together brings it.
+# Reads the replies of a council again: takes its spec, its recorded outcome, its calls and the rules of its run,
+# returns the outcome that they bear out; raises what does not fit. Councils are another feature, so whoever puts the
+# two together brings it.
 RetellCouncil = Callable[[Json, Json, Mapping[str, RecordedCall], DefaultRules], Json]
 
 

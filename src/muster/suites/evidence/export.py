@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,9 +15,10 @@ from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import BadArgument, Conflict, state_verb
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
-from muster.suites.evidence.accounts import BOOKINGS, FigureDifference
+from muster.suites.evidence.accounts import BOOKINGS
 from muster.suites.evidence.archive import Content, TarWriter
 from muster.suites.evidence.councils import calls_of_child
+from muster.suites.evidence.figures import SubjectTallies
 from muster.suites.evidence.keys import key_id, public_pem
 from muster.suites.evidence.layout import (
     ANSWERS,
@@ -40,7 +40,6 @@ from muster.suites.evidence.verification import sign
 from muster.suites.journal import ANSWERS as RECORDED_ANSWERS
 from muster.suites.recorded import answers_in
 from muster.suites.reports.run import SuiteRun
-from muster.suites.statistics import SubjectTally
 from muster.suites.verdict import CaseResult
 from muster.text import typed
 from muster.text.redaction import Redactor
@@ -360,50 +359,3 @@ def spell(value: Json) -> bytes:
     except UnicodeDecodeError:
         line = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     return line + b"\n"
-
-
-TOLERANCE = 1e-9
-
-
-class SubjectTallies:
-    """The growing figures of all subjects."""
-
-    def __init__(self) -> None:
-        self._tallies: dict[str, SubjectTally] = {}
-        self.statuses: Counter[str] = Counter()
-
-    def add(self, result: CaseResult) -> None:
-        """Add one result."""
-        self.statuses[str(result.status)] += 1
-        self._tallies.setdefault(result.subject, SubjectTally()).add(result)
-
-    def json(self) -> dict[str, Json]:
-        """Return the figures as they stand in an archive."""
-        stats = {label: typed.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
-        return {"subjects": stats, "statuses": dict(self.statuses)}
-
-
-def differences(where: str, was: Json, now: Json) -> Iterator[FigureDifference]:
-    """Find the figures that differ; what is compared is never deeper than the figures of today."""
-    if isinstance(was, Mapping) and isinstance(now, Mapping):
-        for name in sorted({*map(str, was), *map(str, now)}):
-            yield from differences(f"{where}/{name}", was.get(name), now.get(name))
-    elif _is_list(was) and _is_list(now) and len(was) == len(now):
-        for place, (left, right) in enumerate(zip(was, now, strict=True), 1):
-            yield from differences(f"{where}/{place}", left, right)
-    elif not _alike(was, now):
-        yield FigureDifference(where=where, was=was, now=now)
-
-
-def _alike(was: Json, now: Json) -> bool:
-    if _is_number(was) and _is_number(now):
-        return isclose(was, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return type(was) is type(now) and bool(was == now)
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_list(value: Json) -> bool:
-    return isinstance(value, list | tuple)

@@ -131,7 +131,8 @@ class RecordedReplies:
         self._children = archive.stream(CHILDREN, lambda child: str(child["key"])) if children else None
         self._answers = archive.stream(ANSWERS, lambda answer: str(answer["case"])) if recorded else None
         self._of = RecordedVerdict(case={}, recorded=recorded)
-        self.account = CallAccount()  # of all calls that were gone through
+        self._own = CallAccount()  # of all calls that were gone through
+        self._councils = CallAccount()
         self.flaws: list[FigureDifference] = []  # the first in their records
 
     def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
@@ -170,7 +171,7 @@ class RecordedReplies:
         if one is None:
             return
         if "calls" not in one:
-            self.account.add(one)
+            self._own.add(one)
             self._note(CALLS, one)
             return
         calls, run = one["calls"], one.get("run")
@@ -178,7 +179,15 @@ class RecordedReplies:
         for call in listed:
             self._note(f"{CHILDREN}/{one.get('key')}", call)
         is_whole = isinstance(run, Mapping) and run.get("origin") is None
-        self.account.add_run(account_of(listed) if is_whole else CallAccount(is_exact=False))
+        self._councils.add_run(account_of(listed) if is_whole else CallAccount(is_exact=False))
+
+    def account_of(self, run: Mapping[str, Any]) -> CallAccount:
+        """Return what all calls come to; councils of a run that continues another may have been paid by that one."""
+        is_paid = run.get("origin") is None or self._councils == CallAccount()
+        account = CallAccount(counts=self._own.counts, has_bookings=self._own.has_bookings)
+        account.add_run(self._own)
+        account.add_run(self._councils if is_paid else CallAccount(is_exact=False))
+        return account
 
     def _note(self, where: str, call: Call) -> None:
         if len(self.flaws) < MOST_FLAWS:
