@@ -157,7 +157,7 @@ async def test_a_council_whose_last_round_rejects_every_verdict_judges_nothing(t
         (child,) = await s.muster._backend.store.archive.children(run.id)
         report = await s.muster.councils.trace_of(child)
         assert (
-            f"won (in round 1; round 2, the last, has no winner: {why.replace('verdict', 'proposal')})"
+            f"won (in round 1; round 2, the last, has no winner: {why.replace('verdict', 'proposal')};"
             in report.verdict
         )
 

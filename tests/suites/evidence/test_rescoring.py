@@ -213,7 +213,7 @@ def test_judges_of_recorded_answers_are_heard_too(tmp_path: Path) -> None:
     )
     assert rescore(export(tmp_path, told).path).ok
     found = rescore(export(tmp_path, replace(told, calls=[]), "unheard.tar").path)
-    assert (found.ok, "not recorded" in _why(found)) == (False, True)
+    assert (found.ok, f"nothing is recorded under {key}" in _why(found)) == (False, True)
 
 
 def test_time_that_was_over_stays_a_timeout(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_numbers_that_nobody_gave_break_nothing(tmp_path: Path, archive: Path) -
         (b'\\"score\\": 0.8', b'\\"score\\": 0.1', "items 1 score is 0.8, and they give 0.1"),
         (b"it says dear", b"it says dead", "items 1 rationale is it says dear, and they give it says dead"),
         (b'"{\\"items\\"', b'"{\\"atems\\"', "sim/judge do not support its judgement"),
-        (JUDGE_KEY.encode(), JUDGE_KEY.encode() + b"0", "sim/judge do not support its judgement"),
+        (JUDGE_KEY.encode(), JUDGE_KEY.encode() + b"0", f"nothing is recorded under {JUDGE_KEY}"),
     ],
 )
 def test_a_judgement_that_its_replies_do_not_bear_out_is_named(

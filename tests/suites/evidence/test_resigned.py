@@ -2,17 +2,22 @@
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from muster.domain.run import Run
 from muster.suites.evidence.rescoring import Rescoring, rescore
+from muster.suites.verdict import Status
 from tests.suites.councils import MEMBERS, write_council
 from tests.suites.evidence.scene import JUDGE_KEY, KEY
 from tests.suites.evidence.test_verifying import contents, signed_anew
-from tests.suites.stage import Stage, a_case, a_judged_case, a_suite, playing, stage
-from tests.suites.test_council_failures import archive_of, evaluating, favouring, held, proposing, rule, shown
+from tests.suites.stage import MODEL, Stage, a_case, a_judged_case, a_suite, playing, stage
+from tests.suites.test_council_failures import archive_of, evaluating, favouring, held, proposing, rule, shown, weighed
 
 WORDS = "hello there"
 Files = dict[str, list[dict[str, Any]]]  # the lines of each file of an archive
@@ -406,6 +411,32 @@ def with_digests(change: Change) -> Change:
             one["digest"] = one["digest"] and hashlib.sha256(f"{one['agent']}\n{asked}".encode()).hexdigest()
 
     return changed
+
+
+@pytest.mark.parametrize(("rules", "version"), [(2, "council/1"), (3, "council/2"), (5, "council/3")])
+async def test_a_council_is_read_again_by_the_rules_that_it_was_held_by(
+    tmp_path: Path, rules: int, version: str
+) -> None:
+    """Two of three members weigh both others alike, and the third decides: by older rules the case passes."""
+    judge = write_council(tmp_path)
+    own = dict(zip(MEMBERS, (1.0, 0.0, 0.0), strict=True))
+    answers = [
+        rule(one, evaluating(WORDS), weighed(list(shown(judge, "s/judged", one).values()), 10)) for one in MEMBERS[::2]
+    ]
+    labels = shown(judge, "s/judged", MEMBERS[1])
+    answers.append(rule(MEMBERS[1], evaluating(WORDS), favouring(labels, MEMBERS[:1])))
+    async with stage(tmp_path, judge=playing(*answers, *proposing(own))) as s:
+        a_suite(tmp_path, a_judged_case("judged", WORDS))
+        spec = {"path": [str(tmp_path / "cases.yaml")], "agents": [MODEL], "judge": judge}
+        handle = await s.muster.submit("suite", spec)
+        with closing(sqlite3.connect(s.folder / ".muster" / "muster.db")) as store, store:
+            store.execute("UPDATE runs SET rules = ?", (rules,))
+        run = await s.muster.runs.drive(await s.muster.runs.get(handle.id)).wait()
+        (found,) = await s.results(run)
+        assert found.judgements[0].version == version
+        assert found.status is (Status.UNJUDGED if version == "council/3" else Status.PASSED)
+        again = s.muster.project.evidence.rescore(await archive_of(s, run))
+        assert (again.ok, again.same) == (True, 1), again
 
 
 def judging(files: Files) -> dict[str, Any]:

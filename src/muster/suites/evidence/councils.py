@@ -1,7 +1,7 @@
 """Councils that judged, in an archive: their runs with all replies, from which their judgements are read again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from muster.domain.call import Reply
@@ -103,6 +103,7 @@ class CouncilRetelling:
 
     children: tuple[Mapping[str, Any], ...]
     retell: RetellCouncil | None
+    flaws: list[str] = field(default_factory=list)  # why the record of the council cannot be right
 
     def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str, version: str) -> Judgement:
         """Return the judgement that the replies of the council come to, by the rules of the recorded one."""
@@ -112,17 +113,23 @@ class CouncilRetelling:
         key = judge.key(unit)
         found = next((one for child in self.children if (one := RecordedCouncil.of(child)).key == key), None)
         if found is None or self.retell is None:
-            return judge.failed("its run is not recorded" if found is None else "nobody can read councils again", key)
+            why = "its run is not recorded" if found is None else "nobody can read councils again"
+            return self._flawed(judge, why, key)
         if found.state != RunState.COMPLETED:
             return without_verdict(judge, key, found.cause)
         question = pose(case, seen)
         if flaw := _flaw(judge, found, judge.spec(question, key)):
-            return judge.failed(flaw, key)
+            return self._flawed(judge, flaw, key)
         try:
             outcome = self.retell(found.spec, found.outcome, found.calls, rules_for(version))
         except MusterError as error:
-            return judge.failed(f"the recorded council cannot be read: {error.message}", key)
+            return self._flawed(judge, f"the recorded council cannot be read: {error.message}", key)
         return judgement_of(judge, case, question, outcome, key)
+
+    def _flawed(self, judge: CouncilJudge, why: str, key: str) -> Judgement:
+        """Note a flaw of the record: a judgement that says the same of itself does not mend it."""
+        self.flaws.append(f"{judge.name}: {why}")
+        return judge.failed(why, key)
 
 
 _SHOWN = 5  # figures that are named

@@ -1,7 +1,7 @@
 """What an archive holds about each result: calls to the agent and to judges, and recorded answers, in their order."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain
 from typing import Any
@@ -86,6 +86,7 @@ class RecordedVerdict:
     case: Mapping[str, Any]  # its line
     asked: tuple[Call, ...] = ()  # of the agent, those that are there
     judged: tuple[Call, ...] = ()
+    unheard: tuple[str, ...] = ()  # keys of judgements under which there is nothing
     children: tuple[Mapping[str, Any], ...] = ()  # runs of councils that judged, those that are there
     answers: tuple[Mapping[str, Any], ...] = ()  # recorded, when nobody was asked
     recorded: bool = False  # recorded answers were scored
@@ -104,6 +105,8 @@ class RecordedVerdict:
         """Return which request is not the one that the case, or the judge's question about the answer, asks."""
         if not self.recorded and (flaw := asked_flaw(unit, spec, self.asked)):
             return flaw
+        if self.unheard:
+            return f"nothing is recorded under {min(self.unheard)}, which its judgement names"
         if not self.judged:
             return ""
         return judged_flaw(unit.case, self.observation(unit.case, result, rules), spec, unit.key, self.judged)
@@ -155,6 +158,7 @@ class RecordedReplies:
             case=self._of.case,
             asked=tuple(call for call in asked if call is not None),
             judged=tuple(call for call in judged if call is not None),
+            unheard=tuple(set(keys_of(result)[len(asked) :]) - _keys(judged) - _keys(councils)),
             children=tuple(child for child in councils if child is not None),
             answers=self._of.answers,
             recorded=self._of.recorded,
@@ -192,6 +196,10 @@ class RecordedReplies:
     def _note(self, where: str, call: Call) -> None:
         if len(self.flaws) < MOST_FLAWS:
             self.flaws += call_differences(where, call)
+
+
+def _keys(found: Iterable[Mapping[str, Any] | None]) -> set[str]:
+    return {str(one["key"]) for one in found if one is not None}
 
 
 def _heard(call: Call) -> Heard:

@@ -186,7 +186,7 @@ class _Rescoring:
         now = _scored(case, was, testimony, self._spec, council, self._rules)
         unit = self._asked.of(case, was)
         flaw = "" if unit is None else testimony.asked_flaw(unit, self._spec, was, self._rules)
-        flaw = flaw or unsaid(was.judgements, now.judgements)
+        flaw = flaw or unsaid(was.judgements, now.judgements) or next(iter(council.flaws), "")
         spent = _figure_flaw(was, now, _SPENT)
         flaw = flaw or spent or _figure_flaw(was, now, _SEEN)
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
