@@ -17,6 +17,7 @@ from muster.text.redaction import MARK
 _OF_SECTION = frozenset({"system", "temperature", "seed", "max_tokens"})
 _LIMIT = "max_tokens"
 _FENCE = re.compile(r"fence token of [a-z ]+ is ([0-9a-f]{32})")
+_SHARED = "shared"  # a number of characters, which is another where a secret was taken out of them
 _REPAIR = "repair"  # in the context of a request for a repair: what is wrong
 
 
@@ -38,7 +39,10 @@ def request_flaw(asked: Request, recorded: Json, *, repairs: bool = False) -> st
     if not isinstance(recorded, Mapping):
         return "request"
     wanted = plain_json(request_json(asked), "the request")
-    found = _refenced(recorded, wanted) if MARK in json.dumps(recorded) else dict(recorded)
+    found = dict(recorded)
+    if MARK in json.dumps(recorded):
+        found = _refenced(recorded, wanted)
+        wanted, found = _without(wanted, _SHARED), _without(found, _SHARED)
     if repairs:
         wanted, found = _without_complaint(wanted), _without_complaint(found)
     return next((name for name in sorted({*wanted, *found}) if _differs(name, wanted, found)), "")
@@ -46,7 +50,7 @@ def request_flaw(asked: Request, recorded: Json, *, repairs: bool = False) -> st
 
 def text_flaw(asked: str, recorded: str) -> str:
     """Return "text" when a recorded text is another than what is asked; empty when it is the same."""
-    found = _with_fence(recorded, recorded, asked) if MARK in recorded else recorded
+    found = _with_fence(recorded, asked) if MARK in recorded else recorded
     return "" if found == asked else "text"
 
 
@@ -59,16 +63,19 @@ def _differs(name: str, wanted: Mapping[str, Json], found: Mapping[str, Json]) -
     return bool(left != right)
 
 
+def _without(values: Mapping[str, Json], name: str) -> dict[str, Any]:
+    return {one: value for one, value in values.items() if one != name}
+
+
 def _refenced(recorded: Mapping[str, Json], wanted: Mapping[str, Json]) -> dict[str, Any]:
     """Return a recorded request with the fence that its material has without the secrets."""
-    spelled = json.dumps(recorded)
-    return dict(json.loads(_with_fence(spelled, spelled, json.dumps(wanted))))
+    return dict(json.loads(_with_fence(json.dumps(recorded, sort_keys=True), json.dumps(wanted, sort_keys=True))))
 
 
-def _with_fence(text: str, recorded: str, wanted: str) -> str:
-    for before, now in zip(_FENCE.findall(recorded), _FENCE.findall(wanted), strict=False):
-        text = text.replace(before, now)
-    return text
+def _with_fence(recorded: str, wanted: str) -> str:
+    """Return a text with each of its fences as the one that is wanted in its place."""
+    pairs = dict(zip(_FENCE.findall(recorded), _FENCE.findall(wanted), strict=False))
+    return re.sub("|".join(pairs), lambda found: pairs[found[0]], recorded) if pairs else recorded
 
 
 def _without_complaint(request: Mapping[str, Json]) -> dict[str, Any]:
@@ -79,5 +86,5 @@ def _without_complaint(request: Mapping[str, Json]) -> dict[str, Any]:
         before, _, _ = text.partition(":")
         left["messages"] = [*messages[:-1], {**messages[-1], "text": [before, text.rpartition("\n")[2]]}]
     if isinstance(request.get("context"), Mapping):
-        left["context"] = {name: value for name, value in request["context"].items() if name != _REPAIR}
+        left["context"] = _without(request["context"], _REPAIR)
     return left

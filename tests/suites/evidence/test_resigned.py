@@ -14,7 +14,7 @@ from muster.domain.run import Run
 from muster.suites.evidence.rescoring import Rescoring, rescore
 from muster.suites.verdict import Status
 from tests.suites.councils import MEMBERS, write_council
-from tests.suites.evidence.scene import JUDGE_KEY, KEY
+from tests.suites.evidence.scene import JUDGE_KEY, KEY, SECRET
 from tests.suites.evidence.test_verifying import contents, signed_anew
 from tests.suites.stage import MODEL, Stage, a_case, a_judged_case, a_suite, playing, stage
 from tests.suites.test_council_failures import archive_of, evaluating, favouring, held, proposing, rule, shown, weighed
@@ -437,6 +437,15 @@ async def test_a_council_is_read_again_by_the_rules_that_it_was_held_by(
         assert found.status is (Status.UNJUDGED if version == "council/3" else Status.PASSED)
         again = s.muster.project.evidence.rescore(await archive_of(s, run))
         assert (again.ok, again.same) == (True, 1), again
+
+
+async def test_a_council_that_judged_an_answer_with_a_secret_is_read_without_it(tmp_path: Path) -> None:
+    judge = write_council(tmp_path)
+    answers = [rule(one, ": evaluate", favouring(shown(judge, "s/one", one), MEMBERS[:1])) for one in MEMBERS]
+    async with stage(tmp_path, judge=playing(*answers, *proposing(dict.fromkeys(MEMBERS, 0.9)))) as s:
+        a_suite(tmp_path, a_judged_case("one", f"hello {SECRET}"))
+        found = s.muster.project.evidence.rescore(await archive_of(s, await held(s, judge)))
+        assert (found.ok, found.same) == (True, 1), found
 
 
 def judging(files: Files) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class _Rescoring:
         unit = self._asked.of(case, was)
         flaw = "" if unit is None else testimony.asked_flaw(unit, self._spec, was, self._rules)
         flaw = flaw or unsaid(was.judgements, now.judgements) or next(iter(council.flaws), "")
-        spent = _figure_flaw(was, now, _SPENT)
+        spent = _figure_flaw(was, now, _SPENT[:-1] if council.flaws else _SPENT)
         flaw = flaw or spent or _figure_flaw(was, now, _SEEN)
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
             self._same += 1
@@ -296,7 +296,7 @@ def _figure_flaw(was: CaseResult, now: CaseResult, names: Iterable[str]) -> str:
     return "" if wrong is None else f"its {wrong[0]} is {wrong[1]}, and its calls give {wrong[2]}"
 
 
-_SPENT = ("cost", "judge_cost", "input_tokens", "output_tokens", "seconds")
+_SPENT = ("cost", "input_tokens", "output_tokens", "seconds", "judge_cost")  # the last: only of a council that is read
 _SEEN = ("model", "tools", "quality", "golden", "threshold", "evaluators", "checks", "items")
 _PARTS: Mapping[str, tuple[str, ...]] = {  # what is compared of these: not the words that explain it
     "checks": ("name", "passed", "broken"),
