@@ -9,9 +9,10 @@ import pytest
 
 from muster.councils.reports.json_report import council_json
 from muster.councils.reports.markdown import council_markdown
+from muster.councils.scoring import TieBreak, score_round
 from muster.domain.rules import CURRENT_RULES, counted_anew, rules_of
 from muster.domain.run import Run, RunState
-from tests.councils.cases import evaluation
+from tests.councils.cases import evaluation, proposals
 from tests.councils.home import CouncilHome, council_home, declared, program, spec_of
 
 ADA = program(answer="42 for sure")
@@ -46,15 +47,29 @@ async def test_a_decision_names_how_few_votes_it_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("weights", "counts"),
     [
-        ({"bob": 1}, True),
+        ({"bob": 1}, True),  # and nothing for cyd
         ({"bob": 0, "cyd": -5}, True),
+        ({"bob": 60, "cyd": 50}, True),
+        ({"bob": 50, "cyd": None}, True),
         ({"bob": 0}, False),
         ({"bob": None}, False),
         ({"ada": 9}, False),
+        ({"bob": 10, "cyd": 10}, False),
+        ({"bob": -10, "cyd": -10}, False),
+        ({"bob": 1e-300, "cyd": 1e-300}, False),
     ],
 )
-def test_an_evaluation_counts_when_it_gives_another_a_weight(weights: dict[str, float | None], counts: bool) -> None:
-    assert evaluation("ada", **weights).counts is counts
+def test_an_evaluation_counts_when_it_prefers_a_proposal_of_another(
+    weights: dict[str, float | None], counts: bool
+) -> None:
+    three = proposals("ada", "bob", "cyd")
+    found = score_round(three, [evaluation("ada", **weights)], seed=1, orders=True)
+    assert found.counted == int(counts)
+
+
+def test_who_has_one_other_to_weigh_counts_with_any_weight() -> None:
+    found = score_round(proposals("ada", "bob"), [evaluation("ada", bob=10)], seed=1, orders=True)
+    assert (found.counted, found.alike) == (1, ())
 
 
 async def of_an_older_version(home: CouncilHome, *members: str) -> Run:
@@ -78,8 +93,18 @@ async def test_a_council_of_an_older_version_is_replayed_as_it_was_held(tmp_path
         assert again.result["result"] == run.result["result"]
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_run_that_decides_anew_has_the_limits_of_the_older_one_and_counts_as_today(version: int) -> None:
     before, now = rules_of(version), rules_of(counted_anew(version))
-    assert now == replace(before, strict_councils=True)
+    assert now == replace(before, strict_councils=True, orders_councils=True)
     assert counted_anew(CURRENT_RULES) == CURRENT_RULES
+
+
+async def test_who_weighs_all_others_alike_leaves_a_tie_that_one_vote_does_not_break(tmp_path: Path) -> None:
+    agents = council("generous")
+    async with council_home(tmp_path, toml=declared(agents)) as home:
+        run = await home.hold(spec_of(*agents, rounds=1))
+        report = await home.muster.councils.trace(run.id)
+        (score,) = (one.score for one in report.rounds)
+        assert (score.tied, score.tie_break, score.alike) == (("ada", "bob", "cyd"), TieBreak.SUPPORT, ("bob", "cyd"))
+        assert [(one["counted"], one["alike"]) for one in council_json(report)["rounds"]] == [(1, ["bob", "cyd"])]

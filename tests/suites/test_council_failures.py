@@ -40,6 +40,9 @@ SAYS_NOTHING: dict[str, Callable[[Labels], Answer]] = {
     "abstain": lambda labels: json.dumps({"skipped": True, "reason": "no opinion"}),
     "weigh everything 0": lambda labels: weighed(labels, 0),
     "abstain from each candidate": lambda labels: evaluations(*({"candidate": one, "skipped": True} for one in labels)),
+    "weigh both alike": lambda labels: weighed(labels, 10),
+    "weigh both next to nothing": lambda labels: weighed(labels, 1e-300),
+    "are against both": lambda labels: weighed(labels, -10),
     "weigh one 0 and abstain from the other": lambda labels: evaluations(
         {"candidate": labels[0], "weight": 0}, {"candidate": labels[1], "skipped": True}
     ),
@@ -123,8 +126,9 @@ async def test_a_case_does_not_pass_on_the_vote_of_one_member_however_the_others
         assert run.state is RunState.COMPLETED, run.error
         found = {words[result.case][1]: result for result in await s.results(run)}
         assert {form: result.status for form, result in found.items()} == dict.fromkeys(SAYS_NOTHING, Status.UNJUDGED)
-        for form in ("abstain", "weigh everything 0"):
+        for form in ("abstain", "weigh everything 0", "are against both"):
             assert "1 evaluation counts, and 2 are needed" in found[form].why
+        assert "too few evaluations prefer one of the verdicts, which differ" in found["weigh both alike"].why
 
 
 def against(labels: Mapping[str, str]) -> str:
@@ -153,7 +157,7 @@ async def test_a_council_whose_last_round_rejects_every_verdict_judges_nothing(t
         (child,) = await s.muster._backend.store.archive.children(run.id)
         report = await s.muster.councils.trace_of(child)
         assert (
-            f"won (in round 1; round 2, the last, has no winner: {why.replace('verdict', 'proposal')})"
+            f"won (in round 1; round 2, the last, has no winner: {why.replace('verdict', 'proposal')};"
             in report.verdict
         )
 

@@ -68,7 +68,7 @@ async def test_the_winning_verdict_is_the_judgement_and_the_members_are_its_vari
         assert {result.score for result in await s.results(run)} == {0.9}
         assert s.judge.audit.calls == 2 * 2 * len(MEMBERS)
         said = await judgement(s, run)
-        assert (said.by, said.version, said.model) == (judge, "council/2", ", ".join(MEMBERS))
+        assert (said.by, said.version, said.model) == (judge, "council/3", ", ".join(MEMBERS))
         assert [(one.member, one.score, one.passed, one.won) for one in said.members] == [
             (MEMBERS[0], 0.9, True, True),
             (MEMBERS[1], 0.8, True, False),
@@ -329,7 +329,7 @@ async def test_evidence_whose_councils_were_forged_or_left_out_comes_out_otherwi
             forged(archive, tmp_path, children_jsonl=lambda data: data.splitlines(keepends=True)[0])
         )
         assert (without.ok, without.same, without.different) == (False, 1, 1)
-        assert "its run is not recorded" in without.differences[0].why
+        assert "nothing is recorded under" in without.differences[0].why
 
 
 async def test_a_run_travels_with_its_councils_and_is_replayed_elsewhere(tmp_path: Path) -> None:

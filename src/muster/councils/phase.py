@@ -69,11 +69,6 @@ class PhaseRecord:
         said = sum(one.cause is AbstentionCause.SKIPPED for one in self.abstentions)
         return len(self.proposals) + len(self.evaluations) + said
 
-    @property
-    def counted(self) -> int:
-        """How many evaluations count; who abstains, or weighs everything 0, has said nothing."""
-        return sum(one.counts for one in self.evaluations)
-
 
 def round_key(number: int) -> str:
     """Return the key below which everything of a round is."""
@@ -300,16 +295,16 @@ def _event_of(said: Said) -> tuple[str, Mapping[str, Json]]:
             return BENCHED_EVENT, {"cause": str(said.cause), "reason": said.reason}
 
 
-def counts(evaluated: PhaseRecord, members: int, share: float, *, decided: bool) -> bool:
+def counts(one: CouncilRound, spec: CouncilSpec, *, stopped: bool, decided: bool) -> bool:
     """Return whether a round counts: evaluations that were stopped below their quorum replace no earlier decision."""
-    if not evaluated.stopped:
+    if not stopped:
         return True
-    return bool(evaluated.counted) and not (decided and below_quorum(evaluated, members, share))
+    return bool(one.score.counted) and not (decided and below_quorum(one, spec))
 
 
-def below_quorum(evaluated: PhaseRecord, members: int, share: float) -> bool:
+def below_quorum(one: CouncilRound, spec: CouncilSpec) -> bool:
     """Return whether fewer evaluations count than a decision needs."""
-    return evaluated.counted < quorum_of(members, share)
+    return one.score.counted < quorum_of(len(spec.members), spec.quorum)
 
 
 def complete_round(
@@ -325,6 +320,7 @@ def complete_round(
         seed=seed,
         needed=quorum_of(len(spec.members), spec.quorum) if rules.strict_councils else 0,
         lenient=evaluated.stopped,
+        orders=rules.orders_councils,
     )
     return CouncilRound(
         number=number,

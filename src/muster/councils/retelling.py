@@ -1,31 +1,39 @@
-"""A council told again from its recorded replies: proposals and evaluations are read and scored anew. Pure; no call."""
+"""A council told again from its recorded replies: proposals and evaluations are read and scored anew. Pure; no call.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+What a person told the members stands in their requests alone, so that it is taken from there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
 
 from muster.councils.deadlines import quorum_of
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
+from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
 from muster.councils.outcome import CouncilOutcome, CouncilRound
-from muster.councils.phase import Said, phase_key, round_key
-from muster.councils.scoring import score_round
+from muster.councils.phase import Said, counts, phase_key
+from muster.councils.scoring import RoundScore, score_round
 from muster.councils.spec import REPAIR, CouncilSpec, read_spec
-from muster.councils.stopping import Conditions, StopDecision, StopReason, conviction_of, decide
-from muster.councils.values import CouncilMember, CouncilPhase, Evaluation, Proposal
+from muster.councils.stopping import LEAST_MEMBERS, Conditions, StopDecision, StopReason, conviction_of, decide
+from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilMember, CouncilPhase, Evaluation, Proposal
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.rules import CURRENT, DefaultRules
+from muster.judging.asked import RecordedCall, request_flaw
 from muster.text import typed
 from muster.text.redaction import MARK
 
+Calls = Mapping[str, RecordedCall]  # by key
 
-def retell(spec: Json, outcome: Json, replies: Mapping[str, Reply], asked: Mapping[str, str]) -> Json:
-    """Return the outcome of a council as its replies bear it out; they are named by the keys of their calls.
 
-    How many rounds were held, and why members abstained, is taken from the recorded outcome. Raises BadArgument for a
-    spec or an outcome that cannot be read, for rounds that their replies do not bear out, and for calls that belong to
-    no round or were not asked (`asked` has the texts of all requests) what was said before.
+def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules) -> Json:
+    """Return the outcome of a council as its calls bear it out.
+
+    Raises BadArgument for a spec or an outcome that cannot be read, for rounds and an end that the replies do not bear
+    out, for a complete round that the outcome does not tell, and for calls that nobody has made in these rounds, or
+    that ask something else. What clocks, money and people decided is believed where the spec lets them decide.
     """
     wanted = read_spec(spec)
     try:
@@ -33,16 +41,14 @@ def retell(spec: Json, outcome: Json, replies: Mapping[str, Reply], asked: Mappi
     except typed.ValidationError as error:
         raise BadArgument(f"not the outcome of a council: {error}") from None
     seed = told.seed if wanted.seed is None else wanted.seed
-    retelling = _Retelling(spec=wanted, seed=seed, replies=replies, asked=asked)
-    rounds = retelling.rounds(told.result.rounds)
-    flaws = (*retelling.flaws, *_stop_flaws(wanted, rounds, told.result.stop), *_stray(asked, rounds, told.result.stop))
+    retelling = _Retelling(spec=wanted, seed=seed, calls=calls, rules=rules, checks=True)
+    rounds = retelling.rounds(told.result.rounds, told.result.stop)
+    open_flaws = retelling.open_round(told.result.stop)
+    flaws = (*retelling.flaws, *_stop_flaws(wanted, rounds, told.result.stop, rules), *open_flaws, *retelling.strays)
     if flaws:
         raise BadArgument("; ".join(flaws[:_MOST_FLAWS]))
     result = replace(told.result, question=wanted.question, members=wanted.members, rounds=rounds)
     return typed.to_builtins(replace(told, result=result))
-
-
-_TOLERANCE = 1e-9
 
 
 def said_in(
@@ -54,44 +60,108 @@ def said_in(
     proposals: tuple[Proposal, ...] = (),
 ) -> list[Said]:
     """Return what members said in a phase of the round after the past ones, as far as its replies can be read."""
-    heard = _Retelling(spec=spec, seed=seed, replies=replies, past=list(past)).all_said(phase, proposals)
-    return [one for one in heard if one is not None and not isinstance(one, UnreadableAnswer)]
+    calls = {key: RecordedCall(agent="", request=None, reply=reply) for key, reply in replies.items()}
+    heard = _Retelling(spec=spec, seed=seed, calls=calls, past=list(past)).all_said(phase, proposals)
+    return [one for one in heard.values() if one is not None and not isinstance(one, UnreadableAnswer)]
+
+
+Heard = Mapping[str, Said | UnreadableAnswer | None]  # by member; None: there is no reply
 
 
 @dataclass(slots=True, kw_only=True)
 class _Retelling:
     spec: CouncilSpec
     seed: int
-    replies: Mapping[str, Reply]
-    asked: Mapping[str, str] = field(default_factory=dict)  # texts of requests; none: they are not looked at
+    calls: Calls
+    rules: DefaultRules = CURRENT
+    checks: bool = False  # requests too
     past: list[CouncilRound] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)  # keys of calls that a council makes
+    injections: tuple[str, ...] = ()
 
-    def rounds(self, recorded: tuple[CouncilRound, ...]) -> tuple[CouncilRound, ...]:
+    def rounds(self, recorded: Sequence[CouncilRound], stop: StopDecision) -> tuple[CouncilRound, ...]:
         """Return all rounds, each read again after those before it."""
         for one in recorded:
-            absent = {each.agent for each in one.abstentions if each.phase is CouncilPhase.EVALUATE}
-            proposals = tuple(said for said in self.all_said(CouncilPhase.PROPOSE) if isinstance(said, Proposal))
-            heard = self.all_said(CouncilPhase.EVALUATE, proposals, absent)
-            evaluations = tuple(said for said in heard if isinstance(said, Evaluation))
-            score = score_round(
-                proposals,
-                evaluations,
-                seed=self.seed,
-                needed=quorum_of(len(self.spec.members), self.spec.quorum) if one.score.needed else 0,
-                lenient=one.score.winner is not None and one.score.counted < one.score.needed,
-            )
-            number = len(self.past) + 1
+            number, is_stopped = len(self.past) + 1, one is recorded[-1] and stop.reason is StopReason.STOPPED
+            proposed = self.all_said(CouncilPhase.PROPOSE, absent=_absent(one, CouncilPhase.PROPOSE))
+            proposals = tuple(said for said in proposed.values() if isinstance(said, Proposal))
+            evaluated = self.all_said(CouncilPhase.EVALUATE, proposals, _absent(one, CouncilPhase.EVALUATE))
+            evaluations = tuple(said for said in evaluated.values() if isinstance(said, Evaluation))
+            score = self._score(proposals, evaluations, one.score, is_stopped=is_stopped)
             again = replace(one, number=number, proposals=proposals, evaluations=evaluations, score=score)
-            self.flaws += [] if _said(again) == _said(one) else [f"round {number} is not what its replies say"]
+            self.flaws += [f"round {number} is not what its replies say: {what}" for what in _unlike(one, again)]
+            self.flaws += [*_absence_flaws(one, CouncilPhase.PROPOSE, proposed)]
+            self.flaws += [*_absence_flaws(one, CouncilPhase.EVALUATE, evaluated)]
             self.past.append(again)
         return tuple(self.past)
 
+    def _score(
+        self,
+        proposals: Sequence[Proposal],
+        evaluations: Sequence[Evaluation],
+        recorded: RoundScore | None = None,
+        *,
+        is_stopped: bool,
+    ) -> RoundScore:
+        """Return the score of a round; only in one that a person stopped may fewer evaluations than a quorum decide."""
+        needed = quorum_of(len(self.spec.members), self.spec.quorum) if self.rules.strict_councils else 0
+        made = [
+            score_round(
+                proposals,
+                evaluations,
+                seed=self.seed,
+                needed=needed,
+                lenient=lenient,
+                orders=self.rules.orders_councils,
+            )
+            for lenient in ((False, True) if is_stopped else (False,))
+        ]
+        return next((one for one in made if one == recorded), made[0])
+
+    def open_round(self, stop: StopDecision) -> Iterator[str]:
+        """Yield why a council cannot have ended after its rounds, by the calls of a round after them."""
+        if stop.reason in _BY_RULE:
+            return
+        number, members = len(self.past) + 1, len(self.spec.members)
+        proposed = self.all_said(CouncilPhase.PROPOSE)
+        proposals = tuple(said for said in proposed.values() if isinstance(said, Proposal))
+        evaluated = self.all_said(CouncilPhase.EVALUATE, proposals)
+        needed, is_begun = quorum_of(members, self.spec.quorum), any(key in self.calls for key in self._keys(number))
+        yield from _reason_flaws(self.spec, stop, is_begun=is_begun)
+        if not self.past and stop.reason is not StopReason.STOPPED:
+            yield "it has no complete round, and did not fail"
+        if min(_answers(proposed), _answers(evaluated)) < needed or len(proposals) < LEAST_MEMBERS:
+            return
+        evaluations = tuple(said for said in evaluated.values() if isinstance(said, Evaluation))
+        score = self._score(proposals, evaluations, is_stopped=False)
+        one = CouncilRound(number=number, proposals=proposals, evaluations=evaluations, abstentions=(), score=score)
+        decided = any(before.score.winner is not None for before in self.past)
+        is_cut = stop.reason is StopReason.STOPPED and _answers(evaluated) < members
+        if counts(one, self.spec, stopped=is_cut, decided=decided):
+            yield f"round {number} is complete by its replies, and the outcome does not tell it"
+
+    def _keys(self, number: int) -> Iterator[str]:
+        for phase in CouncilPhase:
+            yield from (f"{phase_key(number, phase)}/{member.name}" for member in self.spec.members)
+
+    @property
+    def strays(self) -> list[str]:
+        """The calls that no member makes in the rounds that were held."""
+        return [f"{key} belongs to no recorded round" for key in sorted(self.calls) if key not in self.known]
+
     def all_said(
-        self, phase: CouncilPhase, proposals: tuple[Proposal, ...] = (), absent: Collection[str] = ()
-    ) -> list[Said | UnreadableAnswer | None]:
-        """Return what each member said in a phase of the next round, repaired if it had to be; None without a reply."""
-        return [self._said(member, phase, proposals, member.name in absent) for member in self.spec.members]
+        self,
+        phase: CouncilPhase,
+        proposals: tuple[Proposal, ...] = (),
+        absent: Mapping[str, CouncilAbstention] | None = None,
+    ) -> Heard:
+        """Return what each member said in a phase of the next round, repaired if it had to be."""
+        self._take_injections(phase)
+        return {
+            member.name: self._said(member, phase, proposals, member.name in (absent or {}))
+            for member in self.spec.members
+        }
 
     def _said(
         self, member: CouncilMember, phase: CouncilPhase, proposals: tuple[Proposal, ...], is_absent: bool
@@ -100,76 +170,153 @@ class _Retelling:
 
         Without a repaired reply the member may have been absent since its repair failed; the record knows.
         """
-        key = f"{phase_key(len(self.past) + 1, phase)}/{member.name}"
-        first = self._read(member, phase, proposals, key)
-        if first is not None and not isinstance(first, UnreadableAnswer):
+        key, turn = f"{phase_key(len(self.past) + 1, phase)}/{member.name}", self._turn(member, phase, proposals)
+        first = self._read(turn, proposals, key)
+        if key not in self.calls or (first is not None and not isinstance(first, UnreadableAnswer)):
             return first
-        again = self._read(member, phase, proposals, key + REPAIR)
+        again = self._read(turn, proposals, key, is_repair=True)
         if again is None:
             return first if first is None or is_absent else settled(first)
         return settled(again)
 
-    def _read(
-        self, member: CouncilMember, phase: CouncilPhase, proposals: tuple[Proposal, ...], key: str
-    ) -> Said | UnreadableAnswer | None:
-        reply = self.replies.get(key)
-        if reply is None:
-            return None
+    def _turn(self, member: CouncilMember, phase: CouncilPhase, proposals: tuple[Proposal, ...]) -> CouncilTurn:
         council = Council(
             question=self.spec.question, members=self.spec.members, rounds=self.spec.rounds, seed=self.seed
         )
         if phase is CouncilPhase.PROPOSE:
-            self._require_asked(propose_turn(council, member, self.past), key)
+            return propose_turn(council, member, self.past, self.injections)
+        return evaluate_turn(council, member, proposals, self.past, self.injections)
+
+    def _read(
+        self, turn: CouncilTurn, proposals: tuple[Proposal, ...], key: str, *, is_repair: bool = False
+    ) -> Said | UnreadableAnswer | None:
+        """Read one reply, after a look at what was asked."""
+        found = self.calls.get(key + REPAIR if is_repair else key)
+        self.known.add(key + REPAIR if is_repair else key)
+        if found is not None and self.checks:
+            self._require_asked(turn, found, key, is_repair=is_repair)
+        if found is None or found.reply is None:
+            return None
+        member, reply = turn.member, found.reply
+        if turn.phase is CouncilPhase.PROPOSE:
             schema, form = self.spec.proposal_schema, self.spec.verdict_form
             return read_proposal(reply, member.name, person=member.person, schema=schema, form=form)
-        turn = evaluate_turn(council, member, proposals, self.past)
-        self._require_asked(turn, key)
         return read_evaluation(reply, turn.labels, proposals, member.scale, person=member.person)
 
-    def _require_asked(self, turn: CouncilTurn, key: str) -> None:
-        """Note a request that does not hold the question, or what the others had proposed; people see quotations."""
-        if not self.asked or turn.member.person:
-            return
-        shown = (turn.council.question.strip(), *(one.text for one in turn.candidates))
-        text = self.asked.get(key, "")
-        if not all(part in text for part in shown if MARK not in part):
-            self.flaws.append(f"the request of {key} does not hold what was said before it")
+    def _require_asked(self, turn: CouncilTurn, found: RecordedCall, key: str, *, is_repair: bool) -> None:
+        """Note a call that was made to somebody else, or with another request."""
+        asked = request_of(turn)
+        if is_repair:
+            first = self.calls.get(key)
+            said = "" if first is None or first.reply is None else first.reply.text
+            asked, key = repair_of(asked, said, ""), key + REPAIR
+        if found.agent != turn.member.name:
+            self.flaws.append(f"{key} was asked of {found.agent}")
+        if part := request_flaw(asked, found.request, repairs=is_repair):
+            self.flaws.append(f"the request of {key} does not hold what was said before it: its {part} is another")
+
+    def _take_injections(self, phase: CouncilPhase) -> None:
+        """Take what a person has told the members so far from their requests, if it goes on with what it was before."""
+        below = phase_key(len(self.past) + 1, phase)
+        for member in self.spec.members:
+            found = self.calls.get(f"{below}/{member.name}")
+            context = found.request.get("context") if found and isinstance(found.request, Mapping) else None
+            told = context.get("user_injections") if isinstance(context, Mapping) else None
+            if isinstance(told, list) and tuple(told[: len(self.injections)]) == self.injections:
+                self.injections = tuple(map(str, told))
+                return
 
 
 _MOST_FLAWS = 5  # in a sentence
+_TOLERANCE = 1e-9
 # Whatever else ended a council, clocks and money did, which no reply shows: then a round may be incomplete.
 _BY_RULE = frozenset({StopReason.CONVINCED, StopReason.ROUNDS})
 
 
-def _said(one: CouncilRound) -> Json:
-    """Return what a round holds of its members; texts from which a secret was taken out are not compared."""
-    proposed = sorted((made.agent, "" if MARK in made.text else made.text) for made in one.proposals)
-    return proposed, sorted(
-        (said.agent, sorted((vote.target, str(vote.weight)) for vote in said.votes)) for said in one.evaluations
-    )
+def _answers(heard: Heard) -> int:
+    return sum(said is not None and not isinstance(said, UnreadableAnswer) for said in heard.values())
 
 
-def _stop_flaws(spec: CouncilSpec, rounds: Sequence[CouncilRound], stop: StopDecision) -> Iterator[str]:
+def _absent(one: CouncilRound, phase: CouncilPhase) -> Mapping[str, CouncilAbstention]:
+    return {each.agent: each for each in one.abstentions if each.phase is phase}
+
+
+def _absence_flaws(one: CouncilRound, phase: CouncilPhase, heard: Heard) -> Iterator[str]:
+    """Yield who is told to be missing and was heard, or the other way round."""
+    absent = _absent(one, phase)
+    yield from (f"round {one.number} misses {name}, who is no member" for name in absent if name not in heard)
+    for name, said in heard.items():
+        each = absent.get(name)
+        if isinstance(said, Proposal | Evaluation):
+            is_wrong = each is not None
+        elif isinstance(said, CouncilAbstention):
+            is_wrong = each is None or (each != said and MARK not in each.reason + said.reason)
+        else:
+            is_wrong = each is None or each.cause is AbstentionCause.SKIPPED
+        if is_wrong:
+            yield f"round {one.number} does not say rightly whether {name} is missing in the phase {phase}"
+
+
+def _unlike(was: CouncilRound, now: CouncilRound) -> Iterator[str]:
+    """Yield what of a round is another; texts from which a secret was taken out are not compared."""
+    if _shown(was.proposals) != _shown(now.proposals):
+        yield "proposals"
+    if _shown(was.evaluations) != _shown(now.evaluations):
+        yield "evaluations"
+    if replace(was.score, rejections=()) != replace(now.score, rejections=()):
+        yield "score"
+
+
+def _shown(said: Sequence[Proposal | Evaluation]) -> Json:
+    ordered = sorted(said, key=lambda one: one.agent)
+    return [_unmarked(typed.to_builtins(_without_reasons(one))) for one in ordered]
+
+
+def _without_reasons(said: Proposal | Evaluation) -> Proposal | Evaluation:
+    """Leave out the words that say why a vote does not count: they are no part of a version."""
+    if isinstance(said, Proposal):
+        return said
+    return replace(said, rejected=tuple(replace(one, reason="") for one in said.rejected))
+
+
+def _unmarked(value: Json) -> Json:
+    if isinstance(value, str):
+        return "" if MARK in value else value
+    if isinstance(value, Mapping):
+        return {name: _unmarked(part) for name, part in value.items()}
+    return [_unmarked(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _stop_flaws(
+    spec: CouncilSpec, rounds: Sequence[CouncilRound], stop: StopDecision, rules: DefaultRules
+) -> Iterator[str]:
     """Yield why a council cannot have ended as it is recorded, by the convictions of its rounds."""
     if not rounds:
         return
     convictions = [conviction_of(one.score) for one in rounds]
     ends = [_decided(spec, rounds[:place], convictions[:place]) for place in range(1, len(rounds) + 1)]
+    last = ends[-1]
     if any(one.reason in _BY_RULE for one in ends[:-1]):
         yield "it went on after it was convinced"
-    if not isclose(ends[-1].evidence, stop.evidence, abs_tol=_TOLERANCE):
-        yield f"its evidence is {ends[-1].evidence:.3f}, and {stop.evidence:.3f} is recorded"
-    if stop.reason in _BY_RULE and ends[-1].reason is not stop.reason:
+    if not isclose(last.evidence, stop.evidence, abs_tol=_TOLERANCE):
+        yield f"its evidence is {last.evidence:.3f}, and {stop.evidence:.3f} is recorded"
+    if not isclose(last.needed, stop.needed, abs_tol=_TOLERANCE):
+        yield f"it needed evidence of {last.needed:.3f}, and {stop.needed:.3f} is recorded"
+    if stop.reason in _BY_RULE and last.reason is not stop.reason:
         yield f"after {len(rounds)} rounds it was not over by the reason {stop.reason}"
+    elif stop.reason in _BY_RULE and rules.orders_councils and last.detail != stop.detail:
+        yield f"it ended with: {last.detail}"
+
+
+def _reason_flaws(spec: CouncilSpec, stop: StopDecision, *, is_begun: bool) -> Iterator[str]:
+    """Yield why nothing can have ended a council that its spec does not bound."""
+    poor = sum(member.budget_usd is not None for member in spec.members)
+    if stop.reason is None or (stop.reason is StopReason.TIME and spec.timeout_secs is None):
+        yield f"it ended by {stop.reason}, which does not bound it"
+    if stop.reason is StopReason.MEMBERS and not is_begun and len(spec.members) - poor >= LEAST_MEMBERS:
+        yield "it ended for want of members, and nobody was asked who did not answer"
 
 
 def _decided(spec: CouncilSpec, rounds: Sequence[CouncilRound], convictions: Sequence[float]) -> StopDecision:
     conditions = Conditions(candidates=len(rounds[-1].score.standings), members=len(spec.members))
     return decide(spec.rule, convictions, conditions)
-
-
-def _stray(asked: Mapping[str, str], rounds: Sequence[CouncilRound], stop: StopDecision) -> Iterator[str]:
-    """Yield the calls that belong to no round: to one of the complete ones, or to one that was left incomplete."""
-    held = len(rounds) + (stop.reason not in _BY_RULE)
-    known = tuple(f"{round_key(number)}/" for number in range(1, held + 1))
-    yield from (f"{key} belongs to no recorded round" for key in sorted(asked) if not key.startswith(known))

@@ -6,7 +6,7 @@ Shares are exact fractions and sums are correctly rounded, so that no permutatio
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import copysign, fsum, sqrt
@@ -30,6 +30,7 @@ class TieBreak(StrEnum):
     IN_FAVOUR = "in_favour"  # more evaluators with a positive weight
     TOKENS = "tokens"  # fewer tokens written
     DRAW = "draw"  # drawn by the seed of the run over the names of all agents
+    SUPPORT = "support"  # too few evaluations prefer one, so that all are tied that have support; the one with the most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +78,18 @@ class RoundScore:
     rejections: tuple[Rejection, ...]
     missing: tuple[tuple[str, str], ...]  # evaluator and a proposal of another that it did not weigh
     needed: int = 0  # the quorum of evaluations that count; 0: nobody asked for one when it was stored
+    alike: tuple[str, ...] = ()  # evaluators that weighed all others alike, which decides nothing between those
 
     @property
     def counted(self) -> int:
-        """How many evaluations count: those that give any proposal of another a weight other than 0."""
-        return len({cell.evaluator for cell in self.contributions if cell.weight})
+        """How many evaluations count: those with a weight other than 0 that do not weigh all others alike."""
+        return len({cell.evaluator for cell in self.contributions if cell.weight}.difference(self.alike))
+
+    @property
+    def supporting(self) -> int:
+        """How many evaluations count, or are in favour of all others alike: a tie needs a quorum of them."""
+        in_favour = {cell.evaluator for cell in self.contributions if cell.weight > 0}
+        return self.counted + len(in_favour.intersection(self.alike))
 
     def support_of(self, agent: str) -> float:
         """Return the support of one agent's proposal; of an agent without one it is 0."""
@@ -99,9 +107,10 @@ class RoundScore:
             return ""
         if not self.contributions or not self.standings:
             return "no evaluation counted"
-        if self.counted < self.needed:
+        best = self.standings[0].support
+        if best >= 0 and self.counted < self.needed:
             return few_votes(self.counted, self.needed)
-        return f"no proposal is supported: the best has {self.standings[0].support:.3f}"
+        return f"no proposal is supported: the best has {best:.3f}"
 
 
 def few_votes(counted: int, needed: int) -> str:
@@ -124,10 +133,12 @@ def score_round(
     seed: int | str,
     needed: int = 0,
     lenient: bool = False,
+    orders: bool = False,
 ) -> RoundScore:
     """Return the outcome of a round; the seed decides only what is left of a tie.
 
-    Nobody wins with fewer evaluations that count than are needed, unless the round is lenient.
+    Nobody wins with fewer evaluations that count than are needed, unless the round is lenient. Where `orders` is
+    true, those that weigh all others alike do not count; if enough of them are in favour, the supported are tied.
     """
     known = {proposal.agent: proposal for proposal in proposals}
     _require_once("proposal", [proposal.agent for proposal in proposals])
@@ -139,19 +150,40 @@ def score_round(
     evaluators = {cell.evaluator for cell in contributions if cell.weight}
     factors = _factors(known, evaluators)
     standings = _ranked([_standing(known[name], contributions, factors[name]) for name in sorted(known)], seed)
-    has_quorum = lenient or len(evaluators) >= needed
-    is_decided = has_quorum and bool(standings) and standings[0].support > 0
-    tied, rule = _tie(standings) if is_decided else ((), None)
-    return RoundScore(
+    alike = tuple(sorted(name for name in evaluators if orders and _is_alike(name, known, contributions)))
+    found = RoundScore(
         standings=standings,
-        winner=standings[0].agent if is_decided else None,
-        tied=tied,
-        tie_break=rule,
+        winner=None,
+        tied=(),
+        tie_break=None,
         contributions=contributions,
         rejections=rejections,
         missing=tuple((one.agent, name) for one in ordered for name in _missing(one, known)),
         needed=needed,
+        alike=alike,
     )
+    return _decided(found, lenient=lenient)
+
+
+def _decided(score: RoundScore, *, lenient: bool) -> RoundScore:
+    """Return a score with its winner, if it has one, and those that are tied with it."""
+    supported = tuple(sorted(one.agent for one in score.standings if one.support > 0))
+    if not supported:
+        return score
+    winner = score.standings[0].agent
+    tied, rule = _tie(score.standings)
+    if lenient or score.counted >= score.needed:
+        return replace(score, winner=winner, tied=tied, tie_break=rule)
+    if score.supporting < score.needed or len(supported) < 2:
+        return score
+    return replace(score, winner=winner, tied=supported, tie_break=rule if tied == supported else TieBreak.SUPPORT)
+
+
+def _is_alike(evaluator: str, known: Collection[str], contributions: Sequence[Contribution]) -> bool:
+    """Return whether an evaluator gives all others the same; whoever has one other to weigh is for or against it."""
+    given = {cell.target: round(cell.value, _DIGITS) for cell in contributions if cell.evaluator == evaluator}
+    others = [given.get(name, 0.0) for name in known if name != evaluator]
+    return len(others) > 1 and len(set(others)) == 1
 
 
 def _exact(number: float) -> Fraction:

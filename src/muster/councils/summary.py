@@ -202,9 +202,9 @@ def _rounds(
 ) -> Iterator[CouncilRound]:
     decided = False
     for number, (proposed, evaluated) in enumerate(zip(records[::2], records[1::2], strict=False), 1):
-        if not counts(evaluated, len(spec.members), spec.quorum, decided=decided):
-            return
         one = complete_round(number, proposed, evaluated, spec, seed, rules)
+        if not counts(one, spec, stopped=evaluated.stopped, decided=decided):
+            return
         decided = decided or one.score.winner is not None
         yield one
 

@@ -100,11 +100,6 @@ class Evaluation:
     coerced: bool = False  # made of a text that holds no evaluation: shown, never counted
     rejected: tuple[RejectedVote, ...] = ()
 
-    @property
-    def counts(self) -> bool:
-        """Whether it says anything: it gives some proposal of another a weight other than 0."""
-        return not self.coerced and any(vote.weight for vote in self.votes if vote.target != self.agent)
-
 
 class AbstentionCause(StrEnum):
     """Why a member has no part in a phase."""

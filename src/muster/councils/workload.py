@@ -104,14 +104,9 @@ class _Deliberation:
             if not self.rounds:
                 raise
             return self._ended(self._shortage or StopReason.MEMBERS, error.message)
-        if evaluated is None or not self._counts(evaluated):
+        if evaluated is None or not self._complete(number, proposed, evaluated):
             return self._ended(StopReason.STOPPED, f"a stop signal came in round {number}, before it was complete")
-        self._complete(number, proposed, evaluated)
         return await self._decide(number, evaluated)
-
-    def _counts(self, evaluated: PhaseRecord) -> bool:
-        decided = any(one.score.winner is not None for one in self.rounds)
-        return counts(evaluated, len(self.council.members), self.spec.quorum, decided=decided)
 
     async def _phase(self, phase: CouncilPhase, proposals: Sequence[Proposal] = ()) -> PhaseRecord:
         number = len(self.rounds) + 1
@@ -143,9 +138,13 @@ class _Deliberation:
         self._poor = frozenset(record.out_of_money)
         return record
 
-    def _complete(self, number: int, proposed: PhaseRecord, evaluated: PhaseRecord) -> None:
+    def _complete(self, number: int, proposed: PhaseRecord, evaluated: PhaseRecord) -> bool:
+        """Add a round with its score, and return whether it counts."""
         one = complete_round(number, proposed, evaluated, self.spec, self.council.seed, self.ctx.rules)
-        self.rounds.append(one)
+        decided = any(before.score.winner is not None for before in self.rounds)
+        is_counted = counts(one, self.spec, stopped=evaluated.stopped, decided=decided)
+        self.rounds += [one] if is_counted else []
+        return is_counted
 
     async def _decide(self, number: int, evaluated: PhaseRecord) -> StopDecision | None:
         score, key = self.rounds[-1].score, round_key(number)
@@ -175,10 +174,10 @@ class _Deliberation:
 
     def _told(self, decision: StopDecision, evaluated: PhaseRecord) -> StopDecision:
         """Return a decision that says so when a stop signal left fewer evaluations than a quorum."""
-        members = len(self.council.members)
-        if not evaluated.stopped or not below_quorum(evaluated, members, self.spec.quorum):
+        last = self.rounds[-1]
+        if not evaluated.stopped or not below_quorum(last, self.spec):
             return decision
-        few = f"decided by {evaluated.counted} of {members} evaluations; the council was stopped"
+        few = f"decided by {last.score.counted} of {len(self.council.members)} evaluations; the council was stopped"
         return replace(decision, detail=few)
 
     def _ended(self, reason: StopReason, detail: str) -> StopDecision:

@@ -21,6 +21,9 @@ class DefaultRules:
     # A round of a council needs a quorum of evaluations that count, and the verdicts of a council that judges are
     # repaired like those of one judge; else who abstains, or weighs nothing, counts for the quorum.
     strict_councils: bool = False
+    # Beside that, an evaluation that weighs all proposals of others alike decides nothing between them: with fewer
+    # than a quorum of others, the supported proposals are tied.
+    orders_councils: bool = False
 
     def limit(self, asked: int | None, usual: int | None, section: int | None) -> int:
         """Return the limit of a request: as its caller asks, as is usual for its question, as its agent's section says.
@@ -38,14 +41,16 @@ class DefaultRules:
 
 
 FIRST_RULES = 1  # of runs that store none
-CURRENT_RULES = 3  # of runs that are started now
+CURRENT_RULES = 5  # of runs that are started now
 _RULES: Mapping[int, DefaultRules] = {
     1: DefaultRules(section_holds=False),
     2: DefaultRules(section_holds=True),
     3: DefaultRules(section_holds=True, strict_councils=True),
-    4: DefaultRules(section_holds=False, strict_councils=True),  # of a run of version 1 that is judged anew
+    4: DefaultRules(section_holds=False, strict_councils=True),  # of a run of version 1 that was judged anew
+    5: DefaultRules(section_holds=True, strict_councils=True, orders_councils=True),
+    6: DefaultRules(section_holds=False, strict_councils=True, orders_councils=True),  # as 4 is to 3
 }
-_ANEW: Mapping[int, int] = {1: 4, 2: 3}  # the same limits with the counting of today
+_ANEW: Mapping[int, int] = {1: 6, 2: 5, 3: 5, 4: 6}  # the same limits with the counting of today
 CURRENT = _RULES[CURRENT_RULES]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import Any
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.intervals import CONFIDENCE, RESAMPLES, Interval, bootstrap_mean, percentile_of_sorted, wilson
@@ -295,3 +296,30 @@ def settle(statuses: Iterable[Status]) -> Status:
     if Status.PASSED in different or Status.FLAKY in different:
         return Status.FLAKY
     return next((status for status in WORST_FIRST if status in different), Status.UNJUDGED)
+
+
+class SettledCases:
+    """How cases under their subjects ended, each counted once, whatever its epochs: what a run says of itself."""
+
+    def __init__(self, epochs: int) -> None:
+        self._last_epoch, self._units = epochs, 0
+        self._epochs: list[Status] = []  # of the case and subject that is being counted
+        self._counts: Counter[Status] = Counter()
+
+    def add(self, result: CaseResult) -> None:
+        """Add one result; they come in the order of the units."""
+        self._units += 1
+        self._epochs.append(result.status)
+        if result.epoch == self._last_epoch:
+            self._counts[settle(self._epochs)] += 1
+            self._epochs = []
+
+    def told(self) -> dict[str, Json]:
+        """Return how many ended how."""
+        return {"counts": {str(status): self._counts[status] for status in Status if self._counts[status]}}
+
+    def json(self) -> dict[str, Json]:
+        """Return all that a run says at its end; nothing is good unless something passed and all did."""
+        run = {status for status in self._counts if status is not Status.SKIPPED}
+        cases = sum(self._counts.values())
+        return {"ok": run == {Status.PASSED}, "units": self._units, "cases": cases, **self.told()}

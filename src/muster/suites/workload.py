@@ -23,7 +23,7 @@ from muster.suites.judge.rubric import judge
 from muster.suites.recorded import RecordedAnswers, answers_in, observe_recorded, read_answers
 from muster.suites.rules import CURRENT, NAME, ScoringRules, rules_in
 from muster.suites.spec import SuiteSpec, read_spec
-from muster.suites.statistics import settle
+from muster.suites.statistics import SettledCases
 from muster.suites.verdict import CaseResult, Judgement, Observation, Status
 from muster.text.schemas.guard import in_schema_thread
 
@@ -88,9 +88,7 @@ class ResultPages:
         self._page: list[CaseResult] = []
         self._pages = 0
         self._entered = 0
-        self._last_epoch = spec.epochs
-        self._epochs: list[Status] = []  # of the case and subject that is being counted
-        self._counts: Counter[Status] = Counter()  # of cases under subjects
+        self._settled = SettledCases(spec.epochs)
         self._ended: Counter[Status] = Counter()  # of single epochs
         self._aside = Aside()
 
@@ -104,13 +102,7 @@ class ResultPages:
         """Keep what is left, and say how the cases ended; nothing is good unless something passed and all did."""
         await self._turn()
         await self._aside.done()
-        run = {status: count for status, count in self._counts.items() if status is not Status.SKIPPED}
-        return {
-            "ok": set(run) == {Status.PASSED},
-            "units": self._entered,
-            "cases": sum(self._counts.values()),
-            **self._told(),
-        }
+        return self._settled.json()
 
     async def abandon(self) -> None:
         """Let go of a page that is being written, when the run stops: its calls are in the journal all the same."""
@@ -128,19 +120,13 @@ class ResultPages:
             self._count(result)
         ended = {str(status): self._ended[status] for status in Status if self._ended[status]}
         done = {"done": self._entered, "total": self._units.total, "ended": ended}
-        await self._ctx.emit(f"{results_key(self._tag, number)}/told", "suite.cases", done | self._told())
+        await self._ctx.emit(f"{results_key(self._tag, number)}/told", "suite.cases", done | self._settled.told())
 
     def _count(self, result: CaseResult) -> None:
         """Count what stands in the journal, which is what reports will say too."""
         self._entered += 1
         self._ended[result.status] += 1
-        self._epochs.append(result.status)
-        if result.epoch == self._last_epoch:
-            self._counts[settle(self._epochs)] += 1
-            self._epochs = []
-
-    def _told(self) -> dict[str, Json]:
-        return {"counts": {str(status): self._counts[status] for status in Status if self._counts[status]}}
+        self._settled.add(result)
 
 
 RULES = (Evaluator.RULES,)  # nobody needs to be asked

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from muster.domain.call import Message, Request, Role, Stop, ToolCall
+from muster.domain.call import Message, Request, Role, Stop, Tool, ToolCall
 from muster.domain.money import Microdollars
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
@@ -33,7 +33,7 @@ def contains(text: str) -> OutputCheck:
     return OutputCheck(kind=CheckKind.CONTAINS, value=text)
 
 
-PASSES = a_case("s/passes", output=(contains("hello"),))
+PASSES = a_case("s/passes", file="kind.yaml", output=(contains("hello"),))
 FAILS = a_case("s/fails", output=(contains("goodbye"),))
 LEAKS = a_case("s/leaks", "what is the key?", output=(contains("AbCdEfGh0123456789"),))
 ERRS = a_case("s/errs", output=(contains("x"),))
@@ -74,7 +74,8 @@ def story() -> Story:
     look = ToolCall(id="1", name="look", arguments={"at": 1})
     looked = Message(role=Role.TOOL, text=use(TOOLED.tools, look).result or "", tool_call_id="1")
     asked_for = Message(role=Role.ASSISTANT, text="", tool_calls=(look,))
-    tool_turn = Request(messages=(*TOOLED.messages, asked_for, looked))
+    tools = (Tool(name="look", parameters=TOOLED.tools[0].parameters),)
+    tool_turn = Request(messages=(*TOOLED.messages, asked_for, looked), tools=tools)
     judge_calls = [
         Said(
             key=JUDGE_KEY,
@@ -92,7 +93,7 @@ def story() -> Story:
         TOOLED.id: [
             Said(
                 key=f"{key}1",
-                request=Request(messages=TOOLED.messages),
+                request=Request(messages=TOOLED.messages, tools=tools),
                 reply=a_reply("", stop=Stop.TOOL_USE, tool_calls=(look,)),
             ),
             Said(key=f"{key}2", request=tool_turn, reply=a_reply("done")),
@@ -102,13 +103,14 @@ def story() -> Story:
     # Calls end in any order; the last belongs to no result.
     spoken = [said for case in reversed(CASES) for said in calls.get(case.id, [])]
     stray = an_answer(a_case("s/stopped"), "never scored")
-    suite = SuiteInfo(name="s", file="s.yaml", digest="d" * 64, prompt=PROMPT, cases=len(CASES))
+    kind = SuiteInfo(name="s", file="kind.yaml", digest="c" * 64, prompt=PROMPT, cases=1)
+    suite = SuiteInfo(name="s", file="s.yaml", digest="d" * 64, cases=len(CASES) - 1)
     return Story(
         cases=CASES,
         results=results,
         calls=[*spoken, *judge_calls, stray],
         spec=SPEC,
-        suites=[suite],
+        suites=[kind, suite],
     )
 
 

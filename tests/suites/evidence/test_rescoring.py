@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from muster.domain.call import Request
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
-from muster.suites.case import CheckKind, Evaluator, OutputCheck
+from muster.suites.case import Case, CheckKind, Evaluator, OutputCheck
+from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.archive import scan
 from muster.suites.evidence.layout import STATEMENT
 from muster.suites.evidence.rescoring import Rescoring, rescore
 from muster.suites.evidence.verification import sign
 from muster.suites.journal import Prompt, case_key
-from muster.suites.verdict import CaseResult, Judgement, Status
+from muster.suites.judge.command import question_for
+from muster.suites.rules import rules_in
+from muster.suites.verdict import CaseResult, Judgement, Observation, Status
 from tests.suites.evidence.scene import (
     CASES,
     FAILS,
@@ -52,6 +54,20 @@ def forged(archive: Path, folder: Path, **files: Callable[[bytes], bytes]) -> Pa
     path = folder / "forged.tar"
     path.write_bytes(signed_anew(held | changes, KEY))
     return path
+
+
+def scored(case: Case, seen: Observation, *, subject: str = "recorded", epoch: int = 1) -> CaseResult:
+    """Score what was seen, without a judge, by the rules of the first version, which a story has."""
+    return score(
+        case,
+        seen,
+        subject=subject,
+        epoch=epoch,
+        evaluators=evaluators_of(case),
+        default_threshold=0.7,
+        judgements={},
+        rules=rules_in({}),
+    )
 
 
 def swap(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
@@ -129,7 +145,8 @@ def test_process_and_judge_are_heard_each_in_its_place(tmp_path: Path) -> None:
         for result in told.results
         if result.case == JUDGED.id
     ]
-    said = Said(key=key, request=Request(messages=case.messages), reply=a_reply('{"passed": true}'), agent="check.py")
+    seen = Observation(answers=("dear friend",), cost=Microdollars(40))
+    said = Said(key=key, request=question_for(case, seen), reply=a_reply('{"passed": true}'), agent="check.py")
     told = replace(
         told,
         cases=[case],
@@ -151,9 +168,9 @@ def test_recorded_answers_are_scored_again(tmp_path: Path) -> None:
     told = Story(
         cases=[good, bad, gone],
         results=[
-            a_result(good.id, subject="recorded"),
-            a_result(bad.id, Status.FAILED, subject="recorded"),
-            a_result(gone.id, Status.ERROR, subject="recorded", error=missing),
+            scored(good, Observation(answers=("yes",))),
+            scored(bad, Observation(answers=("no",))),
+            scored(gone, Observation(error=missing)),
         ],
         spec={"path": ["s.yaml"], "answers": "answers.jsonl"},
         steps={"suite/answers": {good.id: "yes", bad.id: "no"}},
@@ -164,7 +181,7 @@ def test_recorded_answers_are_scored_again(tmp_path: Path) -> None:
 
 def test_recorded_answers_are_scored_again_under_the_rules_that_the_run_recorded(tmp_path: Path) -> None:
     case = a_case("s/empty", output=(OutputCheck(kind=CheckKind.NOT_CONTAINS, value="secret"),))
-    passed = [a_result(case.id, subject="recorded", epoch=epoch) for epoch in (1, 2)]
+    passed = [scored(case, Observation(answers=("",)), epoch=epoch) for epoch in (1, 2)]
     old = Story(
         cases=[case],
         results=passed,
@@ -196,13 +213,13 @@ def test_judges_of_recorded_answers_are_heard_too(tmp_path: Path) -> None:
     )
     assert rescore(export(tmp_path, told).path).ok
     found = rescore(export(tmp_path, replace(told, calls=[]), "unheard.tar").path)
-    assert (found.ok, "not recorded" in _why(found)) == (False, True)
+    assert (found.ok, f"nothing is recorded under {key}" in _why(found)) == (False, True)
 
 
 def test_time_that_was_over_stays_a_timeout(tmp_path: Path) -> None:
     case = a_case("s/slow", timeout=1.0)
     late = {"code": "out_of_time", "message": "its time was over"}
-    told = Story(cases=[case], results=[a_result(case.id, Status.TIMED_OUT, error=late)])
+    told = Story(cases=[case], results=[scored(case, Observation(error=late, timed_out=True), subject=SUBJECT)])
     assert rescore(export(tmp_path, told).path).ok
 
 
@@ -278,8 +295,8 @@ def test_numbers_that_nobody_gave_break_nothing(tmp_path: Path, archive: Path) -
     [
         (b'\\"score\\": 0.8', b'\\"score\\": 0.1', "items 1 score is 0.8, and they give 0.1"),
         (b"it says dear", b"it says dead", "items 1 rationale is it says dear, and they give it says dead"),
-        (b'\\"items\\"', b'\\"atems\\"', "sim/judge do not support its judgement"),
-        (JUDGE_KEY.encode(), JUDGE_KEY.encode() + b"0", "sim/judge do not support its judgement"),
+        (b'"{\\"items\\"', b'"{\\"atems\\"', "sim/judge do not support its judgement"),
+        (JUDGE_KEY.encode(), JUDGE_KEY.encode() + b"0", f"nothing is recorded under {JUDGE_KEY}"),
     ],
 )
 def test_a_judgement_that_its_replies_do_not_bear_out_is_named(
@@ -336,10 +353,16 @@ def many(**rest: object) -> Story:
         for agent in case.agents or ("sim/a", "sim/b")
         for epoch in (1, 2)
     ]
-    calls = [an_answer(case, "yes", subject=subject, epoch=epoch) for case, subject, epoch in units]
-    spent: dict[str, Any] = {"cost": Microdollars(40), "input_tokens": 3, "output_tokens": 2}
+    calls = [
+        replace(
+            an_answer(case, "yes", subject=subject, epoch=epoch, system=f"be {subject.partition('+')[2]}"),
+            agent=subject.partition("+")[0],
+        )
+        for case, subject, epoch in units
+    ]
+    spent: dict[str, Any] = {"cost": Microdollars(40), "input_tokens": 3, "output_tokens": 2, "model": "echo-1"}
     results = [
-        a_result(case.id, subject=subject, epoch=epoch, keys=(said.key,), **spent)
+        scored(case, Observation(answers=("yes",), keys=(said.key,), **spent), subject=subject, epoch=epoch)
         for (case, subject, epoch), said in zip(units, calls, strict=True)
     ]
     spec = {"path": ["s.yaml"], "agents": ["sim/a", "sim/b"], "prompts": ["kind.txt", "curt.txt"], "epochs": 2}

@@ -12,6 +12,7 @@ from muster.domain.canonical import Json, digest
 from muster.domain.entry import AttemptId, EntryKind, Failed, Opening, Outcome, Replied, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
+from muster.domain.rules import CURRENT_RULES, FIRST_RULES
 from muster.domain.run import NewRun, Run, RunState
 from muster.store.base import Claim, Record, RunRelease, Store
 from muster.suites.case import Case
@@ -27,6 +28,7 @@ from muster.suites.journal import (
     pack,
     results_key,
 )
+from muster.suites.rules import NAME as SCORING
 from muster.suites.spec import read_spec
 from muster.suites.verdict import CaseResult, Status
 from muster.testing.stores import DRIVER, NOW
@@ -109,7 +111,13 @@ async def fill(store: Store, story: Story) -> Run:
     """Put a run into the store, page by page, as the workload does."""
     spec = read_spec(story.spec or {"path": ["s.yaml"], "agents": ["sim/echo"]})
     new = NewRun(
-        id=RunId(story.run), workload="suite", spec=spec.stored(), created_at=story.at, name=story.name, seed=7
+        id=RunId(story.run),
+        workload="suite",
+        spec=spec.stored(),
+        created_at=story.at,
+        name=story.name,
+        seed=7,
+        rules=CURRENT_RULES if SCORING in (story.environment or ENVIRONMENT) else FIRST_RULES,
     )
     run = await store.runs.create(new)
     claim = await store.leases.claim(run.id, DRIVER, run.lease.epoch, story.at, story.at + 15)

@@ -73,6 +73,7 @@ def round_json(one: CouncilRound) -> dict[str, Any]:
         "conviction": conviction_of(score),
         "counted": score.counted,
         "needed": score.needed,
+        "alike": list(score.alike),
         "standings": [_plain(standing) for standing in score.standings],
         "matrix": [_plain(cell) for cell in score.contributions],
         "proposals": _proposals(one.proposals),

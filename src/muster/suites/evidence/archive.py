@@ -252,6 +252,10 @@ class EvidenceArchive:
         """Return the only record of a file."""
         return next(self.records(name), {})
 
+    def text(self, name: str) -> str:
+        """Return a file that is one text; empty for no name."""
+        return b"".join(_chunks(self.file, self._member(name))).decode("utf-8", "replace") if name else ""
+
     def stream(self, name: str, name_of: Callable[[dict[str, Any]], str]) -> Stream:
         """Return the records of a file to whoever asks for them by name in their order."""
         return Stream(self.file, self._member(name), name_of)

@@ -1,7 +1,7 @@
 """Councils that judged, in an archive: their runs with all replies, from which their judgements are read again."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from muster.domain.call import Reply
@@ -9,14 +9,15 @@ from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
+from muster.domain.rules import DefaultRules, rules_of
 from muster.domain.run import Run, RunState
+from muster.judging.asked import RecordedCall, text_flaw
 from muster.store.base import Store
 from muster.suites.case import Case
-from muster.suites.evidence.accounts import account_of, settled_of
+from muster.suites.evidence.accounts import BOOKINGS, account_of, call_differences, settled_of
 from muster.suites.evidence.archive import read_as
 from muster.suites.evidence.layout import CHILDREN, EvidenceFault
-from muster.suites.evidence.requests import is_about, text_of
-from muster.suites.judge.council import council_of, judgement_of, without_verdict
+from muster.suites.judge.council import CouncilJudge, council_of, judgement_of, rules_for, version_of, without_verdict
 from muster.suites.judge.question import pose
 from muster.suites.judge.rubric import missing
 from muster.suites.spec import SuiteSpec
@@ -48,8 +49,8 @@ class RecordedCouncil:
     state: str
     cause: str  # why it did not complete
     outcome: Json
-    replies: Mapping[str, Reply]
-    asked: Mapping[str, str]  # the texts of all requests, by key
+    calls: Mapping[str, RecordedCall]  # by key
+    rules: int | None = None  # the version of its default rules; None: it was written before archives had it
     figures: tuple[str, ...] = ()  # that do not follow from its calls
 
     @staticmethod
@@ -57,32 +58,43 @@ class RecordedCouncil:
         """Read a line of children.jsonl."""
         try:
             run, calls = child["run"], child["calls"]
-            account = account_of(calls)
-            figures = [figure.where for figure in account.differences("run", run)]
-            if run["origin"] is None and isinstance(run["result"], Mapping):
-                figures += ["run/result/spent"] if run["result"].get("spent") != settled_of(run) else []
             return RecordedCouncil(
                 key=str(child["key"]),
                 spec=dict(run["spec"]),
                 state=str(run["state"]),
                 cause=str((run["error"] or {}).get("message", run["ended_reason"])),
                 outcome=run["result"],
-                replies={
-                    str(call["key"]): read_as(Reply, call["reply"], CHILDREN)
-                    for call in calls
-                    if call["reply"] is not None
-                },
-                asked={str(call["key"]): text_of(call) for call in calls},
-                figures=tuple(figures),
+                calls={str(call["key"]): _recorded(call) for call in calls},
+                rules=run.get("rules"),
+                figures=tuple(_figures(run, calls)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EvidenceFault(CHILDREN, "a line is not a valid child run") from error
 
 
-# Reads the replies of a council again: takes its spec, its recorded outcome, its replies and the texts of its requests,
+def _recorded(call: Mapping[str, Any]) -> RecordedCall:
+    reply = None if call["reply"] is None else read_as(Reply, call["reply"], CHILDREN)
+    return RecordedCall(agent=str(call["agent"]), request=call["request"], reply=reply, error=call["error"])
+
+
+def _figures(run: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the figures of a council that its calls do not give; what it took over from another run it did not pay."""
+    own = [call for call in calls if call.get("reused_from") is None]
+    yield from (found.where for call in calls for found in call_differences("calls", call))
+    if run["origin"] is not None:
+        is_told = all(isinstance(call.get(BOOKINGS), list) for call in calls)  # who made which call
+        account = replace(account_of(own if is_told else ()), is_exact=False)
+        yield from (found.where for found in account.money_differences("run", run["spent"]))
+        return
+    yield from (found.where for found in account_of(calls).differences("run", run))
+    if isinstance(run["result"], Mapping) and run["result"].get("spent") != settled_of(run):
+        yield "run/result/spent"
+
+
+# Reads the replies of a council again: takes its spec, its recorded outcome, its calls and the rules of its run,
 # returns the outcome that they bear out; raises what does not fit. Councils are another feature, so whoever puts the
 # two together brings it.
-RetellCouncil = Callable[[Json, Json, Mapping[str, Reply], Mapping[str, str]], Json]
+RetellCouncil = Callable[[Json, Json, Mapping[str, RecordedCall], DefaultRules], Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +103,7 @@ class CouncilRetelling:
 
     children: tuple[Mapping[str, Any], ...]
     retell: RetellCouncil | None
+    flaws: list[str] = field(default_factory=list)  # why the record of the council cannot be right
 
     def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str, version: str) -> Judgement:
         """Return the judgement that the replies of the council come to, by the rules of the recorded one."""
@@ -100,21 +113,39 @@ class CouncilRetelling:
         key = judge.key(unit)
         found = next((one for child in self.children if (one := RecordedCouncil.of(child)).key == key), None)
         if found is None or self.retell is None:
-            return judge.failed("its run is not recorded" if found is None else "nobody can read councils again", key)
+            why = "its run is not recorded" if found is None else "nobody can read councils again"
+            return self._flawed(judge, why, key)
         if found.state != RunState.COMPLETED:
             return without_verdict(judge, key, found.cause)
         question = pose(case, seen)
-        if _without_question(found.spec) != _without_question(judge.spec(question, key)):
-            return judge.failed("the council that is recorded is not the one of the policy", key)
-        if not is_about(question, str(found.spec.get("question", ""))):
-            return judge.failed("the council that is recorded was asked about something else", key)
-        if found.figures:
-            return judge.failed(f"figures of the council do not follow from its calls: {', '.join(found.figures)}", key)
+        if flaw := _flaw(judge, found, judge.spec(question, key)):
+            return self._flawed(judge, flaw, key)
         try:
-            outcome = self.retell(found.spec, found.outcome, found.replies, found.asked)
+            outcome = self.retell(found.spec, found.outcome, found.calls, rules_for(version))
         except MusterError as error:
-            return judge.failed(f"the recorded council cannot be read: {error.message}", key)
+            return self._flawed(judge, f"the recorded council cannot be read: {error.message}", key)
         return judgement_of(judge, case, question, outcome, key)
+
+    def _flawed(self, judge: CouncilJudge, why: str, key: str) -> Judgement:
+        """Note a flaw of the record: a judgement that says the same of itself does not mend it."""
+        self.flaws.append(f"{judge.name}: {why}")
+        return judge.failed(why, key)
+
+
+_SHOWN = 5  # figures that are named
+
+
+def _flaw(judge: CouncilJudge, found: RecordedCouncil, wanted: Mapping[str, Json]) -> str:
+    """Return why a recorded council is not the one that judged."""
+    if _without_question(found.spec) != _without_question(wanted):
+        return "the council that is recorded is not the one of the policy"
+    if text_flaw(str(wanted["question"]), str(found.spec.get("question"))):
+        return "the council that is recorded was asked about something else"
+    if found.rules is not None and version_of(rules_of(found.rules)) != judge.version:
+        return f"the council was held by the default rules of version {found.rules}, and is not read by them"
+    if found.figures:
+        return f"figures of the council do not follow from its calls: {', '.join(found.figures[:_SHOWN])}"
+    return ""
 
 
 def _without_question(spec: Mapping[str, Json]) -> dict[str, Json]:

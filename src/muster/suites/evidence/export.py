@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,9 +15,10 @@ from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import BadArgument, Conflict, state_verb
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
-from muster.suites.evidence.accounts import FigureDifference
+from muster.suites.evidence.accounts import BOOKINGS
 from muster.suites.evidence.archive import Content, TarWriter
 from muster.suites.evidence.councils import calls_of_child
+from muster.suites.evidence.figures import SubjectTallies
 from muster.suites.evidence.keys import key_id, public_pem
 from muster.suites.evidence.layout import (
     ANSWERS,
@@ -40,7 +40,6 @@ from muster.suites.evidence.verification import sign
 from muster.suites.journal import ANSWERS as RECORDED_ANSWERS
 from muster.suites.recorded import answers_in
 from muster.suites.reports.run import SuiteRun
-from muster.suites.statistics import SubjectTally
 from muster.suites.verdict import CaseResult
 from muster.text import typed
 from muster.text.redaction import Redactor
@@ -54,7 +53,7 @@ PAGE = 20  # entries that are held at a time
 
 _RUN_FACTS = (
     "id", "name", "workload", "spec", "state", "ended_reason", "error", "result", "tags", "seed", "cap", "timeout",
-    "concurrency", "dispatch", "origin", "created_at", "started_at", "ended_at", "calls", "spent",
+    "concurrency", "dispatch", "origin", "created_at", "started_at", "ended_at", "calls", "spent", "rules",
 )  # fmt: skip
 _CALL_FACTS = (
     "key", "agent", "state", "attempts", "digest", "request", "reply", "error", "reused_from", "opened_at",
@@ -181,9 +180,9 @@ class _Exporting:
         with self._tar.member(CALLS) as content:
             async for result in self._suite.results():
                 for entry in await self._suite.calls(keys_of(result)):
-                    self._write_call(content, entry)
+                    await self._write_call(content, entry)
             async for entry in self._suite.store.archive.entries(self._suite.run.id, page=PAGE):
-                self._write_call(content, entry)
+                await self._write_call(content, entry)
 
     def _is_written(self, key: str) -> bool:
         """Return whether a call or a child was written before, and note that it is from now on."""
@@ -192,14 +191,21 @@ class _Exporting:
         self._written.add(name)
         return known
 
-    def _write_call(self, content: Content, entry: Entry) -> None:
+    async def _write_call(self, content: Content, entry: Entry) -> None:
         if entry.kind is not EntryKind.CALL or self._is_written(entry.key):
             return
-        told = self._redactor.json(_chosen(typed.to_builtins(entry), _CALL_FACTS))
-        if self._note(CALLS):
-            told["digest"] = None
+        told, is_touched = await self._call_json(CALLS, entry)
+        if is_touched:
             self._touched_calls.add(entry.key)
         content.write(spell(told))
+
+    async def _call_json(self, name: str, entry: Entry) -> tuple[dict[str, Any], bool]:
+        """Return what is told of a call, without its secrets, and whether there were any: then it has no digest."""
+        attempts = await self._suite.store.archive.attempts_of(entry.run, entry.key)
+        bookings = [{"n": one.n, "state": one.state, "cost": one.cost, "lane": one.lane} for one in attempts]
+        told = self._redactor.json(_chosen(typed.to_builtins(entry), _CALL_FACTS))
+        is_touched = bool(self._note(name))
+        return {**told, BOOKINGS: bookings, **({"digest": None} if is_touched else {})}, is_touched
 
     async def _write_children(self) -> None:
         """Write the child runs of a council that judges, each with its calls, in the order of the calls."""
@@ -218,12 +224,15 @@ class _Exporting:
         run = None if self._is_written(key) else await self._suite.store.reuser.newest_child(self._suite.run.id, key)
         if run is None:
             return
-        calls = [
-            _chosen(typed.to_builtins(entry), _CALL_FACTS) for entry in await calls_of_child(self._suite.store, run)
-        ]
-        told = {"key": key, "run": _chosen(typed.to_builtins(run), _RUN_FACTS), "calls": calls}
-        content.write(spell(self._redactor.json(told)))
-        if self._note(CHILDREN):
+        calls, is_touched = [], False
+        for entry in await calls_of_child(self._suite.store, run):
+            told, found = await self._call_json(CHILDREN, entry)
+            by_another = {} if entry.run == run.id else {"reused_from": entry.run}
+            calls.append({**told, **by_another})
+            is_touched = is_touched or found
+        facts = self._redactor.json({"key": key, "run": _chosen(typed.to_builtins(run), _RUN_FACTS)})
+        content.write(spell({**facts, "calls": calls}))
+        if self._note(CHILDREN) or is_touched:
             self._touched_calls.add(key)
 
     async def _write_verdicts(self) -> None:
@@ -350,50 +359,3 @@ def spell(value: Json) -> bytes:
     except UnicodeDecodeError:
         line = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     return line + b"\n"
-
-
-TOLERANCE = 1e-9
-
-
-class SubjectTallies:
-    """The growing figures of all subjects."""
-
-    def __init__(self) -> None:
-        self._tallies: dict[str, SubjectTally] = {}
-        self.statuses: Counter[str] = Counter()
-
-    def add(self, result: CaseResult) -> None:
-        """Add one result."""
-        self.statuses[str(result.status)] += 1
-        self._tallies.setdefault(result.subject, SubjectTally()).add(result)
-
-    def json(self) -> dict[str, Json]:
-        """Return the figures as they stand in an archive."""
-        stats = {label: typed.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
-        return {"subjects": stats, "statuses": dict(self.statuses)}
-
-
-def differences(where: str, was: Json, now: Json) -> Iterator[FigureDifference]:
-    """Find the figures that differ; what is compared is never deeper than the figures of today."""
-    if isinstance(was, Mapping) and isinstance(now, Mapping):
-        for name in sorted({*map(str, was), *map(str, now)}):
-            yield from differences(f"{where}/{name}", was.get(name), now.get(name))
-    elif _is_list(was) and _is_list(now) and len(was) == len(now):
-        for place, (left, right) in enumerate(zip(was, now, strict=True), 1):
-            yield from differences(f"{where}/{place}", left, right)
-    elif not _alike(was, now):
-        yield FigureDifference(where=where, was=was, now=now)
-
-
-def _alike(was: Json, now: Json) -> bool:
-    if _is_number(was) and _is_number(now):
-        return isclose(was, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return type(was) is type(now) and bool(was == now)
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_list(value: Json) -> bool:
-    return isinstance(value, list | tuple)

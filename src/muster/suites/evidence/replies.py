@@ -1,8 +1,7 @@
 """What an archive holds about each result: calls to the agent and to judges, and recorded answers, in their order."""
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain
 from typing import Any
@@ -11,23 +10,25 @@ from muster.domain.call import Quality, Reply, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
+from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
-from muster.suites.evidence.accounts import CallAccount, account_of
+from muster.suites.evidence.accounts import CallAccount, FigureDifference, account_of, call_differences
 from muster.suites.evidence.archive import EvidenceArchive, read_as
 from muster.suites.evidence.councils import CouncilRetelling
 from muster.suites.evidence.export import keys_of
 from muster.suites.evidence.layout import ANSWERS, CALLS, CHILDREN, RUN, EvidenceFault
+from muster.suites.evidence.marks import is_marked
 from muster.suites.evidence.requests import asked_flaw, judged_flaw
 from muster.suites.journal import SuiteSnapshot, case_key
-from muster.suites.judge.council import LENIENT, VERSION
-from muster.suites.judge.question import pose
-from muster.suites.judge.rubric import Calls, Heard, missing, retell_command, retell_judge
+from muster.suites.judge.council import BEFORE, LENIENT, VERSION
+from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
 from muster.suites.recorded import ONLY, observe_recorded
 from muster.suites.rules import ScoringRules
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
 
 Call = Mapping[str, Any]  # a line of calls.jsonl
+MOST_FLAWS = 1000  # of records that are told one by one
 
 
 def observe(case: Case, calls: Sequence[Call], result: CaseResult, rules: ScoringRules) -> Observation:
@@ -78,24 +79,6 @@ def _is_late(error: Mapping[str, Json] | None) -> bool:
     return error is not None and error.get("code") in OUT_OF_TIME
 
 
-_MARK = re.compile(r"\[redacted:[a-z_]+:[0-9]+\]")
-
-
-def is_marked(value: Json) -> bool:
-    """Return whether any text of a JSON value holds a mark, names included."""
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, str):
-            if _MARK.search(one):
-                return True
-        elif isinstance(one, Mapping):
-            left += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple):
-            left += one
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedVerdict:
     """What the archive holds about one result."""
@@ -103,6 +86,7 @@ class RecordedVerdict:
     case: Mapping[str, Any]  # its line
     asked: tuple[Call, ...] = ()  # of the agent, those that are there
     judged: tuple[Call, ...] = ()
+    unheard: tuple[str, ...] = ()  # keys of judgements under which there is nothing
     children: tuple[Mapping[str, Any], ...] = ()  # runs of councils that judged, those that are there
     answers: tuple[Mapping[str, Any], ...] = ()  # recorded, when nobody was asked
     recorded: bool = False  # recorded answers were scored
@@ -117,14 +101,15 @@ class RecordedVerdict:
         """Return what judges and commands replied, by key."""
         return {str(call["key"]): _heard(call) for call in self.judged}
 
-    def asked_flaw(self, case: Case, spec: SuiteSpec, result: CaseResult, rules: ScoringRules) -> str:
+    def asked_flaw(self, unit: Unit, spec: SuiteSpec, result: CaseResult, rules: ScoringRules) -> str:
         """Return which request is not the one that the case, or the judge's question about the answer, asks."""
-        if not self.recorded and (flaw := asked_flaw(case, self.asked)):
+        if not self.recorded and (flaw := asked_flaw(unit, spec, self.asked)):
             return flaw
-        seen = self.observation(case, result, rules)
-        if spec.judge is None or spec.judge_file is not None or not self.judged or missing(case, seen):
+        if self.unheard:
+            return f"nothing is recorded under {min(self.unheard)}, which its judgement names"
+        if not self.judged:
             return ""
-        return judged_flaw(pose(case, seen), spec.judge, self.judged)
+        return judged_flaw(unit.case, self.observation(unit.case, result, rules), spec, unit.key, self.judged)
 
     @property
     def redacted(self) -> bool:
@@ -149,7 +134,9 @@ class RecordedReplies:
         self._children = archive.stream(CHILDREN, lambda child: str(child["key"])) if children else None
         self._answers = archive.stream(ANSWERS, lambda answer: str(answer["case"])) if recorded else None
         self._of = RecordedVerdict(case={}, recorded=recorded)
-        self.account = CallAccount()  # of all calls that were gone through
+        self._own = CallAccount()  # of all calls that were gone through
+        self._councils = CallAccount()
+        self.flaws: list[FigureDifference] = []  # the first in their records
 
     def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
         """Go on to the next case."""
@@ -171,6 +158,7 @@ class RecordedReplies:
             case=self._of.case,
             asked=tuple(call for call in asked if call is not None),
             judged=tuple(call for call in judged if call is not None),
+            unheard=tuple(set(keys_of(result)[len(asked) :]) - _keys(judged) - _keys(councils)),
             children=tuple(child for child in councils if child is not None),
             answers=self._of.answers,
             recorded=self._of.recorded,
@@ -187,12 +175,31 @@ class RecordedReplies:
         if one is None:
             return
         if "calls" not in one:
-            self.account.add(one)
+            self._own.add(one)
+            self._note(CALLS, one)
             return
         calls, run = one["calls"], one.get("run")
         listed = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+        for call in listed:
+            self._note(f"{CHILDREN}/{one.get('key')}", call)
         is_whole = isinstance(run, Mapping) and run.get("origin") is None
-        self.account.add_run(account_of(listed) if is_whole else CallAccount(is_exact=False))
+        self._councils.add_run(account_of(listed) if is_whole else CallAccount(is_exact=False))
+
+    def account_of(self, run: Mapping[str, Any]) -> CallAccount:
+        """Return what all calls come to; councils of a run that continues another may have been paid by that one."""
+        is_paid = run.get("origin") is None or self._councils == CallAccount()
+        account = CallAccount(counts=self._own.counts, has_bookings=self._own.has_bookings)
+        account.add_run(self._own)
+        account.add_run(self._councils if is_paid else CallAccount(is_exact=False))
+        return account
+
+    def _note(self, where: str, call: Call) -> None:
+        if len(self.flaws) < MOST_FLAWS:
+            self.flaws += call_differences(where, call)
+
+
+def _keys(found: Iterable[Mapping[str, Any] | None]) -> set[str]:
+    return {str(one["key"]) for one in found if one is not None}
 
 
 def _heard(call: Call) -> Heard:
@@ -240,7 +247,8 @@ def retold(
 
 def _council_version(result: CaseResult) -> str:
     """Return the rules by which a council was read: the recorded ones if they are older, else those of today."""
-    return LENIENT if any(one.version == LENIENT for one in result.judgements) else VERSION
+    recorded = {one.version for one in result.judgements}
+    return next((older for older in (LENIENT, BEFORE) if older in recorded), VERSION)
 
 
 def unsaid(was: Sequence[Judgement], now: Sequence[Judgement]) -> str:

@@ -4,7 +4,7 @@ Replies of judges are read again and must bear out the judgements; checks and sc
 verdicts; verdicts must be those of all cases, no more and no fewer; and the figures must be those of the verdicts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from math import isclose
@@ -18,7 +18,7 @@ from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.accounts import FigureDifference
 from muster.suites.evidence.archive import EvidenceArchive, read_as
 from muster.suites.evidence.councils import CouncilRetelling, RetellCouncil
-from muster.suites.evidence.export import TOLERANCE, SubjectTallies, differences
+from muster.suites.evidence.figures import TOLERANCE, SubjectTallies, differences
 from muster.suites.evidence.layout import (
     CALLS,
     CASES,
@@ -38,10 +38,13 @@ from muster.suites.evidence.replies import (
     retold,
     unsaid,
 )
+from muster.suites.evidence.requests import AskedUnits
 from muster.suites.evidence.verification import ArchiveVerification, open_archive, verify_file
 from muster.suites.journal import SuiteSnapshot
-from muster.suites.rules import ScoringRules, rules_in
+from muster.suites.rules import FIRST, ScoringRules, rules_in
+from muster.suites.rules import NAME as RULES
 from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.statistics import SettledCases
 from muster.suites.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 KEPT = 1000  # of each kind, that are told one by one
 NO_CASE = "unexpected verdict: its case is not in the archive, or not at this place"
 NO_VERDICT = "missing verdict"
+_WITH_RULES = 5  # from these default rules on a run stores the version of its scoring rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +132,14 @@ class _Rescoring:
         self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
         self._rules = _rules_of(archive.first(ENVIRONMENT))
         self._units = EvidenceUnits(self._spec, self._snapshot)
+        self._asked = AskedUnits(archive, self._spec, self._snapshot)
         self._replies = RecordedReplies(
             archive, recorded=self._spec.answers is not None, children=self._spec.judge_file is not None
         )
         self._figures = SubjectTallies()
         self._cases = self._same = self._different = self._blurred = self._missing = 0
         self._differences: list[Difference] = []
+        self._settled = SettledCases(self._spec.epochs)
 
     def all(self) -> Rescoring:
         """Score every verdict of the archive again."""
@@ -178,9 +184,11 @@ class _Rescoring:
             return
         council = CouncilRetelling(children=testimony.children, retell=self._retell_council)
         now = _scored(case, was, testimony, self._spec, council, self._rules)
-        flaw = testimony.asked_flaw(case, self._spec, was, self._rules) or unsaid(was.judgements, now.judgements)
-        spent = _spent_flaw(was, now)
-        flaw = flaw or spent
+        unit = self._asked.of(case, was)
+        flaw = "" if unit is None else testimony.asked_flaw(unit, self._spec, was, self._rules)
+        flaw = flaw or unsaid(was.judgements, now.judgements) or next(iter(council.flaws), "")
+        spent = _figure_flaw(was, now, _SPENT[:-1] if council.flaws else _SPENT)
+        flaw = flaw or spent or _figure_flaw(was, now, _SEEN)
         if not flaw and now.status is was.status and _same_result(now.score, was.score):
             self._same += 1
             self._figures.add(now)
@@ -192,6 +200,7 @@ class _Rescoring:
     def _hear(self, verdict: dict[str, Any]) -> tuple[CaseResult, RecordedVerdict]:
         result = read_as(CaseResult, verdict.get("result"), VERDICTS)
         self._units.mention(result)
+        self._settled.add(result)
         return result, self._replies.hear(result)
 
     def _count_missing(self, case: Case, roll: UnitRoll) -> None:
@@ -214,9 +223,19 @@ class _Rescoring:
         now = self._figures.json()
         yield from differences(STATISTICS, self._archive.first(STATISTICS), now)
         yield from differences(f"{SUITE}/cases", self._snapshot.cases, self._cases)
-        yield from self._replies.account.differences(RUN, self._run)
+        yield from self._run_differences()
+        yield from self._replies.flaws
         if (stated := self._verification.predicate.get("results")) is not None:
             yield from differences(f"{STATEMENT}/results", stated, now["statuses"])
+
+    def _run_differences(self) -> Iterator[FigureDifference]:
+        """Compare the figures of the run, and the rules that it says it was judged by."""
+        yield from self._replies.account_of(self._run).differences(RUN, self._run)
+        if self._completed and isinstance(stated := self._run.get("result"), Mapping):
+            yield from differences(f"{RUN}/result", stated, self._settled.json())
+        known = self._archive.first(ENVIRONMENT).get(RULES, FIRST)
+        if isinstance(rules := self._run.get("rules"), int) and rules >= _WITH_RULES and known == FIRST:
+            yield FigureDifference(where=f"{ENVIRONMENT}/{RULES}", was=known, now=f"more than {FIRST}")
 
     def _count_unmentioned(self) -> tuple[int, tuple[str, ...], tuple[FigureDifference, ...]]:
         """Count the calls of units without a verdict, and name those that no verdict of their unit accounts for."""
@@ -270,14 +289,26 @@ def _scored(
     )
 
 
-def _spent_flaw(was: CaseResult, now: CaseResult) -> str:
-    """Return which figure of a result its calls do not give."""
-    told = ((name, getattr(was, name), getattr(now, name)) for name in _SPENT)
+def _figure_flaw(was: CaseResult, now: CaseResult, names: Iterable[str]) -> str:
+    """Return which of these figures of a result its calls, or its case, do not give."""
+    told = ((name, _told(was, name), _told(now, name)) for name in names)
     wrong = next(((name, left, right) for name, left, right in told if left != right), None)
     return "" if wrong is None else f"its {wrong[0]} is {wrong[1]}, and its calls give {wrong[2]}"
 
 
-_SPENT = ("cost", "judge_cost", "input_tokens", "output_tokens")
+_SPENT = ("cost", "input_tokens", "output_tokens", "seconds", "judge_cost")  # the last: only of a council that is read
+_SEEN = ("model", "tools", "quality", "golden", "threshold", "evaluators", "checks", "items")
+_PARTS: Mapping[str, tuple[str, ...]] = {  # what is compared of these: not the words that explain it
+    "checks": ("name", "passed", "broken"),
+    "items": ("id", "weight", "critical", "score", "by"),
+}
+
+
+def _told(result: CaseResult, name: str) -> Any:
+    value = getattr(result, name)
+    if name not in _PARTS:
+        return value
+    return [tuple(getattr(one, part) for part in _PARTS[name]) for one in value]
 
 
 def _same_result(left: float | None, right: float | None) -> bool:

@@ -22,7 +22,8 @@ from muster.text import typed
 from muster.text.words import count
 
 WORKLOAD = "deliberation"
-VERSION = "council/2"  # changed with every change of what a council is asked, or of how its answers count
+VERSION = "council/3"  # changed with every change of what a council is asked, or of how its answers count
+BEFORE = "council/2"  # of judgements that were made when evaluations that weigh all others alike counted
 LENIENT = "council/1"  # of judgements that were made before evaluations without a weight were told from votes
 _LEAST_VOTES = 2  # where no quorum is recorded: one evaluator has nobody to agree with
 _SEED_DIGITS = 7  # hexadecimal
@@ -75,7 +76,15 @@ def council_of(spec: SuiteSpec) -> CouncilJudge:
 
 def version_of(rules: DefaultRules) -> str:
     """Return how a council is read in a run with these rules: a replay must come to what was stored."""
-    return VERSION if rules.strict_councils else LENIENT
+    if not rules.strict_councils:
+        return LENIENT
+    return VERSION if rules.orders_councils else BEFORE
+
+
+def rules_for(version: str) -> DefaultRules:
+    """Return the rules of councils that belong to the version of a judgement."""
+    strict, orders = version != LENIENT, version == VERSION
+    return DefaultRules(section_holds=True, strict_councils=strict, orders_councils=orders)
 
 
 async def judge_by_council(
@@ -125,17 +134,25 @@ class VerdictScore:
     tied: tuple[str, ...] = ()
     tie_break: str | None = None
     needed: int = 0  # evaluations that must count; 0: not recorded
+    alike: tuple[str, ...] = ()  # evaluators that weighed all others alike
 
     @property
     def counted(self) -> int:
-        """How many evaluations count: those with a weight other than 0."""
-        return len({str(cell.get("evaluator")) for cell in self.contributions if cell.get("weight")})
+        """How many evaluations count: those with a weight other than 0 that do not weigh all others alike."""
+        weighing = {str(cell.get("evaluator")) for cell in self.contributions if cell.get("weight")}
+        return len(weighing.difference(self.alike))
+
+    @property
+    def supporting(self) -> int:
+        """How many evaluations count, or are in favour of all others alike."""
+        in_favour = {str(cell.get("evaluator")) for cell in self.contributions if cell.get("weight", 0) > 0}
+        return self.counted + len(in_favour.intersection(self.alike))
 
     @property
     def few_votes(self) -> str:
         """Why its evaluations decide nothing, whoever leads: fewer count than a quorum."""
         needed = self.needed or _LEAST_VOTES
-        if self.counted >= needed:
+        if self.counted >= needed or (self.tied and self.supporting >= needed):
             return ""
         return (
             f"{count(self.counted, 'evaluation')} {'counts' if self.counted == 1 else 'count'}, and {needed} are needed"
@@ -146,9 +163,10 @@ class VerdictScore:
         """Why there is no winner, or none that counts."""
         if not self.contributions or not self.standings:
             return "no evaluation counted"
-        if (self.needed or self.winner is not None) and self.few_votes:
+        best = self.standings[0].support
+        if best >= 0 and (self.needed or self.winner is not None) and self.few_votes:
             return self.few_votes
-        return f"no verdict is supported: the best has {self.standings[0].support:.3f}"
+        return f"no verdict is supported: the best has {best:.3f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +225,7 @@ def _judged(judge: CouncilJudge, question: JudgeQuestion, deciding: VerdictRound
     samples = {one.agent: _sample(one, question) for one in deciding.proposals}
     good = [samples[name] for name in judge.members if name in samples and samples[name].verdicts]
     winner = samples.get(score.winner or "", Sample(failure="it is not among the proposals"))
-    flaw = _flaw(score.winner, winner, {name: _passes(samples.get(name), question, threshold) for name in score.tied})
+    flaw = _flaw(score, winner, {name: _passes(samples.get(name), question, threshold) for name in score.tied})
     return Judgement(
         by=judge.name,
         version=judge.version,
@@ -220,23 +238,30 @@ def _judged(judge: CouncilJudge, question: JudgeQuestion, deciding: VerdictRound
             for name in judge.members
         ),
         tie=f"tie, decided by {score.tie_break}" if score.tied and not flaw else "",
-        votes=_votes(score.counted, len(judge.members)) if is_strict and not flaw else "",
+        votes=_votes(score, len(judge.members)) if is_strict and not flaw else "",
     )
 
 
-def _votes(counted: int, members: int) -> str:
-    """Return how many evaluations decided, where it was not those of all members."""
-    return "" if counted >= members else f"decided by {counted} of {members} evaluations"
+def _votes(score: VerdictScore, members: int) -> str:
+    """Return how many evaluations decided, where it was not those of all members; of a tie none did."""
+    if score.counted >= members or (score.tied and score.counted < (score.needed or _LEAST_VOTES)):
+        return ""
+    return f"decided by {score.counted} of {members} evaluations"
 
 
-def _flaw(name: str | None, winner: Sample, tied: Mapping[str, bool | None]) -> str:
+def _flaw(score: VerdictScore, winner: Sample, tied: Mapping[str, bool | None]) -> str:
     """Return why the winning verdict is not a judgement: it cannot be used, or a tied one says the opposite."""
     if not winner.verdicts:
-        return f"the winning verdict, of {name}, cannot be used: {winner.failure}"
+        return f"the winning verdict, of {score.winner}, cannot be used: {winner.failure}"
     if len(set(tied.values())) < 2:
         return ""
     said = ", ".join(f"{member} {_PASSING[passes]}" for member, passes in tied.items())
+    if score.tie_break == _BY_SUPPORT:
+        return f"the council is split: too few evaluations prefer one of the verdicts, which differ ({said})"
     return f"the council is split: verdicts with the same support differ ({said})"
+
+
+_BY_SUPPORT = "support"  # a tie of all verdicts, since too few evaluations prefer one
 
 
 def _passes(sample: Sample | None, question: JudgeQuestion, threshold: float) -> bool | None:
