@@ -135,7 +135,7 @@ def test_a_budget_below_what_a_call_reserves_refuses_it_with_the_numbers(shell: 
 def test_a_program_that_does_not_say_what_it_cost_is_booked_in_full_as_uncertain(shell: Shell) -> None:
     done = asked(shell, program("cat", "budget_usd = 0.50"))
     assert (done.code, done.out) == (0, "hello\n")
-    assert "mine · $0.50 uncertain · " in done.err
+    assert "mine · $0.50 ($0.50 uncertain) · " in done.err
     assert shell.run("last")["uncertain_usd"] == 0.5
 
 

@@ -74,14 +74,18 @@ def test_people_are_shown_the_diff_and_how_to_merge_it(shop: VerifyHome) -> None
     assert "coder repairs the findings as task" in found.err
 
 
-def test_what_the_agent_changed_in_the_users_repository_is_told(shop: VerifyHome) -> None:
+def test_what_the_agent_changed_in_the_users_repository_is_told_and_is_no_repair(shop: VerifyHome) -> None:
     hire(shop, f"{MEND}; git config core.hooksPath elsewhere")
     found = shop.verify("src", "--fix", "--agent", "coder")
     assert "setting core.hookspath: nothing became elsewhere; restore it with: git config" in found.out
+    assert found.code == 1
     shop.repository.git("config", "--unset-all", "core.hooksPath")
     hire(shop, "sed -i s/BAD/FINE/ src/*.py; git config core.hooksPath elsewhere")
-    (changed,) = shop.verify("src", "--fix", "--agent", "coder", "--json").data()["fix"]["repository_changes"]
-    assert changed["what"] == "setting core.hookspath"
+    again = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    told = json.loads(again.out)["data"]["fix"]
+    assert again.code == 1
+    assert "coder changed settings of the repository" in told["obstacle"]
+    assert [change["what"] for change in told["repository_changes"]] == ["setting core.hookspath"]
 
 
 def test_the_direct_form_and_other_verification_agents_stay_what_they_are(shop: VerifyHome) -> None:
