@@ -57,7 +57,7 @@ async def test_a_council_that_is_killed_again_and_again_pays_no_reply_twice(coun
     result = ended.run["result"]["result"]
     assert [len(one["proposals"]) for one in result["rounds"]] == [4, 4]
     assert [len(one["evaluations"]) for one in result["rounds"]] == [4, 4]
-    assert result["stop"]["reason"] == "convinced"
+    assert result["stop"]["reason"] == "rounds"  # most weigh all others alike, which convinces nobody
     books = await read_books(stage, "council")
     asked = [entry for entry in books.entries if entry.agent in MODELS]
     assert len(asked) == 2 * 2 * len(MODELS)

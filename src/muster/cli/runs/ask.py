@@ -16,9 +16,8 @@ from muster.cli.drive import drive
 from muster.cli.options import DispatchOptions, refuse_useless
 from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.options import AskArguments
-from muster.cli.runs.words import saving_words, tokens_line, tool_line
+from muster.cli.runs.words import run_cost, saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
-from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn, write_to
 from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter

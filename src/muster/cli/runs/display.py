@@ -15,8 +15,18 @@ from muster.app.runs.reading import kind_of
 from muster.app.views.verdicts import Tone, verdict_of
 from muster.cli.batches.words import calls, standing
 from muster.cli.people import MOST_TOLD, question_words
-from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
-from muster.cli.terminal.costs import cost_columns, is_alone, run_cost
+from muster.cli.runs.words import (
+    COLOURS,
+    cut,
+    event_line,
+    is_alone,
+    run_cost,
+    saving_words,
+    tokens_line,
+    tool_line,
+    ways_on,
+)
+from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough

@@ -7,7 +7,6 @@ from typing import Any
 from muster.app.muster import TASK
 from muster.app.runs.details import RunBatches
 from muster.cli.batches.words import money_words
-from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
@@ -127,3 +126,13 @@ def tokens_line(reply: Reply) -> str:
 def cut(text: str, most: int) -> str:
     """Return a text, or its beginning when it is longer than so many characters."""
     return text if len(text) <= most else text[:most] + "…"
+
+
+def run_cost(run: Run) -> str:
+    """Return what a run has cost, of which budget; of one that is continued or continues others, what is its own."""
+    return f"{run.cost}" if is_alone(run) else f"{run.cost} in all, {run.own_cost} of it by this run"
+
+
+def is_alone(run: Run) -> bool:
+    """Return whether what a run has cost is all that its lineage has cost."""
+    return run.spent.settled == run.total.settled

@@ -11,8 +11,8 @@ from muster.cli.completion import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import RunBudgetOption, UnpricedOption
+from muster.cli.runs.words import run_cost
 from muster.cli.session import with_muster
-from muster.cli.terminal.costs import run_cost
 from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.domain.run import Run

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from muster.cli.terminal.table import Column
 from muster.domain.money import usd_format
-from muster.domain.run import BudgetedCost, Run
+from muster.domain.run import BudgetedCost
 
 
 def cost_columns(costs: Sequence[BudgetedCost], marks: Sequence[str] = ()) -> list[Column]:
@@ -22,13 +22,3 @@ def cost_columns(costs: Sequence[BudgetedCost], marks: Sequence[str] = ()) -> li
     ]
     total = [f"{usd(cost.total)}{mark}" for cost, mark in zip(costs, marks or [""] * len(costs), strict=True)]
     return [Column("cost", total), *(column for column in columns if any(column.cells))]
-
-
-def run_cost(run: Run) -> str:
-    """Return what a run has cost, of which budget; of one that is continued or continues others, what is its own."""
-    return f"{run.cost}" if is_alone(run) else f"{run.cost} in all, {run.own_cost} of it by this run"
-
-
-def is_alone(run: Run) -> bool:
-    """Return whether what a run has cost is all that its lineage has cost."""
-    return run.spent.settled == run.total.settled
