@@ -61,7 +61,7 @@ class Fleet:
     @property
     def settings(self) -> Settings:
         """The settings of its workers."""
-        return load_settings(self.folder, folder=self.folder, environment=dict(self.environment))
+        return load_settings(folder=self.folder, environment=dict(self.environment))
 
     @property
     def database(self) -> str | None:
