@@ -86,10 +86,9 @@ def test_forks_and_resumes_are_starts_too(project: Project) -> None:
             assert (first.status, again.status) == (202, 200)
             assert first.json["id"] == again.json["id"] != asked
             assert server.post(path, {**body, "budget_usd": 1}, idempotency_key=path).status == 409
-        server.until(first.json["id"], "waiting")  # one that is driven now would be the answer
-        assert server.post(f"/api/runs/{asked}/fork", {"from": "ask"}).status == 202
-        assert server.post(f"/api/runs/{asked}/fork", {"from": "ask"}).status == 429
-        assert server.post(f"/api/runs/{failed}/resume").status == 429
+        forks = [server.post(f"/api/runs/{asked}/fork", {"from": "ask"}).status for _ in range(12)]
+        assert (forks[0], forks[-2:]) == (202, [429, 429])
+        assert [server.post(f"/api/runs/{failed}/resume").status for _ in range(2)] == [429, 429]
 
 
 def test_too_many_starts_are_refused_with_the_time_to_wait_and_a_known_key_is_not(project: Project) -> None:
