@@ -47,10 +47,12 @@ def test_is_killed():
 def test_hangs():
     time.sleep(60)
 
+@pytest.mark.page
 def test_stays(shared):
     Path("stays").touch()
     time.sleep(60)
 
+@pytest.mark.postgres
 def test_fails_beside_it():
     while not Path("stays").exists():
         time.sleep(0.01)

@@ -203,8 +203,18 @@ def _received(connection: Connection) -> tuple[str, Any]:
 class _Reports:
     """Passes on what a worker finds out."""
 
+    tearing_down = False
+
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self._config, self._connection = config, connection
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        _Reports.tearing_down = True
+        try:
+            return (yield)
+        finally:
+            _Reports.tearing_down = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -235,7 +245,8 @@ def _tear_down(session: pytest.Session) -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    raise SystemExit(1)
+    if not _Reports.tearing_down:  # which is the end of it, and must not be cut
+        raise SystemExit(1)
 
 
 def _run_all(session: pytest.Session, connection: Connection) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -291,6 +292,8 @@ class TaskStates(RuleBasedStateMachine):
             assert begun > 0, f"{one.word} failed and was not begun"
 
 
+# Which of a cancel and an answer comes first is not the same when Hypothesis repeats an example: one in many runs fails.
+@pytest.mark.chaos
 def test_no_order_of_commands_makes_an_illegal_step() -> None:
     few = settings(max_examples=12, stateful_step_count=20, deadline=None)
     run_state_machine_as_test(TaskStates, settings=few)
