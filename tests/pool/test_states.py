@@ -292,7 +292,7 @@ class TaskStates(RuleBasedStateMachine):
             assert begun > 0, f"{one.word} failed and was not begun"
 
 
-# Which of a cancel and an answer comes first is not the same when Hypothesis repeats an example: one in many runs fails.
+# Which of a cancel and an answer comes first may differ when Hypothesis repeats an example: one in many runs fails.
 @pytest.mark.chaos
 def test_no_order_of_commands_makes_an_illegal_step() -> None:
     few = settings(max_examples=12, stateful_step_count=20, deadline=None)
