@@ -34,6 +34,13 @@ def leave(limiter: Limiter, place: Place, outcome: object = None) -> None:
     limiter.leave(place)
 
 
+async def test_a_call_that_never_went_on_the_wire_uses_up_nothing_of_the_rate() -> None:
+    limiter = Limiter(Pace(requests_per_minute=60, tokens_per_minute=60), FakeClock())
+    for _ in range(1000):
+        limiter.leave(await asyncio.wait_for(limiter.enter(50), 60))
+    assert limiter._clock.monotonic() == FakeClock().monotonic()
+
+
 async def test_no_more_than_the_limit_are_let_in_and_the_others_come_in_order() -> None:
     limiter = Limiter(Pace(concurrency=2), FakeClock())
     first, second = await enter(limiter), await enter(limiter)

@@ -12,6 +12,7 @@ from muster.text.documents.tree import Unreadable
 from muster.text.files import opened
 
 MAX_BYTES = 256_000_000
+MAX_NAME = 4096  # bytes; names share beginnings in version 4, so that a small index could hold endless ones
 _GIT = ".git"
 _LINK = b"gitdir:"  # in a file that stands for the folder: a linked worktree, a submodule
 _HEADER = struct.Struct(">4sII")
@@ -47,7 +48,7 @@ def tracked_files(root: Path) -> list[str]:
         return []
     digest = _LENGTHS[_is_sha256(common_folder(git) / "config")]
     try:
-        return [name.decode("utf-8", "surrogateescape") for name in _names(index, digest)]
+        return [name.decode("utf-8", "surrogateescape") for name in _names(index, digest, splits=True)]
     except (struct.error, ValueError, IndexError):
         raise Unreadable("the index is damaged, or of a later version of git") from None
 
@@ -59,7 +60,8 @@ def _is_sha256(config: Path) -> bool:
         return False
 
 
-def _names(index: Path, digest: int) -> Iterator[bytes]:
+def _names(index: Path, digest: int, *, splits: bool) -> Iterator[bytes]:
+    """Yield the names in an index, and if it `splits` in the one that it is a change of, which names no further one."""
     with opened(index) as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -79,10 +81,12 @@ def _names(index: Path, digest: int) -> Iterator[bytes]:
         else:
             end = data.index(b"\0", place)
             name, place = data[place:end], end + 8 - (end - start) % 8  # padded with 1 to 8 NULs
+        if len(name) > MAX_NAME:
+            raise ValueError("not a name of a file")
         if name:  # else it stands for an entry of the shared index
             yield name
-    if shared := _shared(data, place, digest):
-        yield from _names(index.with_name(f"sharedindex.{shared}"), digest)
+    if splits and (shared := _shared(data, place, digest)):
+        yield from _names(index.with_name(f"sharedindex.{shared}"), digest, splits=False)
 
 
 def _number(data: bytes, place: int) -> tuple[int, int]:

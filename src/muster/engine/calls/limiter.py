@@ -70,11 +70,17 @@ class Bucket:
         if self._second is not None:
             self._ready = max(self._ready, now) + amount / self._second
 
+    def put_back(self, amount: int) -> None:
+        """Return an amount that was taken and not used."""
+        if self._second is not None:
+            self._ready -= amount / self._second
+
 
 @dataclass(slots=True)
 class Place:
     """A place at the provider; learns the outcome before it is given back."""
 
+    tokens: int = 0  # that it took of the rate
     generation: int | None = None  # of the window when it went on the wire
     outcome: object = None  # a reply, an error, or None when nothing was sent
 
@@ -142,7 +148,7 @@ class Limiter:
             self._admit(tokens)
         else:
             await self._line_up(tokens)
-        return Place()
+        return Place(tokens=tokens)
 
     async def acquire_wire(self, place: Place) -> None:
         """Wait until it may go on the wire."""
@@ -173,6 +179,9 @@ class Limiter:
         self._inside -= 1
         if place.generation is not None:
             self.in_flight -= 1
+        else:  # it never went on the wire, as a call that its budget refused: that is no request to the provider
+            self._requests.put_back(1)
+            self._tokens.put_back(place.tokens)
         self._admit_waiters()
 
     def divide(self, workers: int) -> None:
