@@ -150,6 +150,7 @@ def test_nothing_tells_a_person_who_wrote_what_before_the_answer(server: Server)
         assert server.get(f"/api/runs/{run}/report?format=html").status == 409
         key = question["key"]
         assert server.post(f"/api/runs/{run}/answer", {"text": text, "key": key}).status == 200
+        assert server.get(f"/api/councils/{run}/trace").json["withheld_for"] == ["me"]  # before the next question too
         question = server.until_asked(run, other_than=key)
     assert question["prompt"].count("You answered:\n\n> nonsense\n\nThis cannot be used: ") == 1
     assert "Assistant:" not in question["prompt"]

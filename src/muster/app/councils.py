@@ -25,7 +25,7 @@ from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
-from muster.domain.run import LIVE, Dispatch, Mode, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Run
 from muster.engine.drive import Listener
 from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown
@@ -209,19 +209,19 @@ class Councils:
         """Return what happened in a council round by round."""
         return await summarize_council(self._store, run)
 
-    async def asked_people(self, run: Run) -> tuple[str, ...]:
-        """Return the members of a council that are persons and are asked just now; none for any other run."""
-        people = [one.name for one in read_spec(run.spec).members if one.person] if run.workload == WORKLOAD else []
-        asked = {question.agent for question in await self._runs.questions(run.id)} if people else set()
-        return tuple(name for name in people if name in asked)
+    def people_to_ask(self, run: Run) -> tuple[str, ...]:
+        """Return the members of a council that are persons, until the council has ended; none for any other run."""
+        if run.workload != WORKLOAD or run.state in TERMINAL:
+            return ()
+        return tuple(member.name for member in read_spec(run.spec).members if member.person)
 
-    async def require_no_people_asked(self, run: Run) -> None:
-        """Raise Conflict while members that are persons are asked: a report says whose proposals they weigh."""
-        asked = await self.asked_people(run)
-        if asked:
+    def require_no_people_to_ask(self, run: Run) -> None:
+        """Raise Conflict while members that are persons may be asked: a report says whose proposals they weigh."""
+        people = self.people_to_ask(run)
+        if people:
             raise Conflict(
-                f"the report of run {run.id} is withheld; it would show {' and '.join(asked)} who wrote what",
-                suggestions=("read it when they have answered",),
+                f"the report of run {run.id} is withheld; it would show {' and '.join(people)} who wrote what",
+                suggestions=("read it when the council has ended",),
             )
 
     async def report(self, run: Run) -> RunReport[CouncilReport]:

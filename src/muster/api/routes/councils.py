@@ -62,9 +62,9 @@ def _member(one: str | MemberBody) -> CouncilMember:
 
 @router.get("/{run_id}/trace", dependencies=READ)
 async def trace(muster: Opened, run_id: str) -> dict[str, Any]:
-    """Return what happened in a council, round by round; while persons are asked, nothing of what members said."""
+    """Return what happened in a council, round by round; with persons as members, only when it has ended."""
     found = await muster.councils.trace(run_id)
-    return shared_council_view(found, await muster.councils.asked_people(found.run))
+    return shared_council_view(found, muster.councils.people_to_ask(found.run))
 
 
 @router.post("/{run_id}/inject", dependencies=[needs("review")])

@@ -105,7 +105,7 @@ async def list_attempts(
 async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
     """Return one call of a run with its request, its reply and its attempts; see councils for what is withheld."""
     found = await muster.runs.call(run_id, key)
-    asked = await muster.councils.asked_people(await muster.runs.find(run_id))
+    asked = muster.councils.people_to_ask(await muster.runs.find(run_id))
     withheld = asked and found.entry.agent not in asked
     return withheld_call_view(found, asked) if withheld else call_view(found)
 
@@ -116,7 +116,7 @@ async def report(
 ) -> Response:
     """Return the report of a suite run, a verification, a council, a battle or a scale test."""
     found = await muster.report(run_id)
-    await muster.councils.require_no_people_asked(found.run)
+    muster.councils.require_no_people_to_ask(found.run)
     headers = {"content-security-policy": "sandbox"}
     return Response(await found.text(format_), media_type=MEDIA[format_], headers=headers)
 

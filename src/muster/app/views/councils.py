@@ -17,7 +17,7 @@ def council_view(report: CouncilReport) -> dict[str, Any]:
 
 
 def shared_council_view(report: CouncilReport, asked: Sequence[str]) -> dict[str, Any]:
-    """Return a council as JSON for whoever may answer in it: nothing of what members said while persons are asked.
+    """Return a council as JSON for whoever may answer in it: nothing of what members said while persons may be asked.
 
     Names would tell whose candidates they weigh, and so would the past of members and how much each has written.
     """

@@ -40,7 +40,7 @@ export function CallPanel({ run, callKey, onClose }) {
   return html`<${Panel} title=${callKey} onClose=${onClose}>
     <${Waiting} data=${data} error=${error} what="the call" />
     ${data && html`<${CallFacts} call=${data} />
-      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when ${data.withheld_for.join(" and ")} ${data.withheld_for.length === 1 ? "has" : "have"} answered.</p>` : html`<${Conversation} call=${data}><h3>Conversation</h3><//>`}
+      ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when the council has ended: ${data.withheld_for.join(" and ")} must not read here who wrote what.</p>` : html`<${Conversation} call=${data}><h3>Conversation</h3><//>`}
       <${Attempts} call=${data} />`}
   <//>`;
 }

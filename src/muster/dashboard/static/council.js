@@ -23,7 +23,7 @@ export function CouncilTab({ run, live, children }) {
     <${Answer} council=${council} going=${going} />
     <${Objections} council=${council} />
     ${council.rounds.length > 0 && html`<h2>Support over the rounds</h2><${SupportChart} council=${council} toneOf=${toneOf} />`}
-    ${council.withheld_for.length > 0 ? html`<section class="card"><${Empty} title="What members say is not shown yet"><p class="soft">Candidates are anonymous, so ${council.withheld_for.join(" and ")} must not read here who wrote what. Everything is shown as soon as their answers are there.</p><//></section>`
+    ${council.withheld_for.length > 0 ? html`<section class="card"><${Empty} title="What members say is not shown yet"><p class="soft">Candidates are anonymous, so ${council.withheld_for.join(" and ")} must not read here who wrote what. Everything is shown when the council has ended.</p><//></section>`
       : shown ? html`<div class="between"><h2>Round ${shown.number} of at most ${council.max_rounds}</h2>
         ${rounds.length > 1 && html`<${Choice} label="Round" value=${shown.number} onChange=${choose} options=${rounds.map((one) => [one.number, `Round ${one.number}`])} />`}</div>
         <${Round} key=${shown.number} round=${shown} ...${{ council, going, toneOf }} />`
