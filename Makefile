@@ -42,7 +42,7 @@ check:         ## style and types, and that every test can be collected
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace redis postgresql
-	$(BIN)/pytest -m chaos tests/chaos tests/app tests/cli tests/engine tests/api tests/pool tests/store --timeout 900
+	$(BIN)/pytest -m chaos tests/chaos tests/app tests/cli tests/engine tests/api tests/store --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare redis postgresql
