@@ -1,6 +1,7 @@
-"""Makes the second witness anew, with runs of every kind of work: `python -m tests.witness.kinds`, from the root.
+"""Makes stores with runs of every kind of work: `python -m tests.witness.kinds orders`, from the root.
 
-It is of the last day before runs stored the version of their default limits. Each kind of work is there completed, cut
+That in `witness-kinds` is of the last day before runs stored the version of their default limits, that in
+`witness-orders` of the last day before kinds of work were declared once. Each kind of work is there completed, cut
 short by a kill, failed, and where it can be, waiting; `tests/witness/test_kinds.py` continues and replays all of them.
 """
 
@@ -13,13 +14,15 @@ from tests.witness.home import STATE, Home
 from tests.witness.make import LONG, finish, free_port
 from tests.witness.opening import open_witness
 
-KINDS = Path(__file__).parent.parent / "data/witness-kinds"
+DATA = Path(__file__).parent.parent / "data"
+KINDS = DATA / "witness-kinds"
+STORES = {"kinds": KINDS, "orders": DATA / "witness-orders"}  # of the same project
 PLACE = Path("/tmp/witness-kinds/project")  # where it was made
 LEFT = ("--dispatch", "batch", "--detach", "--linger", "0")
 ONE = ("--concurrency", "1")
 TABLE = ("--agent", "claude", "--counterpart", "gpt", "--judge", "gpt", "--confirm-judge", "thorough")
 BATTLE = ("battle", *TABLE, "--goal", "A table is booked", "--message-limit", "4")
-SCALE = ("scale", *TABLE, "--goals", "goals.yaml", "--runs", "2", *ONE, "--message-limit", "4")
+SCALE = ("scale", *TABLE, "--goals", "goals.yaml", "--runs", "10", *ONE, "--message-limit", "4")
 SUITE = ("run", "desk", "--agent", "claude", "--judge")
 COUNCIL = ("council", "Should the cache be shared?", "--policy", "council.yaml", *ONE)
 CHAIN = ("chain", "run", "chain.yaml", *ONE, "--input")
@@ -50,16 +53,16 @@ CUT: dict[str, tuple[str, tuple[str, ...]]] = {
     "cut-noted": ("call.opened:3", (*CHAIN, "topic=wasps")),
     "cut-deliberated": ("call.opened:4", COUNCIL),
     "cut-fought": ("call.opened:4", BATTLE),
-    "cut-scaled": ("call.opened:9", SCALE),
-    "cut-revised": ("call.settled:13", SCALE),
+    "cut-scaled": ("call.opened:56", SCALE),
+    "cut-revised": ("call.settled:61", SCALE),
     "cut-labels": ("call.opened:3", (*TRIAGE, TICKETS % "shelf")),
 }
 FAILED: dict[str, tuple[int, tuple[str, ...]]] = {
     "failed-asked": (1, ("ask", "claude", "This is unlucky.")),
-    "failed-judged": (1, (*SUITE, "gpt", *ONE, "--budget", "0.0035")),
+    "failed-judged": (1, (*SUITE, "gpt", *ONE, "--budget", "0.0014")),
     "failed-looked": (1, ("verify", "src", *ONE, "--budget", "0.0200")),
     "failed-noted": (1, (*CHAIN, "topic=hapless bees")),
-    "failed-deliberated": (1, (*COUNCIL, "--budget", "0.0030")),
+    "failed-deliberated": (1, (*COUNCIL, "--budget", "0.0014")),
     "failed-fought": (1, (*BATTLE, "--budget", "0.0110")),
     "failed-labels": (1, (*TRIAGE, TICKETS % "unlucky shelf")),
 }
@@ -104,9 +107,9 @@ def _work_in_slots(home: Home) -> None:
     do(home, -9, "fan-out", "tasks.yaml", MUSTER_CRASH_AT="call.opened:3")
 
 
-def open_kinds(folder: Path) -> Home:
-    """Copy this witness into an empty folder, as the project that it was."""
-    return open_witness(folder, witness=KINDS, place=PLACE, beside=(STATE,))
+def open_kinds(folder: Path, store: str) -> Home:
+    """Copy one of the stores into an empty folder, as the project that it was."""
+    return open_witness(folder, witness=STORES[store], project=KINDS / "project", place=PLACE, beside=(STATE,))
 
 
 def at_rest() -> dict[str, str]:
@@ -132,8 +135,9 @@ def main() -> None:
     shutil.copytree(KINDS / "project", PLACE)
     home = Home(PLACE)
     build(home)
-    shutil.copyfile(home.database, KINDS / "muster.db")
-    shutil.copyfile(home.folder.parent / STATE, KINDS / STATE)
+    store = STORES[sys.argv[1]]
+    shutil.copyfile(home.database, store / "muster.db")
+    shutil.copyfile(home.folder.parent / STATE, store / STATE)
     shutil.rmtree(PLACE.parent)
 
 

@@ -20,10 +20,15 @@ PLACE = Path("/tmp/witness/project")  # where it was made
 
 
 def open_witness(
-    folder: Path, *, witness: Path = WITNESS, place: Path = PLACE, beside: tuple[str, ...] = (STATE, *EVIDENCE)
+    folder: Path,
+    *,
+    witness: Path = WITNESS,
+    project: Path = WITNESS / "project",
+    place: Path = PLACE,
+    beside: tuple[str, ...] = (STATE, *EVIDENCE),
 ) -> Home:
     """Copy a witness into an empty folder, as the project that it was."""
-    shutil.copytree(witness / "project", folder / "project")
+    shutil.copytree(project, folder / "project")
     home = Home(folder / "project")
     home.make_repository()
     home.database.parent.mkdir()

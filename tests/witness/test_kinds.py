@@ -6,17 +6,23 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.witness.home import Home
-from tests.witness.kinds import COMPLETED, CUT, FAILED, KINDS, WAITING, at_rest, open_kinds
+from tests.witness.kinds import COMPLETED, CUT, FAILED, KINDS, STORES, WAITING, at_rest, open_kinds
 from tests.witness.opening import ORIGIN, map_address
 
 Key = tuple[str, str]  # the name of a run, and of one of its calls
+every_store = pytest.mark.parametrize("store", STORES)
 PATIENTLY = ("--poll-interval", "0.05")
 LUCKY = at_rest() | {"faults": str(KINDS / "sim-no-faults.yaml")}
 
 
-def test_interrupted_work_of_every_kind_is_resumed_and_pays_only_for_what_is_missing(tmp_path: Path) -> None:
-    home = open_kinds(tmp_path)
+@every_store
+def test_interrupted_work_of_every_kind_is_resumed_and_pays_only_for_what_is_missing(
+    tmp_path: Path, store: str
+) -> None:
+    home = open_kinds(tmp_path, store)
     with home.rehearse(**LUCKY) as rehearsal:
         before, calls = Books(home), rehearsal.audit()["calls"]
         for name in CUT:
@@ -30,8 +36,9 @@ def test_interrupted_work_of_every_kind_is_resumed_and_pays_only_for_what_is_mis
     assert len(before.answered) > 90
 
 
-def test_failed_work_of_every_kind_is_continued_and_pays_only_for_what_is_missing(tmp_path: Path) -> None:
-    home = open_kinds(tmp_path)
+@every_store
+def test_failed_work_of_every_kind_is_continued_and_pays_only_for_what_is_missing(tmp_path: Path, store: str) -> None:
+    home = open_kinds(tmp_path, store)
     with home.rehearse(**LUCKY) as rehearsal:
         before, calls = Books(home), rehearsal.audit()["calls"]
         for name, (_, words) in FAILED.items():
@@ -44,8 +51,11 @@ def test_failed_work_of_every_kind_is_continued_and_pays_only_for_what_is_missin
     assert after.paid_again(before) == []
 
 
-def test_waiting_work_of_every_kind_takes_its_replies_from_the_batches_that_were_left(tmp_path: Path) -> None:
-    home = open_kinds(tmp_path)
+@every_store
+def test_waiting_work_of_every_kind_takes_its_replies_from_the_batches_that_were_left(
+    tmp_path: Path, store: str
+) -> None:
+    home = open_kinds(tmp_path, store)
     with home.rehearse(**LUCKY) as rehearsal:
         map_address(home.database, ORIGIN, rehearsal.origin)
         before = Books(home)
@@ -59,8 +69,9 @@ def test_waiting_work_of_every_kind_takes_its_replies_from_the_batches_that_were
     assert [key for key, count in after.attempts.items() if key[0] in WAITING and count > 1] == []
 
 
-def test_completed_work_of_every_kind_is_replayed_and_asks_nobody(tmp_path: Path) -> None:
-    home = open_kinds(tmp_path)
+@every_store
+def test_completed_work_of_every_kind_is_replayed_and_asks_nobody(tmp_path: Path, store: str) -> None:
+    home = open_kinds(tmp_path, store)
     before = Books(home)
     for name, (code, _) in COMPLETED.items():
         done = home.muster("runs", "replay", name)
@@ -73,8 +84,9 @@ def test_completed_work_of_every_kind_is_replayed_and_asks_nobody(tmp_path: Path
     assert set(COMPLETED) <= after.replayed
 
 
-def test_a_fork_of_work_of_every_kind_pays_only_for_what_it_leaves_out(tmp_path: Path) -> None:
-    home = open_kinds(tmp_path)
+@every_store
+def test_a_fork_of_work_of_every_kind_pays_only_for_what_it_leaves_out(tmp_path: Path, store: str) -> None:
+    home = open_kinds(tmp_path, store)
     with home.rehearse(**LUCKY) as rehearsal:
         for name in ("judged", "judged-at-length", "looked", "noted", "deliberated", "fought", "scaled", "labels"):
             last, calls = Books(home).last_call(name), rehearsal.audit()["calls"]
