@@ -9,7 +9,7 @@ import asyncio
 import json
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,9 @@ def _root() -> click.Context:
 def _walk(context: click.Context, path: str) -> Iterator[tuple[str, click.Context]]:
     yield path, context
     group = context.command
-    for name in group.list_commands(context) if isinstance(group, click.Group) else ():
+    if not isinstance(group, click.Group):
+        return
+    for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         yield from _walk(click.Context(command, info_name=name, parent=context, **SETTINGS), f"{path} {name}")
@@ -122,7 +124,7 @@ def _ids(folder: Path) -> list[str]:
         return [run for (run,) in store.execute("SELECT id FROM runs WHERE parent_id IS NULL ORDER BY created_at, id")]
 
 
-def rows(folder: Path, started: dict[str, str]) -> Record:
+def rows(folder: Path, started: Mapping[str, str]) -> Record:
     """Return what is stored of runs by the names of their starts, the same in every folder."""
     with closing(sqlite3.connect(folder / ".muster/muster.db")) as store:
         store.row_factory = sqlite3.Row
