@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.battles.spec import DEFAULT_SECONDS, DEFAULT_TOKENS, MOST_REPLIES
+from muster.battles.order import DEFAULT_SECONDS, DEFAULT_TOKENS, MAX_REPLIES
 from muster.battles.validators import ValidatorKind
 from muster.battles.values import PLATEAU, BattleEnding, DecisionSource, GoalVerdict
 from tests.cli.shell import Shell
@@ -64,7 +64,7 @@ def test_every_word_is_told(words: type[ValidatorKind | GoalVerdict]) -> None:
 def test_the_numbers_are_those_of_the_code() -> None:
     assert f"has at most {DEFAULT_TOKENS} tokens" in PAGE
     assert f"{DEFAULT_SECONDS:g} seconds by default" in PAGE
-    assert f"times, {MOST_REPLIES} at most" in PAGE
+    assert f"times, {MAX_REPLIES} at most" in PAGE
     assert f"`endedDetail` is `{PLATEAU}`" in PAGE
     assert len(DecisionSource) == len(re.findall(r"^\d\. \*\*", PAGE, re.MULTILINE))
 

@@ -12,6 +12,7 @@ import muster
 SOURCE = Path(muster.__file__).parent
 
 # What features may import besides their own folder; "x.base" stands for that one module.
+ORDERS = {"battles.order"}  # declarations of what callers may say, which every door is made from
 FEATURE = {"domain", "text", "statistics", "judging", "reporting", "engine.context", "engine.workload", "store.base"}
 
 # Who may import what. A room always may import itself.
@@ -38,9 +39,9 @@ ARROWS: dict[str, set[str]] = {
         "domain", "text", "statistics", "store", "sim", "settings", "agents", "reporting", "judging", "git", "engine",
         "suites", "verify", "pool", "councils", "battles", "observability",
     },
-    "cli": {"app", "settings", "domain", "text", "sim", "api", "mcp", "observability"},
-    "api": {"app", "settings", "domain", "text", "observability", "dashboard"},
-    "mcp": {"app", "settings", "domain", "text", "observability"},
+    "cli": {"app", "settings", "domain", "text", "sim", "api", "mcp", "observability", *ORDERS},
+    "api": {"app", "settings", "domain", "text", "observability", "dashboard", *ORDERS},
+    "mcp": {"app", "settings", "domain", "text", "observability", *ORDERS},
     "dashboard": {"reporting"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
     "__init__": {"app", "domain", "engine.context", "engine.workload", "observability"},

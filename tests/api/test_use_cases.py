@@ -13,12 +13,10 @@ import muster.cli
 from muster.api.app import ROUTERS
 from muster.api.bodies import (
     AskBody,
-    BattleBody,
     ChainBody,
     CouncilBody,
     ForkBody,
     ResumeBody,
-    ScaleBody,
     StrictBody,
     SuiteBody,
     TaskBody,
@@ -207,7 +205,8 @@ NO_ROUTE = {
         "rounds_of": "trace has it",
     },
     "battles": {
-        "spec": "requested_battle makes it, within the operator's limits",
+        **dict.fromkeys(("check_validators", "ordered", "ordered_scale", "submit"), "by app.serving, for every door"),
+        "spec": "ordered makes it",
         "check": "a part of submit",
         "start": "a server submits",
         "find": "a part of other use cases",
@@ -216,7 +215,8 @@ NO_ROUTE = {
         "limit_of": "a part of other use cases",
     },
     "battles.scales": {
-        "spec": "requested_scale makes it, within the operator's limits",
+        "submit": "by app.serving, for every door",
+        "spec": "ordered_scale makes it",
         "goals": "it reads a file; requests hold goals",
         "check": "a part of submit",
         "start": "a server submits",
@@ -246,12 +246,9 @@ NO_COMMAND = {
     "suites.before": "of the page; muster compare names both runs",
     "batches.stalled": "of health; every view of a batch says whether it gets on",
     "battles.cancel": "muster runs cancel",
-    "battles.check_validators": "muster battle checks them with its spec: nobody else waits for it",
     "battles.standing": "of streams; muster runs watch shows the events themselves",
     "battles.scales.cancel": "muster runs cancel",
     "battles.scales.result": "muster report",
-    "battles.scales.submit": "muster scale starts it",
-    "battles.submit": "muster battle starts it",
     "councils.people_to_ask": "whoever has the store sees all of it",
     "councils.require_no_people_to_ask": "whoever has the store sees all of it",
     "councils.find": "a part of other use cases",
@@ -293,14 +290,6 @@ STARTS: dict[type[StrictBody], tuple[str, dict[str, str]]] = {
     TaskBody: (
         "task submit",
         {"slot_tag": "slot_tags", "tag": "tags", "schema": "output_schema", "continue": "continues"},
-    ),
-    BattleBody: ("battle", {"agent": "agent_id", "system": "system_prompt", "validator": "validators"}),
-    ScaleBody: (
-        "scale",
-        {
-            **{"agent": "agent_ids", "system": "system_prompt", "validator": "validators", "runs": "run_count"},
-            **{"prompt": "prompts", "no_revision": "revision"},
-        },
     ),
 }
 EVERYWHERE = {"budget": "budget_usd", "timeout": "timeout_secs", "no_cache": "cache"}

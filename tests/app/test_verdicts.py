@@ -25,7 +25,7 @@ WORDS = {
 
 
 async def test_the_verdict_of_every_kind_of_work_is_that_of_its_report(tmp_path: Path) -> None:
-    home = open_kinds(tmp_path)
+    home = open_kinds(tmp_path, "kinds")
     settings = load_settings(folder=home.folder, environment=home.environment)
     said = {}
     async with open_muster(settings=settings) as muster:

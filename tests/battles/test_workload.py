@@ -369,7 +369,7 @@ REFUSED: Sequence[tuple[str, dict[str, Any], type[Exception], str]] = (
     ("judge", {"judge": "nobody"}, BadConfiguration, "unknown agent 'nobody'"),
     ("no judge", {"judge": None}, BadArgument, "a goal needs a judge"),
     ("limit", {"message_limit": 26}, BadArgument, "from 1 to 25, not 26"),
-    ("time", {"timeout_secs": 0}, BadArgument, "more than 0 seconds"),
+    ("time", {"timeout_secs": 0}, BadArgument, "must be more than 0"),
     ("field", {"colour": "red"}, BadArgument, "unknown key 'colour'"),
     ("pattern", {"validators": [{"kind": "regex", "pattern": "("}]}, BadArgument, "not a regular expression"),
     ("patterns", {"validators": [{"kind": "regex", "pattern": "a" * 9000}] * 6}, BadArgument, "the maximum is 50,000"),

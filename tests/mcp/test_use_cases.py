@@ -11,7 +11,6 @@ NO_TOOL = {
     "batches.stalled": "of health; every view of a batch says whether it gets on",
     "batches.stats": "figures for the operator; the batch itself is told",
     "battles.cancel": "control_run cancels any run",
-    "battles.check_validators": "no tool takes validators",
     "battles.scales.cancel": "control_run cancels any run",
     "battles.scales.result": "the status has it when it is over",
     "battles.standing": "status does it",

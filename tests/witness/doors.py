@@ -18,7 +18,7 @@ import click
 
 from muster.app.serving.jobs import JobIntake
 from muster.cli.commands import app
-from muster.cli.line.commands import SETTINGS
+from muster.cli.line.commands import SETTINGS, CliGroup
 from muster.cli.line.parameters import CliOption, NumberType
 from muster.engine.queue.base import QueuedJob
 from tests import forkserver
@@ -43,6 +43,8 @@ def _root() -> click.Context:
 def _walk(context: click.Context, path: str) -> Iterator[tuple[str, click.Context]]:
     yield path, context
     group = context.command
+    if isinstance(group, CliGroup) and (default := group.default()) is not None:
+        yield f"{path} (by itself)", click.Context(default, info_name=path, **SETTINGS)
     if not isinstance(group, click.Group):
         return
     for name in group.list_commands(context):

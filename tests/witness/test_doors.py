@@ -51,7 +51,11 @@ def require_equal(name: str, found: Any) -> None:
 
 
 def _keyed(value: Any) -> Any:
-    """Return a value in which the parameters of a command and the tools are found by their names."""
+    """Return a value in which parameters and tools are found by their names, and what may be null is not told apart."""
+    if isinstance(value, dict) and isinstance(value.get("anyOf"), list) and {"type": "null"} in value["anyOf"]:
+        other = [one for one in value["anyOf"] if one != {"type": "null"}]
+        rest = {name: one for name, one in value.items() if name != "anyOf"}
+        return _keyed((other[0] if len(other) == 1 else {"anyOf": other}) | rest)
     if isinstance(value, dict):
         return {name: _keyed(one) for name, one in value.items()}
     if isinstance(value, list) and value and all(isinstance(one, dict) and _name(one) for one in value):
@@ -60,5 +64,5 @@ def _keyed(value: Any) -> Any:
 
 
 def _name(value: dict[str, Any]) -> str:
-    names: Iterator[str] = iter([str(value["name"])] if "inputSchema" in value else value.get("names", ()))
+    names: Iterator[str] = iter([str(value["name"])] if "input_schema" in value else value.get("names", ()))
     return " ".join(names)

@@ -24,7 +24,7 @@ from .recording import RECORDED, facts, names, paid, read, record_changes, recor
 from .steps import CHANGES, FINISHED, LEFT_OUT, READS
 
 REFERENCE = WITNESS.parent.parent.parent / "docs/COMMANDS.md"
-MOST_SHOWN = 20
+MOST_SHOWN = 60
 MOVED = ("finished", "looked", "fork", "killed", "waiting", "looked-later")  # one export of each kind
 # In the README: a record, a place in it (both may be globs), and why it is another now.
 CHANGED = re.compile(r"^- `(?P<record>[^`]+)` `(?P<place>[^`]+)`: \S", re.MULTILINE)

@@ -1,10 +1,9 @@
 """What clients send: bodies that are read strictly, with the names of docs/HTTP.md."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, ConfigDict, Field
 
 from muster.app.runs.options import chosen_dispatch
 from muster.domain.run import Dispatch, Fallback, Mode
@@ -35,6 +34,11 @@ class StrictBody(BaseModel):
     def chosen_id(self) -> str | None:
         """The id that the client chose for the run; None: the server chooses."""
         return None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of fields in requests, where they are not those of errors."""
+        return {}
 
     def asked(self) -> dict[str, Any]:
         """Return what is asked for, spelled in one way: equal requests have equal values.
@@ -288,121 +292,3 @@ class DrainBody(StrictBody):
     """For how long tasks that run are waited for."""
 
     timeout_secs: Annotated[float, Field(ge=0, le=3600)] = 60.0
-
-
-Prompt = Annotated[str, Field(min_length=1, max_length=100_000)]
-
-
-class CamelBody(StrictBody):
-    """A body with the names that battles have had from the start."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=False)
-
-
-class BattleBody(CamelBody):
-    """A battle: who is tested, against whom, and when it ends."""
-
-    model_config = example(agentId="sim/echo", counterpart="sim/echo", userMessage="Hello", messageLimit=2)
-
-    id: ClientId | None = None
-    job_id: ClientId | None = None  # another name of id
-    run_id: ClientId | None = None  # another name of id
-    name: Name | None = None
-    run_tags: Names = []
-    dispatch: ModeName = "live"
-    fallback: FallbackName = "fail"
-    cache: bool = True
-    agent_id: Name
-    provider: Name | None = None
-    model: Name | None = None
-    counterpart: Name | None = None
-    system_prompt: Prompt | None = None
-    persona: Prompt | None = None
-    goal: Prompt | None = None
-    message_limit: Annotated[int, Field(ge=1, le=25)] | None = None
-    user_message: Prompt | None = None
-    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=100)] | None = None
-    seed: Seed | None = None
-    budget_usd: Usd | None = None
-    validators: Annotated[list[dict[str, Any]], Field(max_length=50)] = []
-    judge: Name | None = None
-    confirm_judge: Name | None = None
-    timeout_secs: Seconds | None = None
-    plateau_turns: Annotated[int, Field(ge=1, le=25)] | None = None
-
-    @model_validator(mode="after")
-    def _has_one_id(self) -> Self:
-        if len({self.id, self.job_id, self.run_id} - {None}) > 1:
-            raise ValueError("id, jobId and runId are names of one id, and differ")
-        return self
-
-    @property
-    def chosen_id(self) -> str | None:
-        """The id that the client chose, by whichever name."""
-        return self.id or self.job_id or self.run_id
-
-    def asked(self) -> dict[str, Any]:
-        """Return what is asked for, spelled in one way, with one name for the id."""
-        other = {name: value for name, value in super().asked().items() if name not in ("jobId", "runId")}
-        return other if self.chosen_id is None else other | {"id": self.chosen_id}
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of a run by their names; its time limit is that of a battle."""
-        return {
-            "name": self.name,
-            "tags": (*self.run_tags, *(() if self.model is None else (f"agent:{self.agent_id}",))),
-            "budget_usd": self.budget_usd,
-            "dispatch": chosen_dispatch(Mode(self.dispatch), Fallback(self.fallback), cache=self.cache),
-        }
-
-    @property
-    def agent(self) -> str:
-        """The agent under test: that with the id, or a model of a provider."""
-        if self.model is None:
-            return self.agent_id
-        return self.model if self.provider is None else f"{self.provider}/{self.model}"
-
-
-class GoalBody(CamelBody):
-    """One goal of a scale test, and who wants it."""
-
-    goal: Prompt
-    persona: Annotated[str, Field(max_length=100_000)] = ""
-    user_message: Annotated[str, Field(max_length=100_000)] = ""
-
-
-class PromptBody(CamelBody):
-    """One system prompt that a scale test measures."""
-
-    name: Name
-    text: Prompt
-
-
-class ScaleBody(BattleBody):
-    """A scale test: many battles of one kind; how many at most is the operator's choice."""
-
-    model_config = example(agentId="sim/echo", counterpart="sim/echo", userMessage="Hello", messageLimit=2, runCount=2)
-
-    agent_ids: Names = []  # more agents under test, that take turns with the first
-    prompts: Annotated[list[PromptBody], Field(max_length=100)] = []
-    run_count: Annotated[int, Field(ge=1, description="At most `runs` of the operator, 10 as usual.")] | None = None
-    concurrency: (
-        Annotated[int, Field(ge=1, description="Battles at a time; at most `concurrency` of the operator, 3 as usual.")]
-        | None
-    ) = None
-    goals: Annotated[list[GoalBody], Field(max_length=1000)] = []
-    min_goal_rate: Annotated[float, Field(ge=0, le=1)] | None = None
-    reviser: Name | None = None
-    revision: bool = True  # ask for a better prompt at the end
-    try_revised: bool = False
-
-    @model_validator(mode="after")
-    def _says_things_once(self) -> Self:
-        if self.goals and self.goal is not None:
-            raise ValueError("goals and goal cannot be used together; leave out goal")
-        if self.prompts and self.system_prompt is not None:
-            raise ValueError("prompts and systemPrompt cannot be used together; leave out systemPrompt")
-        if not self.revision and (self.reviser is not None or self.try_revised):
-            raise ValueError("revision: false cannot be used with reviser or tryRevised")
-        return self

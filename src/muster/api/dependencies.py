@@ -1,13 +1,12 @@
 """What routes ask for by its type: the Muster of the caller, who asks, and a way to start runs once."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Header, Query, Request, Response
 
-from muster.api.bodies import StrictBody
 from muster.api.callers import RequestCaller, Scope
 from muster.api.json_route import RequiredScope
 from muster.app import Muster
@@ -15,7 +14,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.serving.audit import AuditedAction
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import digest
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, ConflictingArguments
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState, StartRequest
 
@@ -77,6 +76,21 @@ Audit = Annotated[RequestAudit, Depends(_audit)]
 Begin = Callable[[Muster], Awaitable[RunHandle | Run]]
 
 
+class AskedBody(Protocol):
+    """A body that starts a run."""
+
+    @property
+    def chosen_id(self) -> str | None:
+        """The id that the client chose for the run; None: the server chooses."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names of its fields in requests, by those that an error has."""
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked for, spelled in one way."""
+
+
 class RunStarter:
     """Starts the run of this request, or finds the one that the same request started before."""
 
@@ -86,7 +100,7 @@ class RunStarter:
         self._starts, self._caller, self._audit = starts, caller, audit
         self._path, self._key = path, key
 
-    async def start(self, response: Response, action: str, begin: Begin, body: StrictBody | None = None) -> Run:
+    async def start(self, response: Response, action: str, begin: Begin, body: AskedBody | None = None) -> Run:
         """Return the run, with status 202 if it is new and 200 if it was known.
 
         A request is the same if it asks for the same: bodies are compared as they were understood, not as spelled.
@@ -107,11 +121,14 @@ class RunStarter:
                 doing.subject = started.id
                 return started
 
-        found = await self._starts.start(user, create)
+        try:
+            found = await self._starts.start(user, create)
+        except ConflictingArguments as error:
+            raise error.named({} if body is None else body.names) from error
         response.status_code = 200 if found.known else 202
         return found.run
 
-    async def resume(self, response: Response, begin: Begin, body: StrictBody) -> Run:
+    async def resume(self, response: Response, begin: Begin, body: AskedBody) -> Run:
         """Return the run that goes on, with status 202 if it is queued now and 200 if there is nothing to start."""
         run = await self.start(response, "resume", begin, body)
         if run.state is not RunState.QUEUED:

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from muster.app.serving.order_models import PLAIN_WORDS
 from muster.domain.errors import (
     AccessDenied,
     AgentFailed,
@@ -172,16 +173,8 @@ def _place(location: Any) -> str:
     return f"{where} {'.'.join(names)}" if names else where
 
 
-_PLAIN = {  # for Pydantic's words about its own classes
-    "json_invalid": "is not valid JSON",
-    "extra_forbidden": "unknown field",
-    "missing": "missing",
-    "model_attributes_type": "must be a JSON object",
-}
-
-
 def _sentence(error: Mapping[str, Any]) -> str:
-    if error.get("type") in _PLAIN:
-        return _PLAIN[error["type"]]
+    if error.get("type") in PLAIN_WORDS:
+        return PLAIN_WORDS[error["type"]]
     message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]

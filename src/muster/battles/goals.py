@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from muster.battles.scale_spec import MOST_GOALS, BattleGoal
+from muster.battles.order import MAX_GOALS, BattleGoal
 from muster.domain.errors import BadFile, NotFound
 from muster.text import forms as v
 from muster.text.diagnostics import Diagnostics, validation_words
@@ -42,8 +42,8 @@ def read_goals(path: Path) -> tuple[BattleGoal, ...]:
     found = [_goal(one, place, diagnostics) for place, one in enumerate(items)]
     if diagnostics.flaws:
         raise _refused(sorted(diagnostics.flaws, key=lambda flaw: flaw.line or 0)[:MOST_FLAWS])
-    if not found or len(found) > MOST_GOALS:
-        raise BadFile(file, f"has {len(found):,} goals; it must have from 1 to {MOST_GOALS:,}")
+    if not found or len(found) > MAX_GOALS:
+        raise BadFile(file, f"has {len(found):,} goals; it must have from 1 to {MAX_GOALS:,}")
     return tuple(one for one in found if one is not None)
 
 

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from muster.battles.spec import DEFAULT_TOKENS, BattleSpec
+from muster.battles.order import DEFAULT_TOKENS
+from muster.battles.spec import BattleSpec
 from muster.battles.values import BattleMessage
 from muster.domain.call import Message, Request, Role, ask
 

@@ -45,10 +45,10 @@ async def scale(ctx: Context, spec: Any) -> Json:
     if wrong:
         raise BadArgument(wrong, suggestions=("the limit is set under [battles] in muster.toml",))
     planned = plan_battles(wanted)
-    played = await _play_all(ctx, planned, wanted.concurrency)
+    played = await _play_all(ctx, planned, wanted.at_once)
     revision = await _revise(ctx, wanted, planned, played)
     again = plan_revised(wanted, revision.prompt) if wanted.try_revised and revision and revision.prompt else ()
-    revised = await _play_all(ctx, again, wanted.concurrency)
+    revised = await _play_all(ctx, again, wanted.at_once)
     return typed.to_builtins(ScaleOutcome(battles=played, revision=revision, revised=revised))
 
 
@@ -68,7 +68,7 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
     async def work() -> Json:
         try:
             spec = stored(one.spec)
-            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.timeout_secs)
+            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.seconds)
         except ChildFailed as error:
             return {"run": error.run, "ending": "", "closing": []}
         return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}

@@ -4,48 +4,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from muster.battles.order import BattleGoal, Measurement, PromptVariant
 from muster.battles.spec import BattleSpec, battle_flaws, lean, stored, unknown_keys
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.order import field_flaws
 from muster.text import typed
 
 SCALE = "scale"  # the workload
 MOST_RUNS, MOST_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
 RUNS_LIMIT, CONCURRENCY_LIMIT = "battles.runs", "battles.concurrency"  # the names of the operator's limits
-MOST_GOALS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptVariant:
-    """One system prompt that is measured."""
+class ScaleSpec(Measurement):
+    """Many battles that measure one or several agents or prompts, as it is stored: every number is chosen.
 
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BattleGoal:
-    """One goal, and who wants it."""
-
-    goal: str
-    persona: str = ""
-    user_message: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleSpec:
-    """Many battles that measure one or several agents or prompts."""
+    Without agents, prompts or goals it is that of the battle; without a reviser nobody proposes a better prompt.
+    """
 
     battle: BattleSpec  # what all battles share
-    runs: int  # battles
-    concurrency: int = MOST_CONCURRENT  # battles at the same time; one that waits in a batch leaves its place
-    agents: tuple[str, ...] = ()  # under test; none: that of the battle
-    prompts: tuple[PromptVariant, ...] = ()  # none: that of the battle
-    goals: tuple[BattleGoal, ...] = ()  # none: that of the battle
-    min_goal_rate: float | None = None  # below it the test fails
-    reviser: str = ""  # who proposes a better prompt; empty: nobody
-    try_revised: bool = False  # play the same goals with it, and compare
+
+    @property
+    def at_once(self) -> int:
+        """Return how many battles are played at the same time; one that waits in a batch leaves its place."""
+        return self.concurrency or MOST_CONCURRENT
 
     @property
     def subjects(self) -> tuple[tuple[str, PromptVariant], ...]:
@@ -151,15 +135,9 @@ def known_scale(spec: Json) -> ScaleSpec:
 
 def scale_flaws(spec: ScaleSpec) -> Iterator[str]:
     """Yield what is wrong with a scale test; the operator's limits are checked where they are known."""
-    numbers = [
-        f"{name} must be 1 or more, not {given}"
-        for name, given in (("runs", spec.runs), ("concurrency", spec.concurrency))
-        if given < 1
-    ]
+    numbers = [*map(str, field_flaws(spec)), *([] if spec.runs else ["runs must be 1 or more, not 0"])]
     yield from numbers
     yield from _gate_flaws(spec)
-    if len(spec.goals) > MOST_GOALS:
-        yield f"there are {len(spec.goals):,} goals; the maximum is {MOST_GOALS:,}"
     names = [one.name for one in spec.prompts]
     if len(set(names)) < len(names):
         yield "two prompts have the same name"
@@ -171,8 +149,6 @@ def scale_flaws(spec: ScaleSpec) -> Iterator[str]:
 
 
 def _gate_flaws(spec: ScaleSpec) -> Iterator[str]:
-    if spec.min_goal_rate is not None and not 0 <= spec.min_goal_rate <= 1:
-        yield f"min_goal_rate must be from 0 to 1, not {spec.min_goal_rate!r}"
     if spec.min_goal_rate is not None and not spec.battle.decides:
         yield "min_goal_rate needs a judge or validators, else no goal is ever reached"
     if spec.try_revised and not spec.reviser:
@@ -183,7 +159,7 @@ def limit_flaw(spec: ScaleSpec, limits: Mapping[str, int]) -> str:
     """Return which limit of the operator a scale test exceeds; empty when none."""
     for name, given, key, usual in (
         ("runs", spec.runs, RUNS_LIMIT, MOST_RUNS),
-        ("concurrency", spec.concurrency, CONCURRENCY_LIMIT, MOST_CONCURRENT),
+        ("concurrency", spec.at_once, CONCURRENCY_LIMIT, MOST_CONCURRENT),
     ):
         most = limits.get(key, usual)
         if given > most:

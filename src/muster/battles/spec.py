@@ -3,45 +3,37 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from itertools import islice
-from math import isfinite
 from typing import Any
 
-from muster.battles.validators import MOST_VALIDATORS, ReplyValidator, ValidatorKind, total_flaws, validator_flaws
+from muster.battles.order import DEFAULT_SECONDS, MAX_VALIDATORS, BattleFields
+from muster.battles.validators import ReplyValidator, ValidatorKind, total_flaws, validator_flaws
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.order import field_flaws
 from muster.text import typed
 from muster.text.limited.allowance import CpuAllowance
 
-MOST_REPLIES = 25  # of the agent under test; held here and, whoever made the spec, in the workload
-DEFAULT_TOKENS = 512
-DEFAULT_SECONDS = 600.0
 BEGIN = "Begin."
 MOST_FLAWS = 5  # unknown keys that are told
 _CHECK_SECONDS = 10.0  # of CPU, for all validators together
-_LONGEST = 100_000  # characters of a prompt, a goal or a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BattleSpec:
-    """One battle: who talks to whom, about what, and when it ends."""
+class BattleSpec(BattleFields):
+    """One battle as it is stored: every side is named.
 
-    agent: str  # under test
-    counterpart: str
-    system_prompt: str = ""  # of the agent under test; empty: that of the agent
-    persona: str = ""  # of the counterpart
-    goal: str = ""  # empty: it goes on to its limit, unless a validator says yes
-    user_message: str = ""  # the first message; empty: the goal, or "Begin."
-    message_limit: int = MOST_REPLIES
+    An empty system prompt is that of the agent; without a goal it goes on to its limit, unless a validator says yes; an
+    empty first message is the goal. Without a judge only validators decide; without a confirming one it is asked twice.
+    """
+
     validators: tuple[ReplyValidator, ...] = ()
-    judge: str = ""  # asked after each reply when there is a goal; empty: only validators decide
-    confirm_judge: str = ""  # asked when the judge says yes; empty: the judge, more strictly
-    plateau_turns: int | None = None
-    max_tokens: int | None = None  # of a message; none: what the agent's section says, else DEFAULT_TOKENS
-    temperature: float | None = None
-    seed: int | None = None
-    timeout_secs: float = DEFAULT_SECONDS
     people: tuple[str, ...] = ()  # which of the sides are persons
+
+    @property
+    def seconds(self) -> float:
+        """Return the time limit."""
+        return DEFAULT_SECONDS if self.timeout_secs is None else self.timeout_secs
 
     @property
     def first_message(self) -> str:
@@ -108,15 +100,15 @@ def battle_flaws(spec: BattleSpec) -> Iterator[str]:
             yield f"{name}: {given!r} is not the name of an agent"
     for name in ("system_prompt", "persona", "goal", "user_message"):
         given = getattr(spec, name)
-        if len(given) > _LONGEST:
-            yield f"{name} has {len(given):,} characters; the maximum is {_LONGEST:,}"
-        elif given and not says_something(given):
+        if given and not says_something(given):
             yield f"{name} is empty"
+    yield from map(str, field_flaws(spec))
     if spec.goal and not spec.decides:
         yield "a goal needs a judge or validators, which decide whether it is reached"
-    yield from _number_flaws(spec)
-    if len(spec.validators) > MOST_VALIDATORS:
-        yield f"there are {len(spec.validators)} validators; the maximum is {MOST_VALIDATORS}"
+    if spec.plateau_turns is not None and not spec.judges:
+        yield "plateau_turns needs a goal and a judge, whose confidence it is about"
+    if len(spec.validators) > MAX_VALIDATORS:
+        yield f"there are {len(spec.validators)} validators; the maximum is {MAX_VALIDATORS}"
     else:
         yield from total_flaws(spec.validators)
         yield from _validator_flaws(spec.validators)
@@ -129,21 +121,6 @@ def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[str]:
         if allowance.left <= 0:
             return ["the validators take too long to check; make them simpler"]
     return flaws
-
-
-def _number_flaws(spec: BattleSpec) -> Iterator[str]:
-    if not 1 <= spec.message_limit <= MOST_REPLIES:
-        yield f"message_limit must be from 1 to {MOST_REPLIES}, not {spec.message_limit}"
-    if spec.plateau_turns is not None and not 1 <= spec.plateau_turns <= MOST_REPLIES:
-        yield f"plateau_turns must be from 1 to {MOST_REPLIES}, not {spec.plateau_turns}"
-    if spec.plateau_turns is not None and not spec.judges:
-        yield "plateau_turns needs a goal and a judge, whose confidence it is about"
-    if spec.max_tokens is not None and spec.max_tokens < 1:
-        yield f"max_tokens must be 1 or more, not {spec.max_tokens}"
-    if spec.temperature is not None and not (spec.temperature >= 0 and isfinite(spec.temperature)):
-        yield f"temperature must be 0 or more, not {spec.temperature!r}"
-    if not (spec.timeout_secs > 0 and isfinite(spec.timeout_secs)):
-        yield f"timeout_secs must be more than 0 seconds, not {spec.timeout_secs!r}"
 
 
 def unknown_keys(given: Any, kind: Any) -> Iterator[str]:

@@ -14,7 +14,6 @@ from muster.text.limited.patterns import found_in, pattern_flaw
 from muster.text.schemas.json_schema import bounded_schema_flaw, evaluate
 from muster.text.words import one_line
 
-MOST_VALIDATORS = 20
 _MOST_PATTERNS = 50_000  # characters of all patterns together
 _LONGEST_TEXT = 10_000  # characters that are searched for
 _SHOWN = 60  # characters of a pattern in the name of its validator

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from muster.battles.judge import decision_of, judge_question
+from muster.battles.order import MAX_REPLIES
 from muster.battles.prompts import (
     agent_request,
     closes_unopened,
@@ -18,7 +19,7 @@ from muster.battles.prompts import (
     spoken_so_far,
 )
 from muster.battles.rules import FINAL, BattleStop, stop_after
-from muster.battles.spec import MOST_REPLIES, BattleSpec, read_spec
+from muster.battles.spec import BattleSpec, read_spec
 from muster.battles.validators import ReplyValidator, ValidatorFinding, ValidatorKind, read_program, validate
 from muster.battles.values import (
     DECISION_EVENT,
@@ -77,7 +78,7 @@ class _Battle:
     async def play(self) -> BattleStop:
         """Play turns until there is a reason to stop."""
         await self._say(BattleMessage(seq=1, role=Role.USER, content=self.spec.first_message))
-        limit = min(self.spec.message_limit, MOST_REPLIES)  # whoever made the spec
+        limit = min(self.spec.message_limit, MAX_REPLIES)  # whoever made the spec
         while True:
             self.turn += 1
             await self._ask(self.spec.agent, agent_request(self.spec, self.messages, self.turn), Role.ASSISTANT)

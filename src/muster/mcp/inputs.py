@@ -8,6 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from muster.app.serving.order_models import OrderModel, order_model
+from muster.battles.order import BattleOrder
+from muster.domain.order import Door, OrderField, given_fields
+
 LARGEST_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
 NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
 RUN_KINDS = ("any", "task", "question", "chain", "suite", "council", "battle", "scale test", "verification")
@@ -90,15 +94,34 @@ class OverviewInput(ToolInput):
     after: Annotated[str, Field(max_length=1000, description="`next_after` of the page before.")] = ""
 
 
-class StartInput(ToolInput):
+class KeyedInput(ToolInput):
     """What everything that is started takes."""
+
+    request_key: Key = None
+
+
+class StartInput(KeyedInput):
+    """What everything that is started takes, where it is not declared by an order."""
 
     budget_usd: Budget = None
     name: Annotated[
         Name | None,
         Field(description="A name of yours, which other tools take in place of the id; the newest of a name counts."),
     ] = None
-    request_key: Key = None
+
+
+class OrderInput(KeyedInput, OrderModel):
+    """An order as a tool takes it."""
+
+    def order(self) -> Any:
+        """Return the order; what is only about the call is not part of it."""
+        given = {name: value for name, value in self if name != "request_key"}
+        return self.order_kind(**given_fields(self.order_kind, given))
+
+
+def tool_input(kind: Any, name: str) -> Any:
+    """Return the input of a tool that takes an order."""
+    return order_model(kind, Door.TOOL, name=name, base=OrderInput)
 
 
 _PROMPT = "What is to be done: the agent sees only this and results of `after`."
@@ -207,28 +230,17 @@ class CouncilInput(StartInput):
     dispatch: Dispatch = "live"
 
 
-class BattleInput(StartInput):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolBattleOrder(BattleOrder):
     """A battle, or a scale test of several."""
 
-    agent: Annotated[Agent, Field(description="Who is tested; `overview` lists agents.")]
-    counterpart: Annotated[
-        Agent | None, Field(description="Who plays the user. Default: what the operator set, else the agent itself.")
-    ] = None
-    goal: Annotated[Text | None, Field(description="What the counterpart wants; a judge says when it is reached.")] = (
-        None
-    )
-    system_prompt: Annotated[Text | None, Field(description="The instructions of the agent under test.")] = None
-    message_limit: Annotated[
-        Annotated[int, Field(ge=1, le=25)] | None, Field(description="The most replies of the agent. Default: 25.")
-    ] = None
-    judge: Annotated[
-        Agent | None,
-        Field(
-            description="A model that says whether the goal is reached. Default: what the operator set, else a "
-            "small model of the agent's provider."
-        ),
-    ] = None
-    runs: Annotated[int, Field(ge=1, le=100, description="More than 1: a scale test with figures over all.")] = 1
+    runs: Annotated[
+        int,
+        OrderField(help="How many battles.", tool="More than 1: a scale test with figures over all.", min=1),
+    ] = 1
+
+
+BattleInput = tool_input(ToolBattleOrder, "BattleInput")
 
 
 class ListInput(ToolInput):

@@ -12,7 +12,7 @@ from muster.app.serving.starts import Starts
 from muster.domain.canonical import digest
 from muster.domain.errors import AccessDenied
 from muster.domain.run import Run, StartRequest, User
-from muster.mcp.inputs import StartInput, ToolInput
+from muster.mcp.inputs import KeyedInput, ToolInput
 
 SERVER = "mcp"  # whose budget all runs that are started here count under
 Scope = Literal["read", "start", "review", "admin"]
@@ -78,7 +78,7 @@ class ToolRequest:
             return False
         return True
 
-    async def start(self, action: str, given: StartInput, begin: Begin, *, part: str = "") -> Run:
+    async def start(self, action: str, given: KeyedInput, begin: Begin, *, part: str = "") -> Run:
         """Start a run, or return the one that the same call with the same key started; `part` tells several apart."""
 
         id_ = self.muster.runs.new_id()
@@ -96,15 +96,22 @@ class ToolRequest:
             return await create(self.server.acting_for(user))
         return (await self.starts.start(user, create)).run
 
-    def _request(self, given: StartInput, part: str) -> StartRequest | None:
+    def _request(self, given: KeyedInput, part: str) -> StartRequest | None:
         """Return what the start is counted and found again by; None for a local caller who gives no key."""
         key = None if given.request_key is None else f"mcp:{given.request_key}{part}"
         if key is None and not self.caller.address:
             return None
         # A local caller shares its address with nobody: each key is a client of its own, so none waits for another.
         client = self.caller.address or str(key)
-        asked = digest([self.tool, part, given.model_dump(mode="json")])
-        return StartRequest(client=client, key=key, digest=asked, id=self.request_id)
+        whole = given.model_dump(mode="json")
+        asked = given.model_dump(mode="json", exclude_defaults=True)
+        return StartRequest(
+            client=client,
+            key=key,
+            digest=digest([self.tool, part, {name: value for name, value in asked.items() if value is not None}]),
+            earlier=digest([self.tool, part, whole]),  # defaults counted when older runs were started
+            id=self.request_id,
+        )
 
     def audited(self, action: str, subject: str) -> AbstractAsyncContextManager[AuditedAction]:
         """Return a context for what the caller does: written down before it, and completed after it."""

@@ -1,18 +1,16 @@
 """Battles and scale tests: started, followed by polling, and canceled; names in camelCase."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from muster.api.bodies import BattleBody, ScaleBody
 from muster.api.dependencies import Audit, Opened, Starter, needs
 from muster.api.json_route import JsonRoute
+from muster.api.orders import ordered
 from muster.api.routes.streams import Streaming
-from muster.app import Muster
-from muster.app.battles.battles import BattleSpec
-from muster.app.battles.scales import BattleGoal, PromptVariant
-from muster.app.runs.handle import RunHandle
-from muster.app.serving.battles import requested_battle, requested_scale
+from muster.app.serving.battles import submit_battle
+from muster.app.serving.order_models import OrderBody
 from muster.app.views.battles import (
     battle_status_view,
     decisions_view,
@@ -22,42 +20,22 @@ from muster.app.views.battles import (
     started_battle_view,
     started_scale_view,
 )
+from muster.battles.order import BattleOrder, ScaleOrder
 
 router = APIRouter(prefix="/api", tags=["battles"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
 
 
+EXAMPLE = {"agentId": "sim/echo", "counterpart": "sim/echo", "userMessage": "Hello", "messageLimit": 2}
+BattleBody = Annotated[OrderBody[BattleOrder], ordered(BattleOrder, name="BattleBody", camel=True, **EXAMPLE)]
+ScaleBody = Annotated[OrderBody[ScaleOrder], ordered(ScaleOrder, name="ScaleBody", camel=True, **EXAMPLE, runCount=2)]
+
+
 @router.post("/battles/start", dependencies=START, status_code=202)
 async def start_battle(starter: Starter, response: Response, body: BattleBody) -> dict[str, Any]:
     """Start a battle."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        await muster.battles.check_validators(body.validators)
-        return await muster.battles.submit(_battle(muster, body, body.goal), muster.runs.options(**body.options()))
-
+    begin = partial(submit_battle, order=body.order)
     return started_battle_view(await starter.start(response, "start battle", begin, body))
-
-
-def _battle(muster: Muster, body: BattleBody, goal: str | None) -> BattleSpec:
-    """Return the battle that a request asks for."""
-    return requested_battle(
-        muster,
-        body.agent,
-        body.counterpart,
-        goal=goal or "",
-        judge=body.judge,
-        confirm_judge=body.confirm_judge,
-        validators=body.validators,
-        system_prompt=body.system_prompt,
-        persona=body.persona,
-        user_message=body.user_message,
-        message_limit=body.message_limit,
-        max_tokens=body.max_tokens,
-        temperature=body.temperature,
-        seed=body.seed,
-        plateau_turns=body.plateau_turns,
-        timeout_secs=body.timeout_secs,
-    )
 
 
 @router.get("/battles/{run_id}/status", dependencies=READ, response_model=None)
@@ -98,26 +76,7 @@ async def cancel_battle(muster: Opened, audit: Audit, run_id: str) -> dict[str, 
 @router.post("/scale/start", dependencies=START, status_code=202)
 async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> dict[str, Any]:
     """Start a scale test; the operator's limits hold for its battles and how many are played at a time."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        await muster.battles.check_validators(body.validators)
-        goals = [BattleGoal(goal=g.goal, persona=g.persona, user_message=g.user_message) for g in body.goals]
-        spec = requested_scale(
-            muster,
-            _battle(muster, body, goals[0].goal if goals else body.goal),
-            body.agent,
-            agent_ids=body.agent_ids,
-            reviser=body.reviser,
-            revision=body.revision,
-            runs=body.run_count,
-            concurrency=body.concurrency,
-            prompts=[PromptVariant(name=one.name, text=one.text) for one in body.prompts],
-            goals=goals,
-            min_goal_rate=body.min_goal_rate,
-            try_revised=body.try_revised,
-        )
-        return await muster.battles.scales.submit(spec, muster.runs.options(**body.options()))
-
+    begin = partial(submit_battle, order=body.order)
     return started_scale_view(await starter.start(response, "start scale test", begin, body))
 
 

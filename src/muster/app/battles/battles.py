@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from muster.app.backend import Backend
+from muster.app.battles.files import read_prompt, read_validators
 from muster.app.battles.scales import Scales
 from muster.app.costs import Quoter, Quoting
 from muster.app.reports import RunReport, report_of_battle
@@ -14,9 +15,10 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.battles.judge import judge_question
+from muster.battles.order import BattleOrder, ScaleOrder, require_consistent
 from muster.battles.prompts import agent_request, counterpart_request, program_request
 from muster.battles.scale import PLAYED_EVENT
-from muster.battles.scale_spec import SCALE
+from muster.battles.scale_spec import SCALE, ScaleSpec
 from muster.battles.scale_summary import ScaleReport, scale_at, summarize_scale
 from muster.battles.spec import BattleSpec, known_spec, read_spec, stored
 from muster.battles.summary import (
@@ -44,6 +46,7 @@ from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, NotFound
+from muster.domain.order import shared_fields
 from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
 from muster.settings.sections import ModelSection, ProgramSection
@@ -129,6 +132,32 @@ class Battles:
         given["people"] = [name for name in dict.fromkeys((agent, other)) if self._directory.is_person(name)]
         return read_spec(given)
 
+    def ordered(self, order: BattleOrder, *, models: Collection[str] | None = None) -> BattleSpec:
+        """Return the spec of a battle that was ordered; raises BadArgument with all flaws."""
+        chosen = {name: value for name, value in shared_fields(order, BattleSpec).items() if value not in ("", None)}
+        checks = [*read_validators(order.validator_texts, order.validators_file), *order.validators]
+        return self.spec(**chosen | {"agent": order.subject, "validators": checks, "models": models})
+
+    def ordered_scale(self, order: ScaleOrder, *, models: Collection[str] | None = None) -> ScaleSpec:
+        """Return the spec of a scale test that was ordered; raises BadArgument with all flaws."""
+        require_consistent(order)
+        goals = order.goals if order.goals_file is None else self.scales.goals(order.goals_file)
+        agents = tuple(name for name in (order.subject, *order.agents) if name)
+        if not agents:
+            raise BadArgument("is missing: name an agent under test", argument="agents")
+        whole = replace(order, agent=agents[0], model=None, goal=goals[0].goal if goals else order.goal)
+        return self.scales.spec(
+            self.ordered(whole, models=models),
+            runs=order.runs or None,
+            concurrency=order.concurrency or None,
+            agents=agents,
+            prompts=(*order.prompts, *map(read_prompt, order.prompt_files)),
+            goals=goals,
+            min_goal_rate=order.min_goal_rate,
+            reviser=(order.reviser or None) if order.revision else "",
+            try_revised=order.try_revised,
+        )
+
     async def check_validators(self, validators: Iterable[Mapping[str, Json]]) -> None:
         """Raise BadArgument for validators with flaws, found in a thread: large patterns and schemas take a while.
 
@@ -203,7 +232,7 @@ class Battles:
     def _options(self, spec: BattleSpec, options: RunOptions | None) -> RunOptions:
         """Return the options of a run whose time limit is that of its battle, unless they name one."""
         chosen = options or self._runs.options()
-        return replace(chosen, timeout=spec.timeout_secs) if chosen.timeout is None else chosen
+        return replace(chosen, timeout=spec.seconds) if chosen.timeout is None else chosen
 
     async def find(self, reference: str) -> Run:
         """Return a battle by its reference, also one of a scale test; `last` is the newest that is not of one."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.battles.scale_spec import PromptVariant
+from muster.battles.order import PromptVariant
 from muster.battles.validators import ValidatorKind
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound

@@ -11,13 +11,12 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.battles.goals import read_goals
+from muster.battles.order import BattleGoal, PromptVariant
 from muster.battles.reports.markdown import revision_words
 from muster.battles.scale_spec import (
     CONCURRENCY_LIMIT,
     RUNS_LIMIT,
     SCALE,
-    BattleGoal,
-    PromptVariant,
     ScaleSpec,
     known_scale,
     limit_flaw,

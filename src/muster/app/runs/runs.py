@@ -64,7 +64,7 @@ class Runs(RunContinuations):
             return None
         if taken.owner != self._user.name:  # whose run it is, and whether it still exists, is nobody else's business
             raise Conflict(f"id {chosen} cannot be used; choose another one")
-        if taken.request is None or taken.request.digest != request.digest:
+        if taken.request is None or not request.asks_for(taken.request):
             raise Conflict(
                 f"id {chosen} is already used by another request", suggestions=("use a new one for each request",)
             )

@@ -1,57 +1,40 @@
 """Battles that are requested over a network: between agents of the library, for as long as requests may take."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TypeVar
 
 from muster.app.muster import Muster
-from muster.battles.scale_spec import ScaleSpec
-from muster.battles.spec import BattleSpec
-from muster.domain.canonical import Json
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions, chosen_dispatch
+from muster.battles.order import BattleOrder, ScaleOrder
+
+Order = TypeVar("Order", bound=BattleOrder)
 
 
-def requested_battle(
-    muster: Muster,
-    agent: str,
-    counterpart: str | None,
-    *,
-    judge: str | None,
-    confirm_judge: str | None = None,
-    validators: Sequence[Mapping[str, Json]] = (),
-    timeout_secs: float | None = None,
-    **more: Any,
-) -> BattleSpec:
-    """Return the spec of a battle; `more` are other arguments of `Battles.spec`.
+async def submit_battle(muster: Muster, order: BattleOrder) -> RunHandle:
+    """Store a battle, or a scale test of such battles, for the workers; raises BadArgument with all flaws."""
+    await muster.battles.check_validators(order.validators)
+    models, allowed, options = muster.library.agents, _allowed(muster, order), _options(muster, order)
+    if isinstance(allowed, ScaleOrder):
+        return await muster.battles.scales.submit(muster.battles.ordered_scale(allowed, models=models), options)
+    return await muster.battles.submit(muster.battles.ordered(allowed, models=models), options)
 
-    Raises BadArgument for agents that the library does not offer.
-    """
-    programs = [str(one["agent"]) for one in validators if one.get("agent")]
-    muster.library.require_agents([agent, counterpart, judge, confirm_judge, *programs])
+
+def _allowed(muster: Muster, order: Order) -> Order:
+    """Return an order within the operator's time limit; raises BadArgument for agents that requests may not name."""
+    programs = [str(one["agent"]) for one in order.validators if one.get("agent")]
+    more = [order.reviser, *order.agents] if isinstance(order, ScaleOrder) else []
+    named = [order.subject, order.counterpart, order.judge, order.confirm_judge, *programs, *more]
+    muster.library.require_agents([name or None for name in named])
     longest = muster.settings.request_timeout
-    return muster.battles.spec(
-        agent,
-        counterpart,
-        judge=judge,
-        confirm_judge=confirm_judge,
-        validators=validators,
-        models=muster.library.agents,
-        timeout_secs=min(timeout_secs or longest, longest),
-        **more,
+    return replace(order, timeout_secs=min(order.timeout_secs or longest, longest))
+
+
+def _options(muster: Muster, order: BattleOrder) -> RunOptions:
+    """Return the options of the run; its time limit is that of a battle."""
+    return muster.runs.options(
+        name=order.name,
+        tags=order.tags,
+        budget_usd=order.budget_usd,
+        dispatch=chosen_dispatch(order.dispatch, order.fallback, cache=order.cache),
     )
-
-
-def requested_scale(
-    muster: Muster,
-    battle: BattleSpec,
-    agent: str,
-    *,
-    agent_ids: Sequence[str],
-    reviser: str | None,
-    revision: bool,
-    **more: Any,
-) -> ScaleSpec:
-    """Return the spec of a scale test of such battles; `more` are other arguments of `Scales.spec`.
-
-    Raises BadArgument for agents that the library does not offer.
-    """
-    muster.library.require_agents([reviser, *agent_ids])
-    return muster.battles.scales.spec(battle, agents=[agent, *agent_ids], reviser=reviser if revision else "", **more)

@@ -95,4 +95,4 @@ def _was_faster(started: StartRequest | None, request: StartRequest | None) -> b
     """Return whether a run was started by the same request at another server, at the same moment."""
     if started is None or request is None:
         return False
-    return started.digest == request.digest and started.id != request.id
+    return request.asks_for(started) and started.id != request.id

@@ -34,7 +34,7 @@ def _battle(report: BattleReport, level: str) -> Iterator[str]:
         ["cost", show_usd(report.cost)],
     ]
     yield _table(["", ""], rows)
-    yield f"{level}# Conversation"
+    yield f"{level}# BattleFields"
     turn = 0
     for message in report.messages:
         who = f"{message.seq}. {'agent' if message.role is Role.ASSISTANT else 'counterpart'}"

@@ -1,12 +1,8 @@
 """`muster battle` and `muster scale`, and what is known of battles while they are played."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.battles.battles import BattleSpec
-from muster.app.battles.files import read_prompt, read_validators
-from muster.app.battles.scales import ScaleSpec
 from muster.app.runs.options import require_name
 from muster.app.views.battles import (
     battle_status_view,
@@ -14,7 +10,7 @@ from muster.app.views.battles import (
     messages_view,
     scale_status_view,
 )
-from muster.cli.battles.options import BattleArguments, BattleChoice, BattleTerms, ScaleArguments, ScaleChoice
+from muster.cli.battles.options import BattleArguments, BattleTerms, ScaleArguments
 from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.battles.table import decision_line, message_line
 from muster.cli.line import Argument, Option
@@ -22,7 +18,6 @@ from muster.cli.options import refuse_useless
 from muster.cli.outcome import BATTLE_FORMATS, drive_and_conclude, wanted_reports
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
-from muster.domain.errors import BadArgument
 from muster.settings import parse_budget
 from muster.text.words import count
 
@@ -55,7 +50,7 @@ def battle(common: CommonOptions, arguments: BattleArguments) -> int:
     wanted = wanted_reports(terms.reports, BATTLE_FORMATS, common)
 
     async def work(muster: Muster) -> int:
-        spec = battle_spec_of(muster, arguments.agent, arguments.choice)
+        spec = muster.battles.ordered(arguments.order)
         options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
         handle = await muster.battles.start(spec, options, detach=sending.detach)
         note(common, f"started run {handle.id}; cancel it with: muster runs cancel {handle.id}")
@@ -72,10 +67,10 @@ def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
     wanted = wanted_reports(terms.reports, BATTLE_FORMATS, common)
 
     async def work(muster: Muster) -> int:
-        spec = scale_spec_of(muster, arguments.scale, arguments.choice)
+        spec = muster.battles.ordered_scale(arguments.order)
         options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
         handle = await muster.battles.scales.start(spec, options, detach=sending.detach)
-        note(common, f"started run {handle.id}: {count(spec.runs, 'battle')}, {spec.concurrency} at a time")
+        note(common, f"started run {handle.id}: {count(spec.runs, 'battle')}, {spec.at_once} at a time")
         return await drive_and_conclude(muster, handle, SCALES, wanted, common)
 
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
@@ -84,51 +79,6 @@ def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
 def _require_terms(terms: BattleTerms) -> None:
     require_name(terms.name)
     parse_budget(terms.budget)
-
-
-def battle_spec_of(muster: Muster, agent: str, choice: BattleChoice) -> BattleSpec:
-    """Return the battle that is meant."""
-    return muster.battles.spec(
-        agent,
-        choice.counterpart,
-        goal=choice.goal,
-        judge=choice.judge,
-        confirm_judge=choice.confirm_judge,
-        validators=read_validators(choice.validators, choice.validators_file),
-        system_prompt=choice.system,
-        persona=choice.persona,
-        user_message=choice.user_message,
-        message_limit=choice.message_limit,
-        plateau_turns=choice.plateau_turns,
-        max_tokens=choice.max_tokens,
-        temperature=choice.temperature,
-        seed=choice.seed,
-        timeout_secs=choice.timeout,
-    )
-
-
-def scale_spec_of(muster: Muster, scale: ScaleChoice, choice: BattleChoice) -> ScaleSpec:
-    """Return the scale test that is meant."""
-    scales = muster.battles.scales
-    if scale.goals is not None and choice.goal:
-        raise BadArgument("--goals and --goal cannot be used together", suggestions=("leave out --goal",))
-    if scale.prompts and choice.system is not None:
-        raise BadArgument("--prompt and --system cannot be used together", suggestions=("leave out --system",))
-    if not scale.revises and (scale.reviser or scale.try_revised):
-        raise BadArgument("--no-revision cannot be used with --reviser or --try-revised", suggestions=("leave it out",))
-    goals = () if scale.goals is None else scales.goals(scale.goals)
-    whole = replace(choice, goal=goals[0].goal) if goals else choice
-    return scales.spec(
-        battle_spec_of(muster, scale.agents[0], whole),
-        runs=scale.runs,
-        concurrency=scale.concurrency,
-        agents=scale.agents,
-        prompts=[read_prompt(path) for path in scale.prompts],
-        goals=goals,
-        min_goal_rate=scale.min_goal_rate,
-        reviser=scale.reviser if scale.revises else "",
-        try_revised=scale.try_revised,
-    )
 
 
 def battle_status(common: CommonOptions, run: BattleArgument) -> None:

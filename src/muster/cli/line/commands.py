@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from muster.cli.frame import answered
 from muster.cli.line.parameters import COMMON, Bundle, CliArgument, Option, Taken, bundled, by_heading, parameters_of
 from muster.cli.terminal.output import CommonOptions, print_json, write_to
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, ConflictingArguments
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -196,11 +196,17 @@ class CliCommand(_Shared):
         """Call the function; an error about an argument names the option by which it is given."""
         try:
             return self.entry.load()(common, **{one.name: one.make(given) for one in self.taken})
+        except ConflictingArguments as error:
+            raise error.named(self._options()) from error
         except BadArgument as error:
-            option = f"--{error.argument.replace('_', '-')}"
+            option = self._options().get(error.argument, f"--{error.argument.replace('_', '-')}")
             if any(option in each.opts for each in self.params):
                 raise error.renamed(option) from error
             raise
+
+    def _options(self) -> dict[str, str]:
+        """Return the names of options by those of what they set."""
+        return {str(each.name): max(each.opts, key=len) for each in self.params if isinstance(each, click.Option)}
 
 
 class CliGroup(_Shared, click.Group):

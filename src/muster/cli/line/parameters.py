@@ -5,7 +5,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -13,9 +13,11 @@ from typing import Any, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
+from muster.domain.order import DeclaredField, Door, choices_of, element_of, given_fields, is_many, order_fields
 from muster.text.words import choice_error
 
 OPTIONS = "Options"  # the heading of options that have none of their own
+MAX_SAYABLE = 2**62
 COMMON = "Common options"  # of those that every command takes, and of what click adds
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -112,14 +114,46 @@ def _taken(parameter: inspect.Parameter) -> Taken:
 
 
 def bundled(name: str, bundle: Bundle) -> Taken:
-    """Return a parameter that is made by the function of a bundle."""
-    inner = parameters_of(bundle.make)
+    """Return a parameter that is made by the function of a bundle, or an order that is made from its fields."""
+    declared = order_fields(bundle.make) if is_dataclass(bundle.make) else ()
+    inner = tuple(_ordered(one) for one in declared if one.at(Door.COMMAND)) or parameters_of(bundle.make)
     parameters = tuple(_within(bundle, each) for one in inner for each in one.parameters)
 
     def value(given: Mapping[str, Any]) -> Any:
-        return bundle.make(**{one.name: one.make(given) for one in inner})
+        values = {one.name: one.make(given) for one in inner}
+        return bundle.make(**(given_fields(bundle.make, values) if declared else values))
 
     return Taken(name=name, parameters=parameters, make=value)
+
+
+def _ordered(field: DeclaredField) -> Taken:
+    """Return the option of a field of an order."""
+    kind, _ = element_of(field.kind)
+    many, declared = is_many(field.kind), field.declared
+    option = Option(
+        *(declared.option or (f"--{field.name.replace('_', '-')}",)),
+        help=declared.option_help or declared.help,
+        metavar=declared.metavar,
+        min=_sayable(declared.min),
+        max=_sayable(declared.max),
+        values=choices_of(field.kind),
+        shown=declared.shown,
+        heading=declared.heading or OPTIONS,
+        complete=declared.complete or (files if kind is Path else None),
+    )
+    default = inspect.Parameter.empty if field.required(Door.COMMAND) else field.usual
+    made = _made(inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default), option, kind, many)
+
+    def value(given: Mapping[str, Any]) -> Any:
+        found = given[field.name]
+        return tuple(found) if many else found
+
+    return Taken(name=field.name, parameters=(made,), make=value)
+
+
+def _sayable(bound: float | None) -> float | None:
+    """Return a bound that a help should show; that of a 64-bit number is checked with the order."""
+    return None if bound is None or abs(bound) >= MAX_SAYABLE else bound
 
 
 def _within(bundle: Bundle, parameter: click.Parameter) -> click.Parameter:
@@ -152,6 +186,8 @@ def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: An
         return CliArgument([parameter.name], when_more=declared.when_more, nargs=-1 if many else 1, **given)
     if kind is bool:
         given |= {"is_flag": True, "type": None}
+        if parameter.default is True and declared.names[0].startswith("--no-"):
+            given["flag_value"] = False
     elif declared.bare is not None:
         given |= {"is_flag": False, "flag_value": declared.bare}
     names = [parameter.name, *declared.names]
@@ -240,7 +276,8 @@ class CliOption(click.Option):
 
     def __init__(self, names: list[str], *, heading: str, shown: str, **given: Any) -> None:
         default = given.get("default")
-        super().__init__(names, show_default=bool(shown) or default not in (None, ""), **given)
+        told = default not in (None, "") and given.get("flag_value") is not False  # --no-… tells it by its name
+        super().__init__(names, show_default=bool(shown) or told, **given)
         self.heading, self.shown = heading, shown
 
     def get_help_extra(self, ctx: click.Context) -> Any:

@@ -42,6 +42,7 @@ MusterError
 │           └── StoreUnreachable  nobody takes connections there, or not yet
 ├── FixSpec                 the person must change something first
 │   ├── BadArgument         a value given on the command line or to a function
+│   │   └── ConflictingArguments two of them that cannot be used together
 │   ├── BadFile             a file that does not parse or does not fit, with its place
 │   ├── BadConfiguration    keys, agents, prices, workloads
 │   ├── KeyReused           one key was used for two different requests
@@ -69,6 +70,7 @@ from muster.domain.errors.base import (
     BadConfiguration,
     BadFile,
     Conflict,
+    ConflictingArguments,
     FixSpec,
     KeyReused,
     KeyTaken,
@@ -159,6 +161,7 @@ __all__ = [
     "CallFailed",
     "ChildFailed",
     "Conflict",
+    "ConflictingArguments",
     "CouncilFailed",
     "Expired",
     "FixSpec",

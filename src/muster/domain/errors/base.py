@@ -1,6 +1,6 @@
 """The root of all errors, and what keeps a request from being done: something must be changed first, or is taken."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -52,6 +52,22 @@ class BadArgument(FixSpec):
     def renamed(self, argument: str) -> "BadArgument":
         """Return the same error about an argument of another name."""
         return BadArgument(self.predicate, argument=argument, suggestions=self.suggestions)
+
+
+class ConflictingArguments(BadArgument):
+    """Arguments that cannot be used together; `named` writes them as a door does."""
+
+    def __init__(self, first: str, second: str, *others: str) -> None:
+        self.arguments = (first, second, *others)
+        super().__init__(
+            f"{first} and {' or '.join((second, *others))} cannot be used together",
+            suggestions=(f"leave out {' and '.join((second, *others))}",),
+        )
+
+    def named(self, names: Mapping[str, str]) -> "ConflictingArguments":
+        """Return the same error with the names that a door has for its arguments."""
+        first, second, *others = (names.get(name, name) for name in self.arguments)
+        return ConflictingArguments(first, second, *others)
 
 
 class BadFile(FixSpec):

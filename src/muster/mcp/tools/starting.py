@@ -1,17 +1,19 @@
 """Tools that start something and return its id at once: tasks, questions, chains, suites, councils and battles."""
 
+from functools import partial
 from typing import Any
 
 from muster.app import Muster
-from muster.app.battles.battles import BattleSpec
 from muster.app.pool.values import TaskSpec
 from muster.app.runs.ask import Question
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
-from muster.app.serving.battles import requested_battle
+from muster.app.serving.battles import submit_battle
 from muster.app.serving.library import LibraryKind
 from muster.app.suites.suites import SuiteChoice
+from muster.battles.order import ScaleOrder
 from muster.domain.errors import MusterError
+from muster.domain.order import shared_fields
 from muster.domain.run import Run
 from muster.mcp.answers import short_run, whole
 from muster.mcp.inputs import (
@@ -20,9 +22,11 @@ from muster.mcp.inputs import (
     ChainRunInput,
     CouncilInput,
     FanOutInput,
+    OrderInput,
     StartInput,
     SuiteInput,
     TaskInput,
+    ToolBattleOrder,
 )
 from muster.mcp.request import CoordinatorTool, ToolRequest
 from muster.mcp.sizes import Answer
@@ -154,29 +158,11 @@ async def start_council(request: ToolRequest, given: CouncilInput) -> Answer:
     return _started(await request.start("start council", given, begin))
 
 
-async def start_battle(request: ToolRequest, given: BattleInput) -> Answer:
+async def start_battle(request: ToolRequest, given: OrderInput) -> Answer:
     """Start a battle, or a scale test of several."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        battle, options = _battle(muster, given), _options(muster, given)
-        if given.runs == 1:
-            return await muster.battles.submit(battle, options)
-        scale = muster.battles.scales.spec(battle, runs=given.runs)
-        return await muster.battles.scales.submit(scale, options)
-
-    return _started(await request.start("start battle", given, begin))
-
-
-def _battle(muster: Muster, given: BattleInput) -> BattleSpec:
-    return requested_battle(
-        muster,
-        given.agent,
-        given.counterpart,
-        goal=given.goal or "",
-        judge=given.judge,
-        system_prompt=given.system_prompt,
-        message_limit=given.message_limit,
-    )
+    order: ToolBattleOrder = given.order()
+    chosen = order if order.runs == 1 else ScaleOrder(**shared_fields(order, ScaleOrder))
+    return _started(await request.start("start battle", given, partial(submit_battle, order=chosen)))
 
 
 def _options(muster: Muster, given: StartInput, **more: Any) -> RunOptions:

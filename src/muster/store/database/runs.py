@@ -101,7 +101,7 @@ def requested(database: DatabaseConnection, owner: str | None, request: StartReq
         return None
     row = first(database.rows("select_requested", {"owner": owner or "", "request_key": request.key}))
     found = None if row is None else get(database, RunId(row["id"]))
-    if found is not None and found.request is not None and found.request.digest != request.digest:
+    if found is not None and found.request is not None and not request.asks_for(found.request):
         raise Conflict(
             "another request was made under this idempotency key or id", suggestions=("use a new one for each request",)
         )

@@ -1,0 +1,28 @@
+"""Orders as bodies of requests: `body: Annotated[OrderBody[BattleOrder], ordered(BattleOrder, …)]`."""
+
+from inspect import Parameter, Signature
+from typing import Any
+
+from fastapi import Depends
+from pydantic import ConfigDict
+
+from muster.app.serving.order_models import OrderBody, OrderModel, asked_for, order_model
+from muster.domain.order import Door
+
+
+def ordered(kind: Any, *, name: str, camel: bool = False, **example: Any) -> Any:
+    """Return the dependency that reads the body of a request as an order; its schema shows the example."""
+    made = order_model(kind, Door.REQUEST, name=name, camel=camel)
+    model: type[OrderModel] = type(name, (made,), {"__doc__": made.__doc__, "model_config": _showing(example)})
+
+    def read(body: OrderModel) -> OrderBody[Any]:
+        order = body.order()
+        return OrderBody(order, asked_for(body), body.names(), order.id)
+
+    annotated = Parameter("body", Parameter.POSITIONAL_OR_KEYWORD, annotation=model)
+    read.__signature__ = Signature([annotated])  # type: ignore[attr-defined]  # what FastAPI reads
+    return Depends(read)
+
+
+def _showing(example: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [example]})

@@ -1,0 +1,182 @@
+"""Models of pydantic for orders that strangers send, made from the declaration of the order: strict, in its names.
+
+A field that an order may leave out may be null, which is the same. No field of a form that only people at this machine
+may use is part of any model.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic.alias_generators import to_camel
+
+from muster.domain.order import DeclaredField, Door, ValueBounds, given_fields, order_fields, without_none
+
+MAX_TOLD = 5  # things that are wrong with one order
+PLAIN_WORDS = {  # for pydantic's words about its own classes
+    "json_invalid": "is not valid JSON",
+    "extra_forbidden": "unknown field",
+    "missing": "missing",
+    "model_attributes_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+}
+T = TypeVar("T")
+
+
+class StrictModel(BaseModel):
+    """A model in which nothing may be misspelled."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class OrderModel(StrictModel):
+    """What was sent, by the names of an order."""
+
+    order_kind: ClassVar[Any]
+    order_door: ClassVar[Door]
+
+    @model_validator(mode="after")
+    def _says_things_once(self) -> Self:
+        """Refuse different values under several names of one field."""
+        for target, names in _other_names(self.order_kind).items():
+            given = {getattr(self, name) for name in (target, *names) if name in type(self).model_fields}
+            if len(given - {None}) > 1:
+                known = self.names()
+                raise ValueError(f"{_listed([known[one] for one in (target, *names)])} are names of one id, and differ")
+        return self
+
+    @classmethod
+    def names(cls) -> dict[str, str]:
+        """Return the names of the fields at the door, by their own."""
+        return {name: field.alias or name for name, field in cls.model_fields.items()}
+
+    def order(self) -> Any:
+        """Return the order."""
+        return self.order_kind(**given_fields(self.order_kind, {name: _inner(value) for name, value in self}))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderBody(Generic[T]):
+    """An order that came over HTTP, and what was asked for, spelled in one way: equal requests have equal values."""
+
+    order: T
+    asked_for: Mapping[str, Any]
+    names: Mapping[str, str]  # of fields at the door
+    chosen_id: str | None = None  # of the run; None: the server chooses
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked for; what is left out, null or as usual does not count."""
+        return dict(self.asked_for)
+
+
+@cache
+def order_model(
+    kind: Any, door: Door, *, name: str, camel: bool = False, base: type[StrictModel] = OrderModel, docs: str = ""
+) -> type[Any]:
+    """Return the model of an order at a door; `camel` writes the names of fields as battles have had them."""
+    fields: dict[str, Any] = {
+        one.name: (_wire(one.kind, one.declared, door, camel, optional=not one.required(door)), _info(one, door, camel))
+        for one in order_fields(kind)
+        if one.at(door)
+    }
+    made = create_model(name, __base__=base, __doc__=docs or kind.__doc__, **fields)
+    if issubclass(made, OrderModel):
+        made.order_kind, made.order_door = kind, door
+    return made
+
+
+def _info(one: DeclaredField, door: Door, camel: bool) -> Any:
+    words = one.declared.tool if door is Door.TOOL else one.declared.help
+    alias = None if door is Door.TOOL else one.declared.alias or (to_camel(one.name) if camel else None)
+    default = one.usual
+    if isinstance(default, StrEnum):
+        default = str(default)
+    elif isinstance(default, tuple):
+        default = list(default)
+    given: dict[str, Any] = {"description": words}
+    if alias is not None:
+        given["alias"] = alias
+    return Field(**given) if one.required(door) else Field(default, **given)
+
+
+def _wire(kind: Any, bounds: ValueBounds | None, door: Door, camel: bool, *, optional: bool = False) -> Any:
+    """Return the type of a field as it stands in JSON."""
+    inner = without_none(kind)
+    found = _bounded(_plain(inner, door, camel), bounds)
+    return found | None if optional or inner is not kind else found
+
+
+def _plain(kind: Any, door: Door, camel: bool) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        bounds = next((one for one in arguments[1:] if isinstance(one, ValueBounds)), None)
+        return _bounded(_plain(arguments[0], door, camel), bounds)
+    if origin is tuple:
+        return list[_plain(arguments[0], door, camel)]  # type: ignore[misc]
+    if origin in (Union, UnionType):
+        return Union[tuple(_plain(one, door, camel) for one in arguments)]  # noqa: UP007 - made of a tuple
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return dict[str, Any]
+    if isinstance(kind, type) and is_dataclass(kind):
+        return order_model(kind, door, name=f"{kind.__name__}Body", camel=camel)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return Literal[tuple(str(one) for one in kind)]
+    return kind
+
+
+def _bounded(kind: Any, bounds: ValueBounds | None) -> Any:
+    if bounds is None:
+        return kind
+    given: dict[str, Any] = {
+        "ge": bounds.min,
+        "le": bounds.max,
+        "gt": bounds.above,
+        "min_length": bounds.min_length,
+        "max_length": bounds.max_length,
+        "pattern": f"^{bounds.pattern}$" if bounds.pattern else None,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Annotated[kind, Field(**chosen)] if chosen else kind
+
+
+def _inner(value: Any) -> Any:
+    """Return a value of a model as an order has it."""
+    if isinstance(value, OrderModel):
+        return value.order()
+    return tuple(_inner(one) for one in value) if isinstance(value, list) else value
+
+
+def asked_for(model: OrderModel) -> dict[str, Any]:
+    """Return what a body asks for by the names of its door, without what is left out, null or as usual."""
+    dumped = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    names = model.names()
+    meant = {names[other]: names[target] for target, all_ in _other_names(model.order_kind).items() for other in all_}
+    return {meant.get(name, name): value for name, value in dumped.items() if value is not None}
+
+
+@cache
+def _other_names(kind: Any) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields that have other names, and these."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in order_fields(kind):
+        if one.declared.same_as and one.at(Door.REQUEST):
+            found[one.declared.same_as] = (*found.get(one.declared.same_as, ()), one.name)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def words_of(error: ValidationError) -> str:
+    """Return where something is wrong and what it must be; never what was sent, which may be a secret."""
+    told = [
+        f"{'.'.join(map(str, one['loc']))}: {PLAIN_WORDS.get(one['type'], one['msg'])}"
+        for one in error.errors(include_input=False)[:MAX_TOLD]
+    ]
+    left = error.error_count() - len(told)
+    return "; ".join(told) + (f"; and {left} more" if left else "")

@@ -1,0 +1,261 @@
+"""Orders: what a caller may say to start a kind of work, declared once as a dataclass whose fields hold metadata.
+
+    message_limit: Annotated[int, OrderField(help="Maximum replies of the agent.", min=1, max=25)] = 25
+
+Every door is derived from that: options of commands, bodies of requests, inputs of tools, jobs of the queue, forms.
+Nothing here reads what a door was given; `field_flaws` checks a value that was made.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+MAX_NAME, MAX_TEXT = 200, 100_000  # characters
+
+
+class Door(StrEnum):
+    """A way in which orders come."""
+
+    COMMAND = "command"
+    PYTHON = "python"
+    REQUEST = "request"
+    TOOL = "tool"
+    JOB = "job"
+
+
+LOCAL = frozenset({Door.COMMAND, Door.PYTHON})  # whoever comes here may read files and run programs anyway
+REMOTE = frozenset({Door.REQUEST, Door.TOOL, Door.JOB})
+WIRE = frozenset({Door.REQUEST, Door.JOB})
+EVERYWHERE = LOCAL | REMOTE
+
+
+class FieldForm(StrEnum):
+    """What a text means, which decides at which doors it may arrive."""
+
+    VALUE = "value"
+    AGENT = "agent"
+    RUN = "run"  # a reference to a run
+    LIBRARY = "library"  # the name of a file that the operator offers
+    PATH = "path"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueBounds:
+    """The values that are allowed: of a number, or the length of a text or a list."""
+
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None  # an exclusive minimum
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str = ""
+
+    def flaw(self, value: Any) -> str:
+        """Return what is wrong with a value, to stand after its name; empty if nothing is."""
+        if isinstance(value, bool) or value is None:
+            return ""
+        if isinstance(value, int | float):
+            return "" if self._holds(value) else f"must be {self.words}, not {value!r}"
+        if isinstance(value, str) and self.pattern and not re.fullmatch(self.pattern, value):
+            return f"must match {self.pattern}"
+        return self._length_flaw(value) if isinstance(value, Collection) else ""
+
+    def _holds(self, value: float) -> bool:
+        low = self.min is None or value >= self.min
+        high = self.max is None or value <= self.max
+        return math.isfinite(value) and low and high and (self.above is None or value > self.above)
+
+    def _length_flaw(self, value: Collection[Any]) -> str:
+        unit = "characters" if isinstance(value, str) else "entries"
+        if self.max_length is not None and len(value) > self.max_length:
+            return f"has {len(value):,} {unit}; the maximum is {self.max_length:,}"
+        if self.min_length is not None and len(value) < self.min_length:
+            return "is empty" if not value else f"has {len(value):,} {unit}; the minimum is {self.min_length:,}"
+        return ""
+
+    @property
+    def words(self) -> str:
+        """The bounds of a number in words."""
+        if self.min is not None and self.max is not None:
+            return f"from {self.min:,} to {self.max:,}"
+        if self.min is not None:
+            return f"{self.min:,} or more"
+        if self.above is not None:
+            return f"more than {self.above:,}" + ("" if self.max is None else f" and at most {self.max:,}")
+        return "a finite number" if self.max is None else f"at most {self.max:,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderField(ValueBounds):
+    """What a field of an order says of itself besides its type and its default.
+
+    `help` is one sentence for people; `tool` is what models are told, and a field without it is not offered to them.
+    `option` are the names on the command line, by default made from the field's. `shown` is the default in words: at a
+    door such a field is null until it is given. `alias` is the name in requests and jobs where that is another one;
+    `same_as` makes a field another name of one that orders have. `required_at` are doors at which nothing else says it.
+    """
+
+    help: str
+    tool: str = ""
+    form: FieldForm = FieldForm.VALUE
+    doors: frozenset[Door] = EVERYWHERE
+    alias: str = ""
+    same_as: str = ""
+    required_at: frozenset[Door] = frozenset()
+    option: tuple[str, ...] = ()
+    option_help: str = ""  # where an option says the opposite
+    metavar: str = ""
+    shown: str = ""
+    heading: str = ""
+    complete: str = ""  # the name of what completes it on the command line
+
+    def __post_init__(self) -> None:
+        if self.form in (FieldForm.PATH, FieldForm.COMMAND) and self.doors & REMOTE:
+            raise TypeError(f"a {self.form} never arrives over a network: doors must be LOCAL")
+
+
+Name = Annotated[str, ValueBounds(min_length=1, max_length=MAX_NAME)]
+Text = Annotated[str, ValueBounds(min_length=1, max_length=MAX_TEXT)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredField:
+    """A field of an order with its name, its type without metadata, and its default."""
+
+    name: str
+    kind: Any
+    declared: OrderField
+    default: Any = MISSING
+
+    def required(self, door: Door) -> bool:
+        """Return whether it must be given at a door."""
+        return self.default is MISSING or door in self.declared.required_at
+
+    @property
+    def usual(self) -> Any:
+        """What it is at a door until it is given."""
+        return None if self.declared.shown else self.default
+
+    def at(self, door: Door) -> bool:
+        """Return whether it can be given at a door."""
+        return door in self.declared.doors and (door is not Door.TOOL or bool(self.declared.tool))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldFlaw:
+    """What is wrong with a field: where, which rule, in words, and what to do about it."""
+
+    path: str
+    code: str
+    message: str
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        """Return it as part of a sentence."""
+        return f"{self.path} {self.message}"
+
+
+@cache
+def order_fields(kind: Any) -> tuple[DeclaredField, ...]:
+    """Return the fields of an order, in their order; those without metadata are not a caller's to give."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = ((field, *_parts(hints[field.name])) for field in fields(kind))
+    return tuple(
+        DeclaredField(name=field.name, kind=inner, declared=declared, default=_default(field))
+        for field, inner, declared in found
+        if declared is not None
+    )
+
+
+def _parts(hint: Any) -> tuple[Any, OrderField | None]:
+    if get_origin(hint) is not Annotated:
+        return hint, None
+    inner, *metadata = get_args(hint)
+    declared = next((one for one in metadata if isinstance(one, OrderField)), None)
+    own = next((one for one in metadata if isinstance(one, ValueBounds) and one is not declared), None)
+    return (inner if own is None else Annotated[inner, own]), declared
+
+
+def _default(field: "Field[Any]") -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def field_flaws(value: Any, prefix: str = "") -> Iterator[FieldFlaw]:
+    """Yield what is out of bounds in a value whose class has order fields; a default is always allowed."""
+    kind: Any = type(value)
+    for one in order_fields(kind):
+        given = getattr(value, one.name)
+        if given != one.default:
+            yield from _flaws(given, one.kind, one.declared, f"{prefix}{one.name}")
+
+
+def _flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iterator[FieldFlaw]:
+    if bounds is not None and (wrong := bounds.flaw(given)):
+        yield FieldFlaw(path=path, code="out_of_bounds", message=wrong)
+        return
+    inner, inner_bounds = element_of(kind)
+    if is_dataclass(given) and not isinstance(given, type):
+        yield from field_flaws(given, f"{path}.")
+    elif isinstance(given, tuple | list):
+        for place, one in enumerate(given):
+            yield from _flaws(one, inner, inner_bounds, f"{path}[{place}]")
+    elif inner_bounds is not None and (wrong := inner_bounds.flaw(given)):
+        yield FieldFlaw(path=path, code="out_of_bounds", message=wrong)
+
+
+def element_of(kind: Any) -> tuple[Any, ValueBounds | None]:
+    """Return the type of one value, without None and without the tuple around it, and its own bounds."""
+    kind = without_none(kind)
+    if get_origin(kind) is tuple:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Annotated:
+        inner, *metadata = get_args(kind)
+        return inner, next((one for one in metadata if isinstance(one, ValueBounds)), None)
+    return kind, None
+
+
+def without_none(kind: Any) -> Any:
+    """Return a type without its None."""
+    if get_origin(kind) in (Union, UnionType):
+        left = [one for one in get_args(kind) if one is not NoneType]
+        return left[0] if len(left) == 1 else kind
+    return kind
+
+
+def is_many(kind: Any) -> bool:
+    """Return whether a field holds several values."""
+    return get_origin(without_none(kind)) is tuple
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:
+    """Return the words that a field may hold, in their order; empty if any are allowed."""
+    inner, _ = element_of(kind)
+    if get_origin(inner) is Literal:
+        return get_args(inner)
+    return tuple(inner) if isinstance(inner, type) and issubclass(inner, StrEnum) else ()
+
+
+def given_fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an order is made from: values that are null are left out, and stand under the name that they mean."""
+    known = {one.name: one for one in order_fields(kind)}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {known[name].declared.same_as or name: _member(known[name].kind, value) for name, value in given.items()}
+
+
+def _member(kind: Any, value: Any) -> Any:
+    """Return a word as the member of its enumeration."""
+    inner, _ = element_of(kind)
+    is_word = isinstance(value, str) and isinstance(inner, type) and issubclass(inner, StrEnum)
+    return inner(value) if is_word else value
+
+
+def shared_fields(order: Any, kind: type) -> Mapping[str, Any]:
+    """Return the values of an order that another class has as well, by their names: its spec shares its declaration."""
+    names = {field.name for field in fields(kind)}
+    return {field.name: getattr(order, field.name) for field in fields(order) if field.name in names}

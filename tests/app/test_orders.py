@@ -1,0 +1,162 @@
+"""Orders: every door takes the same fields with the same types, bounds and defaults, and no path over a network."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from muster.app.serving.order_models import asked_for, order_model
+from muster.battles.order import BattleOrder, ScaleOrder
+from muster.cli.line.parameters import Bundle, NumberType, bundled
+from muster.domain.order import (
+    LOCAL,
+    REMOTE,
+    DeclaredField,
+    Door,
+    FieldForm,
+    OrderField,
+    field_flaws,
+    is_many,
+    order_fields,
+)
+
+ORDERS = (BattleOrder, ScaleOrder)
+WIRE_DOORS = (Door.REQUEST, Door.TOOL, Door.JOB)
+Described = dict[str, Any]
+
+
+def fields() -> Iterator[tuple[type, DeclaredField]]:
+    return ((order, field) for order in ORDERS for field in order_fields(order))
+
+
+def at_wire(order: type, field: DeclaredField, door: Door) -> Described:
+    """Return the schema of a field at a door, without null and without what is said about it."""
+    model = order_model(order, door, name="Checked")
+    found: Described = model.model_json_schema(by_alias=False)["properties"][field.name]
+    options = [one for one in found.get("anyOf", [found]) if one != {"type": "null"}]
+    kept = ("type", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "maxItems", "items", "enum")
+    return {name: value for name, value in options[0].items() if name in kept} | {"default": found.get("default")}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_field_has_the_same_type_bounds_and_default_at_every_wire_door(order: type) -> None:
+    compared = 0
+    for field in order_fields(order):
+        seen = [at_wire(order, field, door) for door in WIRE_DOORS if field.at(door)]
+        assert all(one == seen[0] for one in seen), field.name
+        compared += len(seen) > 1
+    assert compared > 10
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_field_has_the_same_bounds_and_default_on_the_command_line(order: type) -> None:
+    options = {one.name: one for one in bundled("order", Bundle(order)).parameters}
+    shared = [field for field in order_fields(order) if field.at(Door.COMMAND) and field.at(Door.REQUEST)]
+    assert len(shared) > 10
+    for field in shared:
+        option, wire = options[field.name], at_wire(order, field, Door.REQUEST)
+        if isinstance(option.type, NumberType) and field.name != "seed":
+            assert (option.type.least, option.type.most) == (wire.get("minimum"), wire.get("maximum")), field.name
+        assert option.required == field.required(Door.COMMAND)
+        if not option.required and not is_many(field.kind):
+            assert option.default == wire["default"], field.name
+
+
+def test_no_path_and_no_command_arrives_over_a_network() -> None:
+    private = [
+        (order, field) for order, field in fields() if field.declared.form in (FieldForm.PATH, FieldForm.COMMAND)
+    ]
+    assert {field.name for _, field in private} == {
+        "validator_texts",
+        "validators_file",
+        "goals_file",
+        "prompt_files",
+    }
+    for order, field in private:
+        for door in WIRE_DOORS:
+            with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+                order_model(order, door, name="Checked").model_validate({"agent": "a", field.name: ["x"]})
+
+
+@pytest.mark.parametrize("form", [FieldForm.PATH, FieldForm.COMMAND])
+def test_a_path_or_a_command_cannot_be_declared_for_a_network(form: FieldForm) -> None:
+    with pytest.raises(TypeError, match="never arrives over a network"):
+        OrderField(help="A file.", form=form, doors=LOCAL | {Door.TOOL})
+    assert not OrderField(help="A file.", form=form, doors=LOCAL).doors & REMOTE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """An order of these tests."""
+
+    count: Annotated[int, OrderField(help="How many.", min=1, max=5)] = 1
+    share: Annotated[float | None, OrderField(help="How much.", above=0, max=1)] = None
+    words: Annotated[tuple[str, ...], OrderField(help="Which.", max_length=2)] = ()
+
+
+@given(st.integers(-3, 9), st.none() | st.floats(allow_nan=False, width=16), st.lists(st.text(max_size=3), max_size=4))
+def test_python_refuses_exactly_what_the_model_refuses(count: int, share: float | None, words: list[str]) -> None:
+    model = order_model(Survey, Door.REQUEST, name="Survey")
+    flaws = [flaw.path for flaw in field_flaws(Survey(count=count, share=share, words=tuple(words)))]
+    assert flaws == refused(model, {"count": count, "share": share, "words": words})
+
+
+def refused(model: Any, sent: Described) -> list[str]:
+    """Return the fields that a model does not take."""
+    try:
+        model.model_validate(sent)
+    except ValidationError as error:
+        return [str(one["loc"][0]) for one in error.errors()]
+    return []
+
+
+def test_all_flaws_are_named_at_once_with_their_places() -> None:
+    found = list(field_flaws(Survey(count=9, share=2.0, words=("a", "b", "c"))))
+    assert [str(flaw) for flaw in found] == [
+        "count must be from 1 to 5, not 9",
+        "share must be more than 0 and at most 1, not 2.0",
+        "words has 3 entries; the maximum is 2",
+    ]
+
+
+def test_equal_requests_ask_for_the_same_whatever_they_leave_out() -> None:
+    model = order_model(BattleOrder, Door.REQUEST, name="BattleBody", camel=True)
+    said = [
+        {"agentId": "a", "jobId": "b1"},
+        {"agentId": "a", "id": "b1", "goal": None, "dispatch": "live", "validators": [], "cache": None},
+        {"agentId": "a", "id": "b1", "runId": "b1"},
+    ]
+    asked = [asked_for(model.model_validate(one)) for one in said]
+    assert asked == [{"agentId": "a", "id": "b1"}] * 3
+    with pytest.raises(ValidationError, match="id, jobId and runId are names of one id, and differ"):
+        model.model_validate({"agentId": "a", "id": "b1", "runId": "b2"})
+
+
+def test_an_order_that_was_sent_is_the_order_that_a_program_makes() -> None:
+    model = order_model(ScaleOrder, Door.REQUEST, name="ScaleBody", camel=True)
+    sent = {
+        "agentIds": ["a", "b"],
+        "runCount": 4,
+        "goals": [{"goal": "A table", "userMessage": "Hi"}],
+        "messageLimit": 3,
+    }
+    order = model.model_validate(json.loads(json.dumps(sent))).order()
+    assert (order.agents, order.runs, order.message_limit) == (("a", "b"), 4, 3)
+    assert (order.goals[0].goal, order.goals[0].user_message, order.goals[0].persona) == ("A table", "Hi", "")
+    assert order == ScaleOrder(agents=("a", "b"), runs=4, goals=order.goals, message_limit=3)
+
+
+def test_options_make_the_same_order() -> None:
+    taken = bundled("order", Bundle(ScaleOrder))
+    command = click.Command("scale", params=list(taken.parameters))
+    words = ["--agent", "a", "-a", "b", "--runs", "4", "--message-limit", "3", "--no-revision", "--goals", "g.yaml"]
+    order = taken.make(command.make_context("scale", words).params)
+    wanted = ScaleOrder(agents=("a", "b"), runs=4, message_limit=3, revision=False, goals_file=Path("g.yaml"))
+    assert order == wanted
