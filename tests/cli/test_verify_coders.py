@@ -86,6 +86,31 @@ def test_a_coder_that_changes_what_verifies_is_no_success(shop: VerifyHome, chea
     assert users_files(shop) == before
 
 
+TOUCH = "sed -i 's/BAD/BAD # z/' src/one.py"
+COMMON = "$(git rev-parse --git-common-dir)"
+REPLACED = f"""{TOUCH}; git replace $(git rev-parse HEAD:tools/lint.py) $({EMPTY} | git hash-object -w --stdin)"""
+MANY_TAGS = f'{REPLACED}; for n in $(seq 250); do echo "create refs/a/$n HEAD"; done | git update-ref --stdin'
+
+GIT_CHEATS = {
+    "replaces the object of the checker": (REPLACED, "refs/replace/"),
+    "hides that among other refs": (MANY_TAGS, "refs/replace/"),
+    "has git forget a commit": (f"{TOUCH}; git rev-parse HEAD > {COMMON}/info/grafts", "info/grafts"),
+    "has git see no older commits": (f"{TOUCH}; git rev-parse HEAD > {COMMON}/shallow", "shallow"),
+    "has git change what it checks out": (f"{TOUCH}; echo '*.py ident' > {COMMON}/info/attributes", "info/attributes"),
+}
+
+
+@pytest.mark.parametrize("cheat", GIT_CHEATS)
+def test_what_git_is_told_to_read_in_place_of_files_is_no_success(shop: VerifyHome, cheat: str) -> None:
+    script, named = GIT_CHEATS[cheat]
+    hire(shop, script)
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    data = found.envelope()["data"]
+    assert found.code == 1, found
+    assert named in data["fix"]["obstacle"]
+    assert data["ok"] is False, "the checker was not run as it was"
+
+
 def test_what_was_restored_is_shown_apart_and_the_rest_is_verified_by_the_checker_as_it_was(shop: VerifyHome) -> None:
     hire(shop, f"sed -i s/BAD/GOOD/ src/*.py; {OFF} > pyproject.toml")
     found = shop.verify("src", "--fix", "--agent", "coder", "--name", "nightly")

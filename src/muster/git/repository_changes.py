@@ -16,13 +16,15 @@ from muster.git.branches import commit_of
 from muster.git.layout import HEADS, PREFIX, Layout, own_exclusions
 from muster.text.redaction import redact
 
-MOST_REFS = 1_000  # that are compared, branches first
+MOST_REFS = 1_000  # that are compared
 _MOST_VALUE = 200  # characters of a setting
 _MOST_HOOK = 1_048_576  # bytes
 _OURS = (HEADS + PREFIX, "refs/muster/", "refs/stash", "refs/remotes/", "refs/bisect/", "refs/worktree/")
 _HIDDEN = " (sha256 "  # follows a setting that is not stored as it is
 _IDLE = ", not executable"  # follows the digest of a hook that git does not run
-_FILES = ("info/exclude", "info/attributes")  # of the shared git folder
+_REPLACED = "refs/replace/"  # git reads the objects that these name in place of others
+_FILES = ("info/exclude", "info/attributes", "info/grafts", "shallow")  # of the shared git folder
+_DECISIVE = ("setting ", f"ref {_REPLACED}", "file info/attributes", "file info/grafts", "file shallow")
 _PLACE = '"$(git rev-parse --git-common-dir)"/'
 
 
@@ -52,9 +54,15 @@ async def repository_state(layout: Layout) -> dict[str, str]:
     return state | await asyncio.to_thread(_hooks, layout.common / "hooks") | await asyncio.to_thread(_files, layout)
 
 
+def decides_check_outs(what: str) -> bool:
+    """Return whether a part of a repository decides which files and which history git tells of a commit."""
+    return what.startswith(_DECISIVE)
+
+
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[RepositoryChange, ...]:
-    """Return what differs between two states, with the commands that restore the first."""
-    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    """Return what differs between two states, with the commands that restore the first: what decides most first."""
+    changed = (name for name in {*before, *after} if before.get(name) != after.get(name))
+    names = sorted(changed, key=lambda name: (not decides_check_outs(name), name))
     return tuple(
         RepositoryChange(
             what=name,
@@ -103,9 +111,9 @@ def _restore_setting(name: str, values: Sequence[str], *, is_set: bool) -> str:
 
 
 async def _refs(layout: Layout) -> dict[str, str]:
-    """Return the first refs that are the user's, branches before all others."""
+    """Return the first refs that are the user's: those that replace objects, branches, then all others."""
     found: dict[str, str] = {}
-    for place in ("refs/heads", "refs"):
+    for place in (_REPLACED, "refs/heads", "refs"):
         lines = (await layout.git.ask("for-each-ref", "--format=%(objectname) %(refname)", place)).text.splitlines()
         for commit, _, name in (line.partition(" ") for line in lines):
             if len(found) < MOST_REFS and not name.startswith(_OURS):

@@ -9,7 +9,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound
 from muster.git.layout import Isolation, Worktree
-from muster.git.repository_changes import changes_between
+from muster.git.repository_changes import changes_between, decides_check_outs
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.setup import SETUP_SECONDS, TreeSetup
@@ -90,6 +90,7 @@ async def repository_changes(
         return {"repository_changes": list(known), "repository_unknown": after[_UNKNOWN]}
     changes: list[Json] = [asdict(change) for change in changes_between(before, after)]
     told = [*known, *(change for change in changes if change not in known)]
+    told.sort(key=lambda change: not decides_check_outs(change["what"]))  # of too many the most important are kept
     return {"repository_changes": told[:MOST_FILES], "repository_unknown": None}
 
 

@@ -31,6 +31,7 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.branch_changes import CommittedTree
 from muster.git.layout import Isolation
 from muster.git.repository import Git
+from muster.git.repository_changes import decides_check_outs
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
@@ -223,6 +224,7 @@ class CodeRepairs:
             files=work.files,
             lines=await trees.lines_changed(work),
             settings=_settings_changed(task),
+            unknown=str(task.saved.get("repository_unknown") or ""),
         )
         seen = review(found.terms.agent, found.spec, found.first.report.summary.merged, changes)
         if not seen.decisive:
@@ -357,9 +359,9 @@ def _prepared(found: _Found, spec: Verification) -> Prepared:
 
 
 def _settings_changed(task: Task) -> tuple[str, ...]:
-    """Return the settings of the repository that changed while an agent worked."""
+    """Return the settings of the repository, and what decides like them, that changed while an agent worked."""
     what = (str(one["what"]) for one in task.saved.get("repository_changes", ()))
-    return tuple(one.removeprefix("setting ") for one in what if one.startswith("setting "))
+    return tuple(one.removeprefix("setting ") for one in what if decides_check_outs(one))
 
 
 def _is_asked(spec: Verification, name: str, wave: int) -> bool:
