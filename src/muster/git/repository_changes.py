@@ -24,6 +24,7 @@ _HIDDEN = " (sha256 "  # follows a setting that is not stored as it is
 _IDLE = ", not executable"  # follows the digest of a hook that git does not run
 _REPLACED = "refs/replace/"  # git reads the objects that these name in place of others
 _FILES = ("info/exclude", "info/attributes", "info/grafts", "shallow")  # of the shared git folder
+WATCHED = "file /"  # begins what is compared beside the repository: absolute paths
 _DECISIVE = ("setting ", f"ref {_REPLACED}", "file info/attributes", "file info/grafts", "file shallow")
 _PLACE = '"$(git rev-parse --git-common-dir)"/'
 
@@ -32,7 +33,9 @@ _PLACE = '"$(git rev-parse --git-common-dir)"/'
 class RepositoryChange:
     """A ref, a setting, a hook or a file of git's that is not what it was."""
 
-    what: str  # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit", "file info/exclude" or "HEAD"
+    # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit", "file info/exclude" or "HEAD"; "file /…" is
+    # one beside the repository.
+    what: str
     before: str | None  # of a setting with several values all of them, after commas
     after: str | None
     restore: str | None  # the command that restores it; None when what it was is not known
@@ -59,10 +62,15 @@ def decides_check_outs(what: str) -> bool:
     return what.startswith(_DECISIVE)
 
 
+def is_decisive(what: str) -> bool:
+    """Return whether a change must never be left out of a list that is too long."""
+    return what.startswith(WATCHED) or decides_check_outs(what)
+
+
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[RepositoryChange, ...]:
     """Return what differs between two states, with the commands that restore the first: what decides most first."""
     changed = (name for name in {*before, *after} if before.get(name) != after.get(name))
-    names = sorted(changed, key=lambda name: (not decides_check_outs(name), name))
+    names = sorted(changed, key=lambda name: (not is_decisive(name), name))
     return tuple(
         RepositoryChange(
             what=name,
@@ -96,6 +104,8 @@ def _restore(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> 
             return f"rm {_PLACE}hooks/{shlex.quote(what)}"
         case "hook", str() if new is not None and old.removesuffix(_IDLE) == new.removesuffix(_IDLE):
             return f"chmod {'-x' if old.endswith(_IDLE) else '+x'} {_PLACE}hooks/{shlex.quote(what)}"
+        case "file", None if what.startswith("/"):
+            return shlex.join(["rm", what])
         case "file", None:
             return f"rm {_PLACE}{what}"
     return None

@@ -99,6 +99,7 @@ class TaskTrees:
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
             "ref": spec.ref,
+            "watched": list(spec.watched),
             "after": [handed_over(await self._finished(earlier), into_tree=into_tree) for earlier in spec.after],
             "copy": list(self._settings.pool.copy),
             "setup": [list(command) for command in self._settings.pool.setup_commands],

@@ -3,7 +3,7 @@
 Each step is found again by its name, so that a repair that was interrupted goes on where it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,9 +31,10 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.branch_changes import CommittedTree
 from muster.git.layout import Isolation
 from muster.git.repository import Git
-from muster.git.repository_changes import decides_check_outs
+from muster.git.repository_changes import WATCHED, decides_check_outs
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
+from muster.verify.agents.checker_programs import outside_files_of
 from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.findings.assignment import repair_prompt
 from muster.verify.findings.repair_review import AgentChanges, RepairReview, review, together_with
@@ -166,6 +167,7 @@ class CodeRepairs:
             agent=found.terms.agent,
             isolation=Isolation.WORKTREE,
             ref=ref,
+            watched=await outside_files_of(found.spec, self._settings.variables.get("PATH", "")),
             budget_usd=None if left is None else left / 1_000_000,
         )
         return await self._pool.tasks.submit(spec, name=name, tags=found.run.tags)
@@ -223,7 +225,8 @@ class CodeRepairs:
             history=await trees.history(work),
             files=work.files,
             lines=await trees.lines_changed(work),
-            settings=_settings_changed(task),
+            settings=[what.removeprefix("setting ") for what in _changed_beside(task) if decides_check_outs(what)],
+            outside=[what.removeprefix("file ") for what in _changed_beside(task) if what.startswith(WATCHED)],
             unknown=str(task.saved.get("repository_unknown") or ""),
         )
         seen = review(found.terms.agent, found.spec, found.first.report.summary.merged, changes)
@@ -358,10 +361,9 @@ def _prepared(found: _Found, spec: Verification) -> Prepared:
     return Prepared(spec=spec, agents_file=f"run {found.run.id}", left_out=spec.left_out)
 
 
-def _settings_changed(task: Task) -> tuple[str, ...]:
-    """Return the settings of the repository, and what decides like them, that changed while an agent worked."""
-    what = (str(one["what"]) for one in task.saved.get("repository_changes", ()))
-    return tuple(one.removeprefix("setting ") for one in what if decides_check_outs(one))
+def _changed_beside(task: Task) -> Sequence[str]:
+    """Return what changed beside the branch of a task while its agent worked."""
+    return [str(one["what"]) for one in task.saved.get("repository_changes", ())]
 
 
 def _is_asked(spec: Verification, name: str, wave: int) -> bool:
