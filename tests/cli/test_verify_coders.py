@@ -182,7 +182,23 @@ def test_a_key_that_a_coder_writes_or_says_is_printed_by_no_command(shop: Verify
     assert all("[redacted:" in one.out for one in told)
     commands = (("diff", "last"), ("result", "last"), ("list",), ("logs", "last"))
     told += [shop.muster("task", *words, *more) for words in commands for more in ((), ("--json",))]
-    assert [one.code for one in told[2:]] == [0] * 8
+    task = next(run["id"] for run in shop.runs() if run["workload"] == "task")
+    parts: tuple[tuple[str, ...], ...] = ((), ("--calls", "--events"), ("--call", "work/000"))
+    told += [shop.muster("runs", "show", task, *part, *more) for part in parts for more in ((), ("--json",))]
+    assert [one.code for one in told[2:]] == [0] * 14
+    assert key not in "".join(one.out + one.err for one in told)
+    shop.muster("runs", "export", task, "--output", "export.jsonl")
+    assert key in (shop.folder / "export.jsonl").read_text(), "the store keeps what was said"
+
+
+def test_a_key_in_the_error_of_a_task_is_printed_by_no_command(shop: VerifyHome) -> None:
+    key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
+    hire(shop, f"echo 'the key is {key}' >&2; exit 3")
+    told = [shop.verify("src", "--fix", "--agent", "coder", *options) for options in ((), ("--json",))]
+    task = next(run["id"] for run in shop.runs() if run["workload"] == "task")
+    parts: tuple[tuple[str, ...], ...] = ((), ("--calls", "--events"), ("--call", "work/000"))
+    told += [shop.muster("runs", "show", task, *part, *more) for part in parts for more in ((), ("--json",))]
+    assert "[redacted:" in told[-1].out
     assert key not in "".join(one.out + one.err for one in told)
 
 

@@ -172,7 +172,7 @@ async def test_what_has_git_read_other_objects_or_another_history_decides_and_is
     trees = worktrees(repository)
     before = await trees.repository_state()
     run("git replace HEAD:f.txt $(echo 3 | git hash-object -w --stdin)", repository)
-    run("git rev-parse HEAD >.git/info/grafts; git rev-parse HEAD~1 >.git/shallow", repository)
+    run("git rev-parse HEAD~1 >.git/shallow; git rev-parse HEAD >.git/info/grafts", repository)
     changes = changes_between(before, await trees.repository_state())
     assert [one.what.partition("/")[0] for one in changes if decides_check_outs(one.what)] == [
         *("file info", "file shallow", "ref refs")
