@@ -158,8 +158,9 @@ async def _merged_into(layout: Layout, commit: str) -> str:
     An agent makes branches too, so of the local ones only those count that a tree of the user's has checked out, or
     that follow another one.
     """
+    ours = await asyncio.to_thread(layout.base_dir.resolve)
     for ref, upstream, folder in await _holding(layout, commit, "%(upstream)", "%(worktreepath)"):
-        is_users = bool(folder) and not Path(folder).is_relative_to(layout.base_dir)
+        is_users = bool(folder) and not Path(folder).is_relative_to(ours)
         if not ref.startswith(HEADS) or upstream or is_users:
             return ref.removeprefix(HEADS).removeprefix("refs/remotes/")
     return ""
@@ -168,9 +169,8 @@ async def _merged_into(layout: Layout, commit: str) -> str:
 async def _holding(layout: Layout, commit: str, *fields: str) -> list[list[str]]:
     """Return the branches that are not ours and hold a commit, each with some fields of it."""
     options = (f"--contains={commit}", f"--format={'%09'.join(('%(refname)', *fields))}", "refs/heads", "refs/remotes")
-    lines = os.fsdecode(
-        (await layout.git.ask("for-each-ref", *options)).output
-    ).splitlines()  # a last field may be empty
+    told = (await layout.git.ask("for-each-ref", *options)).output  # with its last tabs: fields may be empty
+    lines = os.fsdecode(told).splitlines()
     return [line.split("\t") for line in lines if not line.startswith(HEADS + PREFIX)]
 
 

@@ -43,7 +43,7 @@ async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]
 
 async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
     """Return the commit with the work of the tasks on which a task depends; None when there is none, or a tree."""
-    work = {str(one["head"]): f"task {one['task']}" for one in slot.get("after", ()) if one.get("head")}
+    work = {str(one["head"]): f"task {_title(one)}" for one in slot.get("after", ()) if one.get("head")}
     if not work:
         return None
     try:
@@ -51,6 +51,10 @@ async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
     except NotFound:
         return await trees.combine(slot["tree"], work)
     return None  # it begins where it began
+
+
+def _title(earlier: Mapping[str, Any]) -> str:
+    return f"{earlier['task']} ({earlier['name']})" if earlier.get("name") else str(earlier["task"])
 
 
 def setup_of(slot: Mapping[str, Any]) -> TreeSetup:

@@ -176,7 +176,8 @@ class CodeRepairs:
         done = await self._pool.wait(task)
         if done.state is TaskState.PENDING and not done.refusal:
             way = f"muster verify resume {found.run.id}"
-            raise Interrupted(f"the repair, task {done.id}, was interrupted; continue with: {way}", suggestions=(way,))
+            why = f"the repair, task {done.title}, was interrupted; continue with: {way}"
+            raise Interrupted(why, suggestions=(way,))
         return done
 
     async def _checked(self, found: _Found, task: Task) -> Repair:
@@ -184,9 +185,9 @@ class CodeRepairs:
         nothing = Repair(before=found.run, fixed=Fixed(), work=await self._work(found, task))
         if task.state is not TaskState.COMPLETED:
             why = task.refusal or str((task.run.error or {}).get("message", ""))
-            return replace(nothing, obstacle=f"task {task.id} is {task.state}: {why}")
+            return replace(nothing, obstacle=f"task {task.title} is {task.state}: {why}")
         if task.run.overdraft is not None:
-            return replace(nothing, obstacle=f"task {task.id}: {task.run.overdraft['message']}")
+            return replace(nothing, obstacle=f"task {task.title}: {task.run.overdraft['message']}")
         saved = await self._pool.trees.saved(task.id)
         if not saved.work.changed:
             return replace(nothing, obstacle=f"{found.terms.agent} changed nothing")
