@@ -68,9 +68,8 @@ def is_decisive(what: str) -> bool:
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[RepositoryChange, ...]:
-    """Return what differs between two states, with the commands that restore the first: what decides most first."""
-    changed = (name for name in {*before, *after} if before.get(name) != after.get(name))
-    names = sorted(changed, key=lambda name: (not is_decisive(name), name))
+    """Return what differs between two states, with the commands that restore the first."""
+    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     return tuple(
         RepositoryChange(
             what=name,

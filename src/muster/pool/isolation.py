@@ -100,7 +100,8 @@ async def repository_changes(
         return {"repository_changes": list(known), "repository_unknown": after[_UNKNOWN]}
     changes: list[Json] = [asdict(change) for change in changes_between(before, after)]
     told = [*known, *(change for change in changes if change not in known)]
-    told.sort(key=lambda change: not is_decisive(change["what"]))  # of too many the most important are kept
+    if len(told) > MOST_FILES:
+        told.sort(key=lambda change: not is_decisive(change["what"]))  # these are kept
     return {"repository_changes": told[:MOST_FILES], "repository_unknown": None}
 
 
