@@ -340,6 +340,14 @@ def test_the_diff_of_a_task_is_what_it_changed_in_its_worktree(project: Project)
         assert "+new [redacted:aws_key:1]" in found.json["diff"]
         assert server.get(f"/api/tasks/{task}").json["output"].strip() == "[redacted:aws_key:1]"
         assert found.json["overlaps"] == []
+        run = server.get(f"/api/tasks/{task}").json["run"]
+        shown = [
+            server.get(f"/api/runs/{run}{more}").body
+            for more in ("", "/calls", "/attempts", "/call?key=work/000", "/events")
+        ]
+        assert all(key not in str(body) for body in shown)
+        assert "[redacted:" in str(shown[0])
+        assert "[redacted:" in str(shown[3])
 
 
 def test_the_results_of_a_suite_are_read_in_parts(project: Project) -> None:

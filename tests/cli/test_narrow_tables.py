@@ -108,6 +108,11 @@ def test_short_names_leave_room_for_everything() -> None:
     assert [word for word in ("suite", "1100/1200", "40 s") if word not in text] == [], text
 
 
+def test_a_run_whose_calls_are_all_of_other_runs_counts_none() -> None:
+    text = shown(runs_table([replace(a_run("rows"), calls=CallCounts())], 1_040.0, 160), 160)
+    assert "0/0" not in text
+
+
 def test_a_run_that_continues_another_shows_what_the_whole_work_has_cost_with_all_lanes() -> None:
     own, whole = (
         Spent(imputed=Microdollars(60_000)),

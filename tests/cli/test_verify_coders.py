@@ -3,7 +3,9 @@
 More of what they may touch is in tests/verify/findings/test_repair_review.py.
 """
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,6 +88,67 @@ def test_a_coder_that_changes_what_verifies_is_no_success(shop: VerifyHome, chea
     assert users_files(shop) == before
 
 
+TOUCH = "sed -i 's/BAD/BAD # z/' src/one.py"
+REPLACED = f"""{TOUCH}; git replace $(git rev-parse HEAD:tools/lint.py) $({EMPTY} | git hash-object -w --stdin)"""
+MANY_TAGS = f'{REPLACED}; for n in $(seq 250); do echo "create refs/a/$n HEAD"; done | git update-ref --stdin'
+
+GIT_CHEATS = {
+    "replaces the object of the checker": (REPLACED, "refs/replace/"),
+    "hides that among other refs": (MANY_TAGS, "refs/replace/"),
+}
+
+
+@pytest.mark.parametrize("cheat", GIT_CHEATS)
+def test_what_git_is_told_to_read_in_place_of_files_is_no_success(shop: VerifyHome, cheat: str) -> None:
+    script, named = GIT_CHEATS[cheat]
+    hire(shop, script)
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    data = found.envelope()["data"]
+    assert found.code == 1, found
+    assert named in data["fix"]["obstacle"]
+    assert data["ok"] is False, "the checker was not run as it was"
+
+
+@pytest.mark.parametrize("place", ["ignored by git", "elsewhere"])
+def test_a_program_of_a_checker_that_no_commit_has_is_compared(
+    shop: VerifyHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """More of what is compared is in tests/verify/agents/test_checker_programs.py."""
+    here = tmp_path / "programs" if place == "elsewhere" else shop.folder / ".venv/bin"
+    install(here)
+    shop.repository.write(".gitignore", ".venv\n.muster\n")
+    shop.declare(linter(*((sys.executable, "-B", f"{here}/lint.py") if place == "elsewhere" else ("lint",)), "{files}"))
+    shop.repository.commit()
+    monkeypatch.setenv("PATH", f"{here}:{os.environ['PATH']}")
+    changed = here / ("lint.py" if place == "elsewhere" else "lint")
+    hire(shop, f"{TOUCH}; echo 'WORDS = []' > {here}/words.py; {{ head -1 {here}/lint; {EMPTY}; }} > {changed}")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    assert found.code == 1, found
+    said = f"coder changed what the commands of checkers name outside of the repository: {changed}, {here}/words.py"
+    assert found.envelope()["data"]["fix"]["obstacle"] == said
+
+
+def install(folder: Path) -> None:
+    """Put the linter into a folder that is no part of a repository, as a script and as a program."""
+    folder.mkdir(parents=True)
+    (folder / "words.py").write_text('WORDS = ["BAD"]\n')
+    (folder / "lint.py").write_text(LINT)
+    (folder / "lint").write_text(f"#!{sys.executable} -B\n{LINT}")
+    (folder / "lint").chmod(0o755)
+
+
+def test_a_repair_beside_programs_that_stay_as_they_are_is_a_success(
+    shop: VerifyHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "programs")
+    shop.declare(linter("lint", "{files}"))
+    shop.repository.commit()
+    monkeypatch.setenv("PATH", f"{tmp_path}/programs:{os.environ['PATH']}")
+    hire(shop, "sed -i s/BAD/GOOD/ src/*.py; lint src/one.py")
+    found = shop.verify("src", "--fix", "--agent", "coder", "--json")
+    assert (found.code, found.data()["fix"].get("obstacle")) == (0, None)
+
+
 def test_what_was_restored_is_shown_apart_and_the_rest_is_verified_by_the_checker_as_it_was(shop: VerifyHome) -> None:
     hire(shop, f"sed -i s/BAD/GOOD/ src/*.py; {OFF} > pyproject.toml")
     found = shop.verify("src", "--fix", "--agent", "coder", "--name", "nightly")
@@ -119,7 +182,23 @@ def test_a_key_that_a_coder_writes_or_says_is_printed_by_no_command(shop: Verify
     assert all("[redacted:" in one.out for one in told)
     commands = (("diff", "last"), ("result", "last"), ("list",), ("logs", "last"))
     told += [shop.muster("task", *words, *more) for words in commands for more in ((), ("--json",))]
-    assert [one.code for one in told[2:]] == [0] * 8
+    task = next(run["id"] for run in shop.runs() if run["workload"] == "task")
+    parts: tuple[tuple[str, ...], ...] = ((), ("--calls", "--events"), ("--call", "work/000"))
+    told += [shop.muster("runs", "show", task, *part, *more) for part in parts for more in ((), ("--json",))]
+    assert [one.code for one in told[2:]] == [0] * 14
+    assert key not in "".join(one.out + one.err for one in told)
+    shop.muster("runs", "export", task, "--output", "export.jsonl")
+    assert key in (shop.folder / "export.jsonl").read_text(), "the store keeps what was said"
+
+
+def test_a_key_in_the_error_of_a_task_is_printed_by_no_command(shop: VerifyHome) -> None:
+    key = "AKIA" + "Q7RJ2M5XZT4KW9PB"
+    hire(shop, f"echo 'the key is {key}' >&2; exit 3")
+    told = [shop.verify("src", "--fix", "--agent", "coder", *options) for options in ((), ("--json",))]
+    task = next(run["id"] for run in shop.runs() if run["workload"] == "task")
+    parts: tuple[tuple[str, ...], ...] = ((), ("--calls", "--events"), ("--call", "work/000"))
+    told += [shop.muster("runs", "show", task, *part, *more) for part in parts for more in ((), ("--json",))]
+    assert "[redacted:" in told[-1].out
     assert key not in "".join(one.out + one.err for one in told)
 
 

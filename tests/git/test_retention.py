@@ -43,16 +43,31 @@ async def test_a_tree_goes_when_its_branch_is_merged_and_the_branch_stays(
     tree = await saved_tree(trees, "one", kind)
     assert await collected(trees) == {"one": (False, "muster/one is not merged")}
     git_in(repository.folder, "branch", "release", "muster/one")
+    assert await collected(trees) == {"one": (False, "muster/one is not merged")}, "anybody may have made that branch"
+    git_in(repository.folder, "branch", "--set-upstream-to=main", "release")
     before = users_state(repository)
-    assert await collected(trees, dry_run=True) == {"one": (True, "muster/one is merged")}
+    assert await collected(trees, dry_run=True) == {"one": (True, "muster/one is merged into release")}
     assert tree.path.is_dir()
-    assert await collected(trees) == {"one": (True, "muster/one is merged")}
+    assert await collected(trees) == {"one": (True, "muster/one is merged into release")}
     assert not tree.path.exists()
     assert "muster/one" in repository.git("branch", "--list")
     assert await collected(trees) == {}
     assert users_state(repository) == before
     assert not hooks_ran(repository)
     assert repository.git("worktree", "list").count("\n") == 1
+
+
+async def test_work_on_a_branch_that_an_agent_made_is_not_merged(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    git_in(tree.path, "checkout", "-q", "-b", "side")
+    (tree.path / "side.py").write_text("side")
+    await trees.save(tree, "side")
+    git_in(tree.path, "branch", "copy")
+    assert await collected(trees) == {"one": (False, "muster/one is not merged")}
+    git_in(repository.folder, "stash", "--quiet")
+    git_in(repository.folder, "merge", "-q", "--ff-only", "muster/one")
+    assert await collected(trees) == {"one": (True, "muster/one is merged into main")}
 
 
 @pytest.mark.parametrize("kind", KINDS)

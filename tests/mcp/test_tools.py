@@ -58,6 +58,9 @@ async def test_a_key_in_the_answer_of_a_task_is_not_shown(tmp_path: Path) -> Non
         log = json.dumps(await desk.call("result", id=task["id"], part="log"))
         assert "[redacted:aws_key:1]" in found["output"]
         assert (text, key in log) == (found["output"], False)
+        call = json.dumps(await desk.call("result", id=task["id"], part="call", key="work/000"))
+        rows = [json.dumps(await desk.call("result", id=task["id"], part=part)) for part in ("calls", "events")]
+        assert ("[redacted:aws_key:1]" in call, key in "".join((call, *rows))) == (True, False)
 
 
 async def test_a_chain_of_the_library_runs_and_tells_its_steps(tmp_path: Path) -> None:

@@ -86,13 +86,13 @@ async def test_work_that_is_merged_already_is_where_the_project_is(repository: P
 async def test_work_that_conflicts_fails_the_task_with_the_files(repository: Path) -> None:
     async with opened(repository, TOML) as m:
         one = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="api"))
-        two = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="rival"))
+        two = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="rival"), name="rival-docs")
         both = await m.pool.tasks.submit(TaskSpec(prompt="y", after=(one.id, two.id)))
         await drive(m)
         failed = await m.pool.tasks.get(both.id)
         assert failed.state is TaskState.FAILED
         assert failed.run.error is not None
-        assert f"the work of task {two.id} conflicts" in str(failed.run.error["message"])
+        assert f"the work of task {two.id} (rival-docs) conflicts" in str(failed.run.error["message"])
         assert str(failed.run.error["message"]).endswith("in api.md")
 
 

@@ -1,5 +1,6 @@
 """Agents that change more than files: refs, settings and hooks of the user's repository are told, not restored."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from muster.app.views.pool import task_view
 from muster.cli.pool.words import change_lines
-from muster.git.repository_changes import changes_between
+from muster.git.commands import GitCommands
+from muster.git.repository_changes import changes_between, decides_check_outs
 from muster.mcp.answers import short_task
 from muster.pool.tasks import TaskSpec
 from tests.git.trees import worktrees
@@ -163,3 +165,25 @@ async def test_a_folder_that_muster_has_git_ignore_is_no_change(repository: Path
     await worktrees(repository).create("one")
     assert (repository / ".git/info/exclude").read_text().endswith("/.muster/worktrees/\n")
     assert changes_between(before, await worktrees(repository).repository_state()) == ()
+
+
+async def test_what_has_git_read_other_objects_or_another_history_decides_and_is_not_followed(repository: Path) -> None:
+    run("echo 1 >f.txt; git add f.txt; git commit -qnm one; echo 2 >f.txt; git commit -qnam two", repository)
+    trees = worktrees(repository)
+    before = await trees.repository_state()
+    run("git replace HEAD:f.txt $(echo 3 | git hash-object -w --stdin)", repository)
+    run("git rev-parse HEAD~1 >.git/shallow; git rev-parse HEAD >.git/info/grafts", repository)
+    changes = changes_between(before, await trees.repository_state())
+    assert [one.what.partition("/")[0] for one in changes if decides_check_outs(one.what)] == [
+        *("file info", "file shallow", "ref refs")
+    ]
+    for one in changes:
+        run(one.restore or "false", repository)
+    assert changes_between(before, await trees.repository_state()) == ()
+    run(
+        "git replace HEAD:f.txt $(echo 3 | git hash-object -w --stdin); git rev-parse HEAD >.git/info/grafts",
+        repository,
+    )
+    commands = GitCommands(environment=os.environ, folder=repository)
+    assert (await commands.ask("show", "HEAD:f.txt")).text == "2"
+    assert (await commands.ask("log", "-1", "--format=%s", "HEAD~1")).text == "one"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.pool.scheduling import PendingTask, PoolFunds, schedule
+from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.tasks import SlotProfile, TaskSpec, TaskState, merged
 
 CODER = SlotProfile(id="slot-1", name="coder", role="writer", tags=("python",))
@@ -15,6 +15,10 @@ OTHER = SlotProfile(id="slot-2", name="slot-2")
 def pending(run: str, at: float = 0.0, most: int = 0, slot: str | None = None, **rest: object) -> PendingTask:
     spec = TaskSpec(prompt="x", **rest)  # type: ignore[arg-type]
     return PendingTask(run=RunId(run), spec=spec, created_at=at, most=Microdollars(most), slot=slot)
+
+
+def earlier(state: TaskState) -> dict[str, EarlierTask]:
+    return {"x": EarlierTask(title="x (build)", state=state)}
 
 
 def test_the_highest_priority_goes_first_then_the_oldest() -> None:
@@ -38,11 +42,11 @@ def test_a_task_goes_back_to_its_slot_if_that_is_free() -> None:
 
 def test_dependencies_are_waited_for_and_fail_their_dependants_by_name() -> None:
     tasks = [pending("a", after=("x",))]
-    assert not schedule([CODER], tasks, {"x": TaskState.RUNNING}, PoolFunds()).assigned
-    assert schedule([CODER], tasks, {"x": TaskState.COMPLETED}, PoolFunds()).assigned
-    failed = schedule([CODER], tasks, {"x": TaskState.FAILED}, PoolFunds()).failed
-    assert failed == {"a": "task x, on which it depends, failed"}
-    assert "canceled" in schedule([CODER], tasks, {"x": TaskState.CANCELED}, PoolFunds()).failed[RunId("a")]
+    assert not schedule([CODER], tasks, earlier(TaskState.RUNNING), PoolFunds()).assigned
+    assert schedule([CODER], tasks, earlier(TaskState.COMPLETED), PoolFunds()).assigned
+    failed = schedule([CODER], tasks, earlier(TaskState.FAILED), PoolFunds()).failed
+    assert failed == {"a": "task x (build), on which it depends, failed"}
+    assert "canceled" in schedule([CODER], tasks, earlier(TaskState.CANCELED), PoolFunds()).failed[RunId("a")]
     assert "does not exist" in schedule([CODER], tasks, {}, PoolFunds()).failed[RunId("a")]
 
 

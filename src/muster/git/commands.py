@@ -30,6 +30,9 @@ _OWN = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": ":",
+    # An agent may have told git to read other objects, or another history, in place of those that a commit names.
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
     "GIT_AUTHOR_NAME": IDENTITY,
     "GIT_AUTHOR_EMAIL": "muster@localhost",
     "GIT_COMMITTER_NAME": IDENTITY,

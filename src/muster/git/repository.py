@@ -1,6 +1,7 @@
 """What git knows of a folder: the root, changed files, staged files, files at all. It only asks and never changes any.
 
-The environment goes to git untouched: a hook is told by it which index is meant. Paths come back relative to the root.
+The environment goes to git untouched: a hook is told by it which index is meant. Objects that replace others are not
+followed. Paths come back relative to the root.
 """
 
 import asyncio
@@ -123,7 +124,7 @@ class Git:
 
     async def _run(self, *arguments: str, folder: Path, told: bytes = b"") -> tuple[int, bytes, bytes]:
         """Run git once: without a shell, without taking locks, and not for ever."""
-        command = ("git", "--no-optional-locks", *arguments)
+        command = ("git", "--no-optional-locks", "--no-replace-objects", *arguments)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,

@@ -16,13 +16,16 @@ from muster.git.branches import commit_of
 from muster.git.layout import HEADS, PREFIX, Layout, own_exclusions
 from muster.text.redaction import redact
 
-MOST_REFS = 1_000  # that are compared, branches first
+MOST_REFS = 1_000  # that are compared
 _MOST_VALUE = 200  # characters of a setting
 _MOST_HOOK = 1_048_576  # bytes
 _OURS = (HEADS + PREFIX, "refs/muster/", "refs/stash", "refs/remotes/", "refs/bisect/", "refs/worktree/")
 _HIDDEN = " (sha256 "  # follows a setting that is not stored as it is
 _IDLE = ", not executable"  # follows the digest of a hook that git does not run
-_FILES = ("info/exclude", "info/attributes")  # of the shared git folder
+_REPLACED = "refs/replace/"  # git reads the objects that these name in place of others
+_FILES = ("info/exclude", "info/attributes", "info/grafts", "shallow")  # of the shared git folder
+WATCHED = "file /"  # begins what is compared beside the repository: absolute paths
+_DECISIVE = ("setting ", f"ref {_REPLACED}", "file info/attributes", "file info/grafts", "file shallow")
 _PLACE = '"$(git rev-parse --git-common-dir)"/'
 
 
@@ -30,7 +33,9 @@ _PLACE = '"$(git rev-parse --git-common-dir)"/'
 class RepositoryChange:
     """A ref, a setting, a hook or a file of git's that is not what it was."""
 
-    what: str  # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit", "file info/exclude" or "HEAD"
+    # "ref refs/heads/main", "setting core.hookspath", "hook pre-commit", "file info/exclude" or "HEAD"; "file /…" is
+    # one beside the repository.
+    what: str
     before: str | None  # of a setting with several values all of them, after commas
     after: str | None
     restore: str | None  # the command that restores it; None when what it was is not known
@@ -50,6 +55,16 @@ async def repository_state(layout: Layout) -> dict[str, str]:
         known = state.get(f"setting {name}")
         state[f"setting {name}"] = _stored(value) if known is None else f"{known}\n{_stored(value)}"
     return state | await asyncio.to_thread(_hooks, layout.common / "hooks") | await asyncio.to_thread(_files, layout)
+
+
+def decides_check_outs(what: str) -> bool:
+    """Return whether a part of a repository decides which files and which history git tells of a commit."""
+    return what.startswith(_DECISIVE)
+
+
+def is_decisive(what: str) -> bool:
+    """Return whether a change must never be left out of a list that is too long."""
+    return what.startswith(WATCHED) or decides_check_outs(what)
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[RepositoryChange, ...]:
@@ -88,6 +103,8 @@ def _restore(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> 
             return f"rm {_PLACE}hooks/{shlex.quote(what)}"
         case "hook", str() if new is not None and old.removesuffix(_IDLE) == new.removesuffix(_IDLE):
             return f"chmod {'-x' if old.endswith(_IDLE) else '+x'} {_PLACE}hooks/{shlex.quote(what)}"
+        case "file", None if what.startswith("/"):
+            return shlex.join(["rm", what])
         case "file", None:
             return f"rm {_PLACE}{what}"
     return None
@@ -103,9 +120,9 @@ def _restore_setting(name: str, values: Sequence[str], *, is_set: bool) -> str:
 
 
 async def _refs(layout: Layout) -> dict[str, str]:
-    """Return the first refs that are the user's, branches before all others."""
+    """Return the first refs that are the user's: those that replace objects, branches, then all others."""
     found: dict[str, str] = {}
-    for place in ("refs/heads", "refs"):
+    for place in (_REPLACED, "refs/heads", "refs"):
         lines = (await layout.git.ask("for-each-ref", "--format=%(objectname) %(refname)", place)).text.splitlines()
         for commit, _, name in (line.partition(" ") for line in lines):
             if len(found) < MOST_REFS and not name.startswith(_OURS):

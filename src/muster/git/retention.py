@@ -4,6 +4,7 @@ Branches are kept, except those on which nothing was ever committed.
 """
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from muster.domain.errors import Conflict, MusterError
 from muster.git.branches import commit_of
 from muster.git.commands import GitCommands, storable
 from muster.git.copies import unchanged_copies
-from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState
+from muster.git.layout import HEADS, PREFIX, Isolation, Layout, TreeRecord, TreeState
 from muster.git.saved_work import keep_head
 from muster.git.snapshots import operation_in, overlooked
 
@@ -144,18 +145,33 @@ async def _why_removed(layout: Layout, record: TreeRecord, expired: Callable[[st
     tip = await commit_of(layout.git, HEADS + _here(record))
     if tip is None or tip == record.base:
         work = "it holds no work"
-    elif await _is_merged(layout, tip):
-        work = f"{_here(record)} is merged"
+    elif target := await _merged_into(layout, tip):
+        work = f"{_here(record)} is merged into {target}"
     else:
         work = ""
     return work or ("it is expired" if expired(record.name) else "")
 
 
-async def _is_merged(layout: Layout, commit: str) -> bool:
-    """Return whether a branch that is not one of ours holds a commit."""
-    options = (f"--contains={commit}", "--format=%(refname)", "refs/heads", "refs/remotes")
-    found = (await layout.git.ask("for-each-ref", *options)).text.splitlines()
-    return any(not ref.startswith(f"{HEADS}muster/") for ref in found)
+async def _merged_into(layout: Layout, commit: str) -> str:
+    """Return a branch that the user works with and that holds a commit; empty when there is none.
+
+    An agent makes branches too, so of the local ones only those count that a tree of the user's has checked out, or
+    that follow another one.
+    """
+    ours = await asyncio.to_thread(layout.base_dir.resolve)
+    for ref, upstream, folder in await _holding(layout, commit, "%(upstream)", "%(worktreepath)"):
+        is_users = bool(folder) and not Path(folder).is_relative_to(ours)
+        if not ref.startswith(HEADS) or upstream or is_users:
+            return ref.removeprefix(HEADS).removeprefix("refs/remotes/")
+    return ""
+
+
+async def _holding(layout: Layout, commit: str, *fields: str) -> list[list[str]]:
+    """Return the branches that are not ours and hold a commit, each with some fields of it."""
+    options = (f"--contains={commit}", f"--format={'%09'.join(('%(refname)', *fields))}", "refs/heads", "refs/remotes")
+    told = (await layout.git.ask("for-each-ref", *options)).output  # with its last tabs: fields may be empty
+    lines = os.fsdecode(told).splitlines()
+    return [line.split("\t") for line in lines if not line.startswith(HEADS + PREFIX)]
 
 
 async def _remove_tree(layout: Layout, record: TreeRecord) -> None:
@@ -173,7 +189,7 @@ async def _remove_tree(layout: Layout, record: TreeRecord) -> None:
 async def _drop_empty_branch(layout: Layout, record: TreeRecord) -> None:
     """Delete a branch that we made and on which nothing was committed, if another one holds its commit."""
     tip = await commit_of(layout.git, HEADS + record.branch)
-    if record.new_branch and tip == record.base and await _is_merged(layout, tip):
+    if record.new_branch and tip == record.base and await _holding(layout, tip):
         async with layout.repository_lock() as held:
             await held.git.ask("update-ref", "-d", HEADS + record.branch, tip)
 

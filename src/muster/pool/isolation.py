@@ -9,10 +9,11 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound
 from muster.git.layout import Isolation, Worktree
-from muster.git.repository_changes import changes_between
+from muster.git.repository_changes import changes_between, is_decisive
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.setup import SETUP_SECONDS, TreeSetup
+from muster.pool.watched import watched_state
 
 MOST_FILES = 200  # that are listed in a result
 _UNKNOWN = "unknown"  # in place of a repository that git could not tell of: why
@@ -42,7 +43,7 @@ async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]
 
 async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
     """Return the commit with the work of the tasks on which a task depends; None when there is none, or a tree."""
-    work = {str(one["head"]): f"task {one['task']}" for one in slot.get("after", ()) if one.get("head")}
+    work = {str(one["head"]): f"task {_title(one)}" for one in slot.get("after", ()) if one.get("head")}
     if not work:
         return None
     try:
@@ -50,6 +51,10 @@ async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
     except NotFound:
         return await trees.combine(slot["tree"], work)
     return None  # it begins where it began
+
+
+def _title(earlier: Mapping[str, Any]) -> str:
+    return f"{earlier['task']} ({earlier['name']})" if earlier.get("name") else str(earlier["task"])
 
 
 def setup_of(slot: Mapping[str, Any]) -> TreeSetup:
@@ -73,23 +78,30 @@ def is_compared(slot: Mapping[str, Any]) -> bool:
     return bool(slot.get("compares", slot["isolation"] != Isolation.NONE))
 
 
-async def repository_before(trees: Worktrees) -> dict[str, Json]:
+async def state_before(slot: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the user's repository, and the files that a task must leave alone, as they are before a round of it."""
+    return await repository_before(worktrees_of(slot), slot.get("watched", ()))
+
+
+async def repository_before(trees: Worktrees, watched: Sequence[str] = ()) -> dict[str, Json]:
     """Return the user's repository as it is before agents work, for `repository_changes`; or why git does not tell."""
     try:
-        return dict(await trees.repository_state())
+        return {**await trees.repository_state(), **await asyncio.to_thread(watched_state, watched)}
     except MusterError as error:
         return {_UNKNOWN: error.message}
 
 
 async def repository_changes(
-    trees: Worktrees, before: Mapping[str, str], known: Sequence[Json] = ()
+    trees: Worktrees, before: Mapping[str, str], known: Sequence[Json] = (), watched: Sequence[str] = ()
 ) -> dict[str, Json]:
     """Return what has changed in the user's repository since then, after what is known; or why that is not known."""
-    after: Mapping[str, Any] = before if _UNKNOWN in before else await repository_before(trees)
+    after: Mapping[str, Any] = before if _UNKNOWN in before else await repository_before(trees, watched)
     if _UNKNOWN in after:
         return {"repository_changes": list(known), "repository_unknown": after[_UNKNOWN]}
     changes: list[Json] = [asdict(change) for change in changes_between(before, after)]
     told = [*known, *(change for change in changes if change not in known)]
+    if len(told) > MOST_FILES:
+        told.sort(key=lambda change: not is_decisive(change["what"]))  # these are kept
     return {"repository_changes": told[:MOST_FILES], "repository_unknown": None}
 
 
@@ -104,7 +116,7 @@ async def save(
     trees, found = worktrees_of(slot), {}
     if slot["isolation"] != Isolation.NONE:
         found = saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
-    return found | ({} if before is None else await repository_changes(trees, before, known))
+    return found | ({} if before is None else await repository_changes(trees, before, known, slot.get("watched", ())))
 
 
 def saved_json(saved: SavedWork) -> dict[str, Json]:

@@ -20,6 +20,14 @@ class PendingTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierTask:
+    """A task on which others depend."""
+
+    title: str  # its id, with its name where it has one
+    state: TaskState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolFunds:
     """What the budget of the pool has: without a cap, enough."""
 
@@ -51,21 +59,21 @@ class TaskSchedule:
 def schedule(
     free: Sequence[SlotProfile],
     pending: Sequence[PendingTask],
-    states: Mapping[str, TaskState],
+    earlier: Mapping[str, EarlierTask],
     funds: PoolFunds,
 ) -> TaskSchedule:
-    """Decide who works on what; `states` are those of all tasks by id, for dependencies."""
+    """Decide who works on what; `earlier` has the tasks on which others depend, by id."""
     left = list(free)
     assigned: dict[RunId, str] = {}
     failed: dict[RunId, str] = {}
     refused: dict[RunId, str] = {}
     reserved = funds.reserved
     for one in sorted(pending, key=lambda task: (-task.spec.priority, task.created_at, task.run)):
-        obstacle = broken_dependency(one.spec, states)
+        obstacle = broken_dependency(one.spec, earlier)
         if obstacle:
             failed[one.run] = obstacle
             continue
-        if any(states[name] is not TaskState.COMPLETED for name in one.spec.after):
+        if any(earlier[name].state is not TaskState.COMPLETED for name in one.spec.after):
             continue
         now = PoolFunds(cap=funds.cap, settled=funds.settled, reserved=reserved)
         if refusal := now.refusal(one.most):
@@ -77,16 +85,16 @@ def schedule(
     return TaskSchedule(assigned=assigned, failed=failed, refused=refused)
 
 
-def broken_dependency(task: TaskSpec, states: Mapping[str, TaskState]) -> str:
+def broken_dependency(task: TaskSpec, earlier: Mapping[str, EarlierTask]) -> str:
     """Return why a task can never be done, because one that it depends on was not; empty when it can."""
     for name in task.after:
-        state = states.get(name)
-        if state is None:
+        found = earlier.get(name)
+        if found is None:
             return f"task {name}, on which it depends, does not exist any more"
-        if state is TaskState.FAILED:
-            return f"task {name}, on which it depends, failed"
-        if state is TaskState.CANCELED:
-            return f"task {name}, on which it depends, was canceled"
+        if found.state is TaskState.FAILED:
+            return f"task {found.title}, on which it depends, failed"
+        if found.state is TaskState.CANCELED:
+            return f"task {found.title}, on which it depends, was canceled"
     return ""
 
 

@@ -89,6 +89,7 @@ class TaskSpec:
     isolation: str | None = None  # None: that of the pool
     on_permission: str | None = None  # None: that of the slot, else of the pool
     ref: str | None = None  # the commit at which its working tree begins; None: HEAD
+    watched: tuple[str, ...] = ()  # files and folders elsewhere that are compared like the user's repository
     review: bool = False
     max_rejections: int = 3
     after: tuple[str, ...] = ()  # ids of tasks that must be completed first

@@ -10,7 +10,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, CallFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.pool.isolation import is_compared, repository_before, save, setup_of, working_folder, worktrees_of
+from muster.pool.isolation import is_compared, save, setup_of, state_before, working_folder
 from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
 from muster.pool.setup import prepare_tree
@@ -62,7 +62,7 @@ async def task(ctx: Context, spec: Any) -> Json:
     for round_ in count():
         save_round = None
         if is_compared(slot):
-            before = await ctx.step(repository_key(round_, ctx.run), partial(repository_before, worktrees_of(slot)))
+            before = await ctx.step(repository_key(round_, ctx.run), partial(state_before, slot))
             save_round = partial(save, slot, before, (saved or {}).get("repository_changes", ()))
         mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot["id"])
         try:

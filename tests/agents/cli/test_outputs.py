@@ -84,6 +84,14 @@ async def test_json_that_is_not_there_is_told_with_what_was(stage: Stage) -> Non
     assert caught.value.paid is Paid.UNKNOWN
 
 
+@pytest.mark.parametrize("answer", ["", "  \n", "\x1b[0m"])
+async def test_json_with_an_empty_answer_and_an_exit_code_is_no_answer(stage: Stage, answer: str) -> None:
+    said = json.dumps({"result": answer, "cost": 0.07})
+    program = f"import sys; print({said!r}); sys.stderr.write('no credit'); sys.exit(4)"
+    with pytest.raises(BadExit, match=r"exited with code 4 without an answer: no credit$"):
+        await call(stage.python(program, output="json", answer="$.result"))
+
+
 async def test_json_after_which_it_exits_with_a_code_counts(stage: Stage) -> None:
     reply = await call(stage.python('print(\'{"text": "yes"}\'); raise SystemExit(4)', **JSON))
     assert reply.trace is not None

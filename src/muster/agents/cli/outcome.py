@@ -9,7 +9,7 @@ from muster.agents.local import (
     retold,
 )
 from muster.agents.usage import ProcessBill
-from muster.domain.call import Reply, Request, Stop, Timings, Trace
+from muster.domain.call import Reply, Request, Stop, Timings, Trace, says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, PermissionAsked
 from muster.text.schemas.json_schema import shaped
@@ -61,7 +61,8 @@ class OutcomeReader:
             return self._permission(found, ending)
         if found.error is not None:
             return self._failed(AgentFailed, f"reports that it failed: {found.error}", ending)
-        if self.dialect.output is Output.TEXT and ending.status != 0:
+        silent = bool(ending.status) and found.answer is not None and not says_something(shown(found.answer))
+        if silent or (self.dialect.output is Output.TEXT and ending.status != 0):
             return self._without_answer(ending)
         return None if found.whole else self._without_answer(ending, ended=found.ended)
 

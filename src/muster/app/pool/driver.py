@@ -17,7 +17,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, Run, RunState
 from muster.engine.context import Context
 from muster.engine.drive import Leave, Listener
-from muster.pool.scheduling import PendingTask, PoolFunds, schedule
+from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.supervision import RestartDecision, RestartPolicy
 from muster.pool.tasks import SLOT_KEY, SlotProfile, TaskState, merged, read_task, run_states, task_state
 from muster.store.base import POOL_LEVEL, SlotOutcome, SlotRecord, SlotStanding, Store
@@ -174,7 +174,7 @@ class PoolDriver:
         pending = [one for one in await self._pending() if one.run not in self._driven]
         if not pending:
             return
-        found = schedule(free, pending, await self._states(pending), await self._funds())
+        found = schedule(free, pending, await self._earlier(pending), await self._funds())
         left = [one.spec for one in pending if one.run not in {*found.failed, *found.assigned, *found.refused}]
         self._held_up = any(slot.fits(spec) for slot in idle if slot not in free for spec in left)
         specs = {one.run: one for one in pending}
@@ -219,13 +219,14 @@ class PoolDriver:
         spec, most = read_task(run.spec), self._tasks.most_of(run)
         return PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=most, slot=slot)
 
-    async def _states(self, pending: list[PendingTask]) -> Mapping[str, TaskState]:
+    async def _earlier(self, pending: list[PendingTask]) -> Mapping[str, EarlierTask]:
         found = {}
         for name in {name for one in pending for name in one.spec.after}:
             try:
-                found[name] = (await self._tasks.get(name)).state
+                task = await self._tasks.get(name)
             except NotFound:
                 continue
+            found[name] = EarlierTask(title=task.title, state=task.state)
         return found
 
     async def _funds(self) -> PoolFunds:

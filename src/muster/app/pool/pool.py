@@ -132,7 +132,7 @@ class Pool:
         for task in [await self.tasks.get(name) for name in tasks]:
             if task.state is not TaskState.COMPLETED:
                 raise Conflict(
-                    f"task {task.id}, on which it depends, is {task.state}, and no process runs the pool",
+                    f"task {task.title}, on which it depends, is {task.state}, and no process runs the pool",
                     suggestions=("muster task submit, and then muster pool start",),
                 )
 
@@ -413,7 +413,7 @@ def _measured(task: Task) -> MeasuredTask:
 
 def _no_slot(task: Task, seconds: float) -> TimedOut:
     return TimedOut(
-        f"no slot was free for task {task.id} within {seconds:g} s; it was canceled",
+        f"no slot was free for task {task.title} within {seconds:g} s; it was canceled",
         suggestions=("muster task submit waits without a time limit", "muster pool status"),
     )
 

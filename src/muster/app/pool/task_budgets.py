@@ -8,7 +8,7 @@ from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration, BudgetExhausted
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import Run
-from muster.pool.tasks import SLOT_KEY, TaskSpec, read_task, task_id
+from muster.pool.tasks import SLOT_KEY, TaskSpec, read_task, task_title
 
 MIN_SHARE = 10  # a call is not worth starting with less than this part of what it may usually cost: a tenth
 
@@ -60,8 +60,8 @@ class TaskBudgets(TaskQueries):
         if left < needed:
             spent = most - left
             raise BudgetExhausted(
-                f"task {task_id(run)} has {show_usd(max(left, 0))} of its budget of {show_usd(most)} left, and another "
-                f"call of agent {agent!r} needs at least {show_usd(needed)}",
+                f"task {task_title(run)} has {show_usd(max(left, 0))} of its budget of {show_usd(most)} left, and "
+                f"another call of agent {agent!r} needs at least {show_usd(needed)}",
                 level=run.lineage_level,
                 suggestions=(
                     ArgumentAdvice("budget", words=f"set a new total with {{}}, at least {show_usd(spent + needed)}"),

@@ -24,7 +24,7 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import TERMINAL, Run, RunState
-from muster.pool.scheduling import PendingTask, PoolFunds, schedule
+from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.tasks import (
     REVIEW,
     WORKLOAD,
@@ -185,10 +185,11 @@ class Tasks(TaskBudgets):
         if not slot.fits(spec):
             return False
         one = PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self.most_of(run))
-        states = {name: task_state(await self.find(name)) for name in spec.after}
+        runs = {name: await self.find(name) for name in spec.after}
+        earlier = {name: EarlierTask(title=task_title(one), state=task_state(one)) for name, one in runs.items()}
         found = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
         funds = PoolFunds(cap=found.cap, settled=found.settled, reserved=found.reserved) if found else PoolFunds()
-        return run.id in schedule([slot], [one], states, funds).assigned
+        return run.id in schedule([slot], [one], earlier, funds).assigned
 
     async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
         task = await self.get(reference)

@@ -99,6 +99,7 @@ class TaskTrees:
             "tree": f"task-{name}",
             "base_dir": None if base is None else str(base),
             "ref": spec.ref,
+            "watched": list(spec.watched),
             "after": [handed_over(await self._finished(earlier), into_tree=into_tree) for earlier in spec.after],
             "copy": list(self._settings.pool.copy),
             "setup": [list(command) for command in self._settings.pool.setup_commands],
@@ -215,10 +216,10 @@ class TaskTrees:
         """
         task, trees, _ = await self._of(reference)
         if task.branch is None:
-            raise _no_tree(task.id)
+            raise _no_tree(task)
         if not task.saved.get("commits", 1) and task.beside:
             raise Conflict(
-                f"{task.branch} holds no work to merge; task {task.id} left {'; '.join(task.beside)}",
+                f"{task.branch} holds no work to merge; task {task.title} left {'; '.join(task.beside)}",
                 suggestions=tuple(f"git merge {other}" for other in task.saved["other_branches"]),
             )
 
@@ -301,15 +302,15 @@ class TaskTrees:
         task = await self._tasks.get(reference)
         entry = await self._store.journal.find(task.run.id, SLOT_KEY)
         if entry is None or entry.value["isolation"] == Isolation.NONE:
-            raise _no_tree(task.id)
+            raise _no_tree(task)
         return task, worktrees_of(entry.value), entry.value
 
     def _worktrees(self) -> Worktrees:
         return project_trees(self._settings)
 
 
-def _no_tree(task: str) -> BadArgument:
-    return BadArgument(f"task {task} has no worktree", suggestions=(f"muster task result {task}",))
+def _no_tree(task: Task) -> BadArgument:
+    return BadArgument(f"task {task.title} has no worktree", suggestions=(f"muster task result {task.id}",))
 
 
 def _may_meet(one: Task | None, other: Task) -> bool:

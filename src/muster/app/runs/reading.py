@@ -21,6 +21,7 @@ from muster.app.runs.options import (
 )
 from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.runs.questions import OpenQuestion, questions_of
+from muster.app.runs.shown import shown_call, shown_details, shown_entries
 from muster.app.schemas import JsonSchemas
 from muster.domain.batch import Batch
 from muster.domain.budget import Balance, require_server_left
@@ -147,12 +148,14 @@ class RunReader:
         return found
 
     async def details(self, reference: str, *, calls: int = 0, events: int = 0) -> RunDetails:
-        """Return a run with its batches, and at most so many of its first calls and last events."""
+        """Return a run with its batches, and at most so many of its first calls and last events.
+
+        Like calls, a task comes without the secrets that its agent said; `Task.reply` has its answer as it was said.
+        """
         for number in (calls, events):
             require_count(number)
-        return await details_of(
-            self._store, self._planned_batches, await self.find(reference), calls=calls, events=events
-        )
+        run = await self.find(reference)
+        return shown_details(await details_of(self._store, self._planned_batches, run, calls=calls, events=events))
 
     async def batches_of(self, run: RunId) -> RunBatches:
         """Return the batches that hold calls of a run."""
@@ -170,7 +173,8 @@ class RunReader:
             raise NotFound(
                 f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
             )
-        return CallDetails(entry=entry, attempts=tuple(await self._store.archive.attempts_of(run.id, key)))
+        attempts = tuple(await self._store.archive.attempts_of(run.id, key))
+        return shown_call(run, CallDetails(entry=entry, attempts=attempts))
 
     async def calls(self, reference: str, *, after: str | None = None, limit: int = 100) -> Sequence[Entry]:
         """Return a page of the calls of a run, in their order; `after` is the last key of the page before."""
@@ -185,13 +189,14 @@ class RunReader:
                 found.append(entry)
             if len(found) == limit:
                 break
-        return found
+        return shown_entries(run, found)
 
     async def attempts(self, reference: str, *, after: str | None = None, limit: int = 100) -> Sequence[CallDetails]:
         """Return a page of the calls of a run with their attempts, in their order."""
-        found = await self.calls(reference, after=after, limit=limit)
-        archive = self._store.archive
-        return [CallDetails(entry=one, attempts=tuple(await archive.attempts_of(one.run, one.key))) for one in found]
+        run, archive = await self.find(reference), self._store.archive
+        found = await self.calls(run.id, after=after, limit=limit)
+        tried = [CallDetails(entry=one, attempts=tuple(await archive.attempts_of(one.run, one.key))) for one in found]
+        return [shown_call(run, one) for one in tried]
 
     async def entry(self, run: RunId, key: str) -> Entry | None:
         """Return what a run remembers under a key; the reply to a request with a schema has its data."""

@@ -3,7 +3,7 @@
 Each step is found again by its name, so that a repair that was interrupted goes on where it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,8 +31,10 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.branch_changes import CommittedTree
 from muster.git.layout import Isolation
 from muster.git.repository import Git
+from muster.git.repository_changes import WATCHED, decides_check_outs
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
+from muster.verify.agents.checker_programs import outside_files_of
 from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.findings.assignment import repair_prompt
 from muster.verify.findings.repair_review import AgentChanges, RepairReview, review, together_with
@@ -165,6 +167,7 @@ class CodeRepairs:
             agent=found.terms.agent,
             isolation=Isolation.WORKTREE,
             ref=ref,
+            watched=await outside_files_of(found.spec, self._settings.variables.get("PATH", "")),
             budget_usd=None if left is None else left / 1_000_000,
         )
         return await self._pool.tasks.submit(spec, name=name, tags=found.run.tags)
@@ -173,7 +176,8 @@ class CodeRepairs:
         done = await self._pool.wait(task)
         if done.state is TaskState.PENDING and not done.refusal:
             way = f"muster verify resume {found.run.id}"
-            raise Interrupted(f"the repair, task {done.id}, was interrupted; continue with: {way}", suggestions=(way,))
+            why = f"the repair, task {done.title}, was interrupted; continue with: {way}"
+            raise Interrupted(why, suggestions=(way,))
         return done
 
     async def _checked(self, found: _Found, task: Task) -> Repair:
@@ -181,9 +185,9 @@ class CodeRepairs:
         nothing = Repair(before=found.run, fixed=Fixed(), work=await self._work(found, task))
         if task.state is not TaskState.COMPLETED:
             why = task.refusal or str((task.run.error or {}).get("message", ""))
-            return replace(nothing, obstacle=f"task {task.id} is {task.state}: {why}")
+            return replace(nothing, obstacle=f"task {task.title} is {task.state}: {why}")
         if task.run.overdraft is not None:
-            return replace(nothing, obstacle=f"task {task.id}: {task.run.overdraft['message']}")
+            return replace(nothing, obstacle=f"task {task.title}: {task.run.overdraft['message']}")
         saved = await self._pool.trees.saved(task.id)
         if not saved.work.changed:
             return replace(nothing, obstacle=f"{found.terms.agent} changed nothing")
@@ -222,7 +226,9 @@ class CodeRepairs:
             history=await trees.history(work),
             files=work.files,
             lines=await trees.lines_changed(work),
-            settings=_settings_changed(task),
+            settings=[what.removeprefix("setting ") for what in _changed_beside(task) if decides_check_outs(what)],
+            outside=[what.removeprefix("file ") for what in _changed_beside(task) if what.startswith(WATCHED)],
+            unknown=str(task.saved.get("repository_unknown") or ""),
         )
         seen = review(found.terms.agent, found.spec, found.first.report.summary.merged, changes)
         if not seen.decisive:
@@ -356,10 +362,9 @@ def _prepared(found: _Found, spec: Verification) -> Prepared:
     return Prepared(spec=spec, agents_file=f"run {found.run.id}", left_out=spec.left_out)
 
 
-def _settings_changed(task: Task) -> tuple[str, ...]:
-    """Return the settings of the repository that changed while an agent worked."""
-    what = (str(one["what"]) for one in task.saved.get("repository_changes", ()))
-    return tuple(one.removeprefix("setting ") for one in what if one.startswith("setting "))
+def _changed_beside(task: Task) -> Sequence[str]:
+    """Return what changed beside the branch of a task while its agent worked."""
+    return [str(one["what"]) for one in task.saved.get("repository_changes", ())]
 
 
 def _is_asked(spec: Verification, name: str, wave: int) -> bool:

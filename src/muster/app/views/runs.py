@@ -9,6 +9,7 @@ from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.runs.questions import AnswerOutcome, OpenQuestion
 from muster.app.runs.reading import kind_of
+from muster.app.runs.shown import shown_event, shown_run
 from muster.app.views.money import cost_view
 from muster.app.views.subjects import subject_of
 from muster.app.views.verdicts import verdict_view
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
     """Return a run as JSON; who drives it and tracebacks are told to users of this machine only."""
-    calls = run.calls
+    run, calls = shown_run(run), run.calls
     driver = {"driver": str(run.lease.driver) if run.is_driven else None} if local else {}
     return {
         "id": run.id,
@@ -267,7 +268,7 @@ def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence
 
 def event_view(event: Event, *, local: bool = False) -> dict[str, Any]:
     """Return an event as JSON, with the new state if it tells one; machine details are for local users only."""
-    data = dict(event.data)
+    data = dict(shown_event(event).data)
     if not local and event.kind.startswith("run."):
         data.pop("driver", None)
         if isinstance(error := data.get("error"), Mapping):

@@ -197,7 +197,7 @@ def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
         Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
         Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
         *_verdicts(runs),
-        Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
+        Column("done", [f"{run.calls.done}/{run.calls.total}" if run.calls.total else "" for run in runs]),
         *cost_columns([run.cost for run in runs], ["" if is_alone(run) else " in all" for run in runs]),
         Column("age", [rough(now - run.created_at) for run in runs]),
     ]

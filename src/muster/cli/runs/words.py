@@ -6,6 +6,7 @@ from typing import Any
 
 from muster.app.muster import TASK
 from muster.app.runs.details import RunBatches
+from muster.app.runs.shown import shown_event
 from muster.cli.batches.words import money_words
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
@@ -33,7 +34,7 @@ LONGEST_ARGUMENTS = 200  # characters
 
 def event_line(event: Event) -> str:
     """Put an event on one line."""
-    data = event.data
+    data = shown_event(event).data
     names = ["key", "batch", "quality", "reason", "driver"]
     if event.kind != "batch.progress":  # else it is the reason of an older step
         names.insert(2, "why")

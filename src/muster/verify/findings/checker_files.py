@@ -91,6 +91,11 @@ def _place(path: str, root: str) -> str:
     return normpath(path) if path else path
 
 
+def words_of(command: Iterable[str]) -> Sequence[str]:
+    """Return the words of a command, with those of the commands for a shell in it."""
+    return [*dict.fromkeys(part for word in command for part in (word, *_words(word)))]
+
+
 def _words(text: str) -> Sequence[str]:
     try:
         return shlex.split(text)

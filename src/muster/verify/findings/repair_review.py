@@ -26,7 +26,9 @@ class AgentChanges:
     history: TreeHistory
     files: Sequence[FileChange]
     lines: Mapping[str, LineChanges]
-    settings: Sequence[str] = ()  # of the repository that changed meanwhile
+    settings: Sequence[str] = ()  # and what else of the repository decides what is checked out, changed meanwhile
+    outside: Sequence[str] = ()  # programs and files of checkers that are not in the repository, changed meanwhile
+    unknown: str = ""  # why that is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ def _flaws(
     lines = {path: one for path, one in changes.lines.items() if path not in decisive}
     yield "changed what decides about the verification", decisive
     yield "changed settings of the repository, which decide what is checked out", changes.settings
+    yield "changed what the commands of checkers name outside of the repository", changes.outside
+    yield "may have changed settings of the repository, of which git does not tell", [*filter(None, (changes.unknown,))]
     yield "put something else in the place of a regular file", replaced
     yield "asks checkers to overlook lines of", [*suppressed(lines)]
     yield "renamed, removed or replaced failed tests", [*lost_tests(failed, lines)]
