@@ -153,7 +153,7 @@ ANSWERS: Mapping[str, Schema] = {
     "get /api/scale/{run_id}/status": answer(
         **fields(TEXT, "runId state"),
         progress=NUMBER,
-        **fields(COUNT, "completed total"),
+        **fields(COUNT, "completed total unjudged"),
         counts=COUNTS,
         conversationIds=listed(TEXT),
     ),
