@@ -20,7 +20,6 @@ from muster.suites.reports.summary import CaseLine, RunFacts, SubjectLine, Suite
 from muster.suites.statistics import Interval
 from muster.suites.verdict import CaseResult, Judgement
 from muster.text import typed
-from muster.text.plain import plain_words
 from muster.text.words import moment
 
 
@@ -137,7 +136,6 @@ def row_json(row: CaseRow) -> dict[str, Any]:
         "threshold": row.threshold,
         "why": row.why,
         "description": case.description,
-        "about": plain_words(case.description),
         "file": case.file,
         "line": case.line,
         "tags": list(case.tags),
