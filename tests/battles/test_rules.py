@@ -14,7 +14,14 @@ from muster.battles.scale_spec import MOST_CONCURRENT, MOST_RUNS, ScaleSpec, lim
 from muster.battles.scale_summary import PairedComparison, compared
 from muster.battles.spec import BattleSpec, read_spec, stored
 from muster.battles.validators import ReplyValidator, ValidatorKind, read_program, validate, validator_flaws
-from muster.battles.values import BattleDecision, BattleEnding, BattleMessage, DecisionSource, GoalVerdict
+from muster.battles.values import (
+    BattleDecision,
+    BattleEnding,
+    BattleMessage,
+    DecisionSource,
+    GoalVerdict,
+    failed_verdict,
+)
 from muster.domain.call import Quality, Reply, Role, Stop
 from muster.domain.errors import BadArgument
 from muster.judging.structured import read_structured
@@ -261,13 +268,46 @@ GOAL, LIMIT = BattleEnding.GOAL, BattleEnding.LIMIT
         ([(BattleEnding.ERROR, GOAL)] * 12, 0, 12, 0),
         ([(BattleEnding.BUDGET, GOAL), (LIMIT, GOAL)], 1, 1, 1),
         ([(GOAL, BattleEnding.TIMEOUT), (GOAL, BattleEnding.MANUAL)], 0, 2, 0),
+        ([(None, GOAL), (None, BattleEnding.ERROR), (GOAL, None), (LIMIT, GOAL)], 1, 3, 1),
     ],
 )
 def test_pairs_with_a_battle_that_was_not_played_to_its_end_are_left_out(
-    pairs: list[tuple[BattleEnding, BattleEnding]], counted: int, left_out: int, gained: int
+    pairs: list[tuple[BattleEnding | None, BattleEnding | None]], counted: int, left_out: int, gained: int
 ) -> None:
     found = compared(pairs)
     assert (found.pairs, found.left_out, found.gained, found.lost) == (counted, left_out, gained, 0)
+    assert found.unjudged == sum(None in one and BattleEnding.ERROR not in one for one in pairs)
+
+
+BROKEN, DUMB = "no verdict: exited with code 5", "the pattern is not found"
+
+
+@pytest.mark.parametrize(
+    ("said", "flaw"),
+    [
+        ([[(J, U, None, BROKEN)]], BROKEN),
+        ([[(J, U, 0.5, "unclear")]], ""),
+        ([[(J, N, 0.1, "")], [(J, U, None, BROKEN)]], BROKEN),  # what was said after the "no" was judged by nobody
+        ([[(J, U, None, BROKEN)], [(J, N, 0.1, "")]], ""),  # it is shown the whole conversation
+        ([[(J, Y, 0.9, ""), (C, U, None, BROKEN)]], BROKEN),
+        ([[(V, U, None, DUMB), (J, U, None, BROKEN)]], BROKEN),
+        ([[(V, U, None, BROKEN), (J, N, 0.1, "")]], ""),
+        ([[(V, U, None, BROKEN), (V, U, None, DUMB)]], BROKEN),
+        ([[(V, U, None, BROKEN), (V, N, 0.0, DUMB)]], ""),
+        ([[(V, U, None, BROKEN)], [(V, N, 0.0, DUMB)]], BROKEN),  # a validator is shown one reply
+        ([[(V, U, None, DUMB)]], ""),
+        ([], ""),
+    ],
+)
+def test_a_battle_is_judged_by_nobody_where_whoever_could_have_decided_failed(
+    said: Sequence[Sequence[tuple[DecisionSource, GoalVerdict, float | None, str]]], flaw: str
+) -> None:
+    made = [
+        BattleDecision(turn=turn, source=source, verdict=verdict, confidence=confidence, reason=reason)
+        for turn, each in enumerate(said, 1)
+        for source, verdict, confidence, reason in each
+    ]
+    assert failed_verdict(made) == flaw
 
 
 HOPELESS: Sequence[Mapping[str, Any]] = (

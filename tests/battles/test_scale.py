@@ -210,11 +210,43 @@ async def test_a_prompt_is_not_better_because_its_agent_was_broken_before(tmp_pa
         assert compared.word == "no pair can be compared"
         assert scale_view(found)["comparison"]["leftOut"] == 6
         report = await home.muster.battles.scales.report(found.run)
-        assert "6 pairs are left out, since a side ended by error, budget, timeout or cancel" in await report.text(
+        assert "6 pairs are left out: 6 since a side ended by error, budget, timeout or cancel" in await report.text(
             "markdown"
         )
         assert not found.ok
         assert "no battle was played to its end" in found.verdict
+
+
+SHOWS = 'import json, sys\nprint(json.dumps({"text": json.load(sys.stdin).get("system", "") or "?"}))\n'
+FAILS_BEFORE = f"import sys\nprint({YES!r}) if '4711' in sys.stdin.read() else sys.exit(5)\n"
+
+
+async def test_a_prompt_is_not_better_because_its_judge_was_broken_before(tmp_path: Path) -> None:
+    model = MODEL.partition("/")[2]
+    rule = {"model": model, "text": "Propose a better", "answer": json.dumps(REVISED)}
+    declared = ""
+    for name, mode, program in (("shows", "chat", SHOWS), ("referee", "plain", FAILS_BEFORE)):
+        (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
+        declared += f'[agents.{name}]\nkind = "program"\nmode = "{mode}"\ncommand = ["{sys.executable}", "{name}.py"]\n'
+    async with battle_home(tmp_path, rule, toml=declared) as home:
+        battle = home.spec("shows", message_limit=1, system_prompt="Ask.", judge="referee")
+        spec = home.muster.battles.scales.spec(battle, runs=6, reviser=MODEL, try_revised=True, min_goal_rate=0)
+        found = await home.measure(spec)
+        assert (found.counts["limit"], {one.ending for one in found.revised}) == (6, {BattleEnding.GOAL})
+        compared = found.comparison
+        assert compared is not None
+        assert (compared.pairs, compared.left_out, compared.unjudged) == (0, 6, 6)
+        assert (compared.word, found.ok) == ("no pair can be compared", False)
+        assert "; 6 judged by nobody; no battle was played to its end and judged" in found.verdict
+        assert "reached the turn limit" not in found.verdict
+        view = scale_view(found)
+        assert (view["unjudged"], view["comparison"]["leftOut"], view["comparison"]["leftOutUnjudged"]) == (6, 6, 6)
+        assert "exited with code 5" in view["battles"][0]["unjudged"]
+        text = await (await home.muster.battles.scales.report(found.run)).text("markdown")
+        assert "6 pairs are left out: 6 since nobody judged a side." in text
+        assert "6 battles came to the limit and are judged by nobody: `no verdict: " in text
+        ungated = await home.measure(replace(spec, min_goal_rate=None, reviser="", try_revised=False))
+        assert not ungated.ok
 
 
 async def test_no_more_battles_are_played_at_once_than_is_said(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ day_usd = 5.00
 kind = "scripted"
 script = "answers.yaml"
 price = { input = 1000.0, output = 5000.0 }
+max_tokens = 100
 """
 
 
@@ -39,3 +40,21 @@ def test_costs_are_shown_by_day_agent_and_run(home: Home) -> None:
         assert words in shown
     assert "imputed" not in shown
     assert home.muster("costs", "--days", "0").code == 2
+
+
+def test_what_deleted_tasks_have_cost_is_told_wherever_the_sum_has_it(home: Home) -> None:
+    kept, gone = (home.muster("task", "run", word, "--agent", "dear", "--json").data() for word in ("hello", "bye"))
+    assert home.muster("runs", "delete", gone["id"]).code == 0
+    costs, pool = home.muster("costs", "--json").data(), home.muster("pool", "status", "--json").data()
+    slots = sum(one["cost_usd"] for one in home.muster("pool", "slots", "--json").data())
+    assert costs["cost_usd"] == pool["cost_usd"] == pytest.approx(kept["cost_usd"] + gone["cost_usd"])
+    listed = sum(one["cost_usd"] for one in costs["agents"]), sum(one["cost_usd"] for one in costs["runs"])
+    assert (*listed, slots) == pytest.approx((kept["cost_usd"],) * 3)
+    unlisted = costs["unlisted_by_agent_usd"], costs["unlisted_by_run_usd"], pool["unlisted_usd"]
+    assert unlisted == pytest.approx((gone["cost_usd"],) * 3)
+    shown = home.muster("costs").out
+    assert "deleted runs " in shown
+    assert "deleted runs, or begun before" in shown
+    cost = f"${gone['cost_usd']:.4f} of it by no task of a slot: deleted ones, or of removed slots"
+    assert cost in home.muster("pool", "status").out
+    assert cost in home.muster("pool", "slots").err

@@ -14,11 +14,14 @@ import msgspec
 from muster.app import Muster, open_muster
 from muster.councils.anonymity import labels_for
 from muster.councils.outcome import CouncilOutcome
+from muster.councils.retelling import retell
 from muster.councils.spec import CouncilSpec, stored
 from muster.councils.values import CouncilMember, CouncilPhase
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, canonical
 from muster.domain.entry import Entry, EntryKind, Event
+from muster.domain.rules import CURRENT
 from muster.domain.run import Run
+from muster.judging.asked import RecordedCall
 from muster.settings import load_settings
 from muster.sim.server import Server, serve
 from tests.pool.chains.home import BRISK
@@ -88,6 +91,14 @@ class CouncilHome:
         """Return the calls of a run as they stand in its journal."""
         found = [entry async for entry in self.muster._backend.store.archive.entries(run.id)]
         return [entry for entry in found if entry.kind is EntryKind.CALL]
+
+    async def require_retold(self, run: Run, *, has_budget: bool = False) -> None:
+        """Fail unless the calls of a council bear out what it says of itself, its end too."""
+        calls = {
+            entry.key: RecordedCall(agent=entry.agent or "", request=entry.request, reply=entry.reply)
+            for entry in await self.calls(run)
+        }
+        assert canonical(retell(run.spec, run.result, calls, CURRENT, has_budget)) == canonical(run.result)
 
     async def events(self, run: Run, kind: str) -> list[Event]:
         """Return the events of a kind."""

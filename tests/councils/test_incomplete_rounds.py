@@ -67,6 +67,8 @@ async def test_what_was_said_in_a_later_round_that_had_no_quorum_is_told(tmp_pat
         assert (phase.round_number, phase.is_over) == (2, False)
         assert [one.agent for one in phase.record.proposals] == ["ada"]
         assert [one.agent for one in phase.record.abstentions] == ["bob"]
+        assert run.result["result"]["open_round"] == 2
+        await home.require_retold(run)
 
 
 async def test_a_round_that_is_being_held_is_told_as_far_as_it_is(tmp_path: Path) -> None:
@@ -102,6 +104,8 @@ async def test_a_stop_below_the_quorum_replaces_no_earlier_decision(tmp_path: Pa
         proposed, evaluated = (await home.muster.councils.trace(run.id)).open_round
         assert len(proposed.record.proposals) == 2
         assert [one.agent for one in evaluated.record.evaluations] == ["ada", "bob"]
+        assert result.open_round == 2
+        await home.require_retold(run)
 
 
 async def test_a_stop_below_the_quorum_of_the_first_round_decides_and_says_so(tmp_path: Path) -> None:
@@ -114,6 +118,8 @@ async def test_a_stop_below_the_quorum_of_the_first_round_decides_and_says_so(tm
         assert words in report.verdict
         assert words in council_markdown(report)
         assert report.open_round == ()
+        assert run.result["result"]["open_round"] is None
+        await home.require_retold(run)
 
 
 async def test_proposals_of_a_phase_that_was_stopped_are_told(tmp_path: Path) -> None:
@@ -127,6 +133,7 @@ async def test_proposals_of_a_phase_that_was_stopped_are_told(tmp_path: Path) ->
         assert [(one.agent, one.cause) for one in phase.record.abstentions] == [
             (name, AbstentionCause.NOT_STARTED) for name in ("eve", "ned")
         ]
+        await home.require_retold(run)
 
 
 async def _stopped(home: CouncilHome, spec: CouncilSpec, number: int, phase: CouncilPhase) -> Run:

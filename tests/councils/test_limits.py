@@ -20,11 +20,15 @@ ALWAYS: dict[str, Any] = {"rounds": 3, "min_rounds": 3}
 
 async def test_a_round_that_cannot_be_paid_is_not_begun(tmp_path: Path) -> None:
     async with council_home(tmp_path, toml=PRICED) as home:
-        found = await home.outcome(spec_of(*PAID, **ALWAYS), budget_usd="0.10")
+        run = await home.hold(spec_of(*PAID, **ALWAYS), budget_usd="0.10")
+        found = await home.muster.councils.result(run.id)
         assert found.result.stop.reason is StopReason.BUDGET
         assert found.result.stop.detail == "$0.0400 are left; the last round cost $0.0600"
         assert len(found.result.rounds) == 1
-        assert found.spent == 60_000
+        assert (found.spent, found.result.open_round) == (60_000, None)
+        await home.require_retold(run, has_budget=True)
+        with pytest.raises(BadArgument, match="it ended by its budget, and has none"):
+            await home.require_retold(run)
 
 
 async def test_the_cost_of_each_agent_is_told(tmp_path: Path) -> None:
@@ -56,11 +60,13 @@ async def test_a_member_s_own_budget_ends_its_part_and_not_the_council(tmp_path:
 async def test_a_council_ends_in_time_with_the_best_so_far(tmp_path: Path) -> None:
     tired = {name: program("tired") for name in ("ada", "bob")}  # which answer in no other round than the first
     async with council_home(tmp_path, toml=declared(tired)) as home:
-        found = (await home.outcome(spec_of(*tired, rounds=2, min_rounds=2, timeout_secs=20))).result
+        run = await home.hold(spec_of(*tired, rounds=2, min_rounds=2, timeout_secs=20))
+        found = (await home.muster.councils.result(run.id)).result
         assert found.stop.reason is StopReason.TIME
         assert "round 2, phase propose: 0 of 2 members answered" in found.stop.detail
-        assert len(found.rounds) == 1
+        assert (len(found.rounds), found.open_round) == (1, 2)
         assert found.winner is not None
+        await home.require_retold(run)
 
 
 async def test_the_baseline_spends_no_more_than_the_council_did(tmp_path: Path) -> None:

@@ -12,12 +12,8 @@ from muster.cli.councils.table import tell_trace
 from muster.councils.anonymity import labels_for
 from muster.councils.reports.json_report import council_json
 from muster.councils.reports.markdown import council_markdown
-from muster.councils.retelling import retell
 from muster.councils.scoring import score_round
 from muster.councils.values import AbstentionCause, CouncilPhase, Evaluation, Vote
-from muster.domain.canonical import canonical
-from muster.domain.rules import CURRENT
-from muster.judging.asked import RecordedCall
 from tests.councils.cases import proposals
 from tests.councils.home import SEED, council_home, declared, program, spec_of
 
@@ -135,11 +131,7 @@ async def test_a_model_may_repair_its_votes_once_and_then_the_rest_counts(tmp_pa
         ]
         given = {cell.target for cell in only.score.contributions if cell.evaluator == model}
         assert given == set(labels.agents[1:])
-        calls = {
-            entry.key: RecordedCall(agent=entry.agent or "", request=entry.request, reply=entry.reply)
-            for entry in await home.calls(run)
-        }
-        assert canonical(retell(run.spec, run.result, calls, CURRENT)) == canonical(run.result)
+        await home.require_retold(run)
 
 
 async def test_an_evaluator_that_favours_the_first_place_is_reported(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ async def test_a_council_of_an_older_version_is_replayed_as_it_was_held(tmp_path
         assert again.result["result"] == run.result["result"]
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
 def test_a_run_that_decides_anew_has_the_limits_of_the_older_one_and_counts_as_today(version: int) -> None:
     before, now = rules_of(version), rules_of(counted_anew(version))
-    assert now == replace(before, strict_councils=True, orders_councils=True)
+    assert now == replace(before, strict_councils=True, orders_councils=True, whole_councils=True)
     assert counted_anew(CURRENT_RULES) == CURRENT_RULES
 
 

@@ -123,7 +123,7 @@ def a_case(number: int, topic: str) -> dict[str, Any]:
     clear = {"id": "clear", "description": "It says who does what until when."}
     return {
         "id": f"help-desk/{topic.split()[-1]}-{number}",
-        "description": f"The customer learns what happens next about {topic}.",
+        "description": f"The customer learns **what happens next** about `{topic}`.",
         "tags": ["smoke", "judge"] if number % 5 == 0 else ["happy-path"],
         "input": {"messages": [{"role": "user", "content": f"I ask about {topic} ({number})"}]},
         "expected": {

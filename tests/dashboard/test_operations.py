@@ -206,6 +206,20 @@ def test_money_is_what_the_server_counts(look: Any, operated: Operated) -> None:
     expect(page.get_by_role("heading", name="paid")).to_be_visible()
 
 
+def test_what_deleted_runs_have_cost_stands_below_the_rows_that_lack_it(look: Any, operated: Operated) -> None:
+    seen = look(operated.server, "pool")
+    costs = {"unlisted_by_agent_usd": 0.07, "unlisted_by_run_usd": 0.08}
+    seen.page.route("**/api/costs?**", lambda route: route.fulfill(json=route.fetch().json() | costs))
+    seen.page.route("**/api/pool", lambda route: route.fulfill(json=route.fetch().json() | {"unlisted_usd": 0.09}))
+    seen.go("money")
+    expect(seen.page.get_by_role("region", name="By agent").locator(".foot")).to_contain_text("$0.07 more: calls of")
+    expect(seen.page.get_by_role("region", name="By run").locator(".foot")).to_contain_text(
+        "$0.08 more: runs that were"
+    )
+    seen.go("pool")
+    expect(seen.page.locator(".facts", has_text="Cost")).to_contain_text("$0.09 of it by no task of a slot")
+
+
 def test_a_trend_shows_rates_and_the_baseline(look: Any, operated: Operated) -> None:
     page = look(operated.server, "runs/night-11").page
     page.locator(".run-head").get_by_role("link", name="Trend").click()

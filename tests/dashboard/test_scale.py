@@ -38,7 +38,9 @@ def ended(server: Server, run: str) -> str:
 def test_a_scale_test_shows_how_battles_ended_with_intervals(look: Any, server: Server, proposed: str) -> None:
     seen = look(server, f"runs/{proposed}")
     page = seen.page
-    expect(page.get_by_label("Verdict")).to_contain_text("2 of 8 battles reached the goal")
+    verdict = page.get_by_label("Verdict")
+    expect(verdict).to_contain_text("2 of 8 battles reached the goal")
+    expect(verdict).to_have_class("card verdict plain")  # nobody said which share would be good
     rows = page.get_by_role("region", name="How battles ended").get_by_role("row")
     expect(rows.nth(1)).to_contain_text("7% to 59%")
     expect(rows.nth(1).get_by_role("img")).to_have_attribute("aria-label", "Share 25%, between 7% and 59%")

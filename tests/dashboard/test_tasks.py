@@ -79,3 +79,29 @@ def test_what_a_task_did_not_get_left_beside_its_branch_and_changed_elsewhere_is
         "is not known: git refused",
     ):
         expect(seen.page.locator(".notice", has_text=words)).to_be_visible()
+
+
+def test_a_task_that_changed_the_repository_and_no_file_is_marked_on_the_board_and_not_called_nothing(
+    look: Any, server: Server
+) -> None:
+    task = submit_task(server, "Add the opening hours to the README.")
+    server.until(task, "waiting")
+    changes = [{"what": "core.hooksPath", "before": None, "after": "/x", "restore": "git config --unset"}]
+    found = {"repository_changes": changes, "changed": 0, "files": [], "branch": "muster/task-1"}
+    seen = look(server, "tasks")
+    seen.page.route("**/api/tasks?**", lambda route: route.fulfill(json=_changed(route.fetch().json(), found)))
+    seen.page.route(f"**/api/tasks/{task}", lambda route: route.fulfill(json=route.fetch().json() | found))
+    seen.page.route("**/diff", lambda route: route.fulfill(json=route.fetch().json() | {"diff": ""}))
+    card = seen.page.locator(f".task-card[href='#/tasks/{task}']")
+    expect(card).to_contain_text("0 files changed on muster/task-1")
+    expect(card.locator(".badge")).to_have_text("your repository changed")
+    seen.go(f"tasks/{task}")
+    expect(seen.page.get_by_role("region", name="Diff")).to_contain_text("It has changed no file.")
+    seen.go(f"runs/{task}")
+    expect(seen.page.locator(".notice", has_text="core.hooksPath: nothing became /x")).to_be_visible()
+    expect(seen.page.get_by_role("region", name="Diff")).to_contain_text("It has changed no file.")
+    assert seen.page.locator("pre", has_text='"quality"').count() == 0  # the result is told in words
+
+
+def _changed(answer: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    return answer | {"tasks": [one | found for one in answer["tasks"]]}

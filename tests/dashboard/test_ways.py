@@ -40,6 +40,7 @@ def test_a_row_of_the_matrix_opens_the_case_and_keys_lead_to_the_next(
     panel = page.get_by_role("dialog")
     title, subjects = panel.locator("h2"), panel.get_by_role("group", name="Subject")
     expect(title).to_have_text("help-desk/refund-1")
+    expect(panel).to_contain_text("The customer learns what happens next about ")
     expect(subjects.get_by_role("button")).to_have_text(["careful: passed", "hasty: failed"])
     expect(subjects.locator("[aria-pressed=true]")).to_have_text("hasty: failed")  # what went wrong
     page.keyboard.press("j")
@@ -119,6 +120,19 @@ def test_the_timeline_has_lanes_and_is_looked_at_closer(look: Any, server: Serve
     expect(page.get_by_role("button", name="Earlier")).to_be_enabled()
     page.get_by_role("button", name="In order of calls").click()
     expect(lanes).to_have_count(0)
+
+
+def test_a_lane_says_that_not_all_of_its_calls_are_drawn(look: Any, server: Server, runs: dict[str, str]) -> None:
+    seen = look(server, f"runs/{runs['both']}")
+
+    def first(route: Any) -> None:
+        found = route.fetch().json()
+        route.fulfill(json={"calls": found["calls"][:9], "next": None})
+
+    seen.page.route("**/attempts?**", first)
+    seen.go(f"runs/{runs['both']}/timeline")
+    expect(seen.page.locator(".time-rows .lane .title").first).to_contain_text("drawn so far")
+    expect(seen.page.locator(".foot")).to_contain_text("9 of 64 calls are drawn")
 
 
 def test_a_run_is_compared_with_the_one_before_it(look: Any, server: Server, runs: dict[str, str]) -> None:

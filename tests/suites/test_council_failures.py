@@ -162,6 +162,44 @@ async def test_a_council_whose_last_round_rejects_every_verdict_judges_nothing(t
         )
 
 
+SKIPS, PROSE = json.dumps({"skipped": True, "reason": "no opinion"}), "Both verdicts seem fine to me."
+# What so many members say in a second round, in which phase, and what the judgement says of it.
+BROKEN_ROUNDS: dict[str, tuple[str, int, str, str]] = {
+    "c0": ("evaluate", 3, PROSE, "round 2, phase evaluate: 0 of 3 members answered, and 2 are needed"),
+    "c1": ("evaluate", 2, PROSE, "round 2, phase evaluate: 1 of 3 members answered, and 2 are needed"),
+    "c2": ("propose", 3, SKIPS, "round 2, phase propose: there are 0 proposals, and 2 are needed"),
+    "c3": ("propose", 3, PROSE, "round 2, phase propose: 0 of 3 members answered, and 2 are needed"),
+}
+
+
+def saying(words: str, phase: str, number: int) -> str:
+    """Return the pattern of the prompt of a phase about an answer."""
+    return rf"(?s)\n{words}\n<<<END.*# Round {number} of at most \d+: {phase}"
+
+
+async def test_a_council_that_could_not_hold_its_last_round_judges_nothing(tmp_path: Path) -> None:
+    judge = write_council(tmp_path, "min_rounds: 2", rounds=2)
+    rules = proposing(dict.fromkeys(MEMBERS, 1.0))
+    for case, (phase, number, answer, _) in BROKEN_ROUNDS.items():
+        for member in MEMBERS:
+            labels = (shown(judge, f"s/{case}", member, one) for one in (1, 2))
+            rules += [rule(member, evaluating(f"words {case}", one), favouring(found, MEMBERS[:2]))
+                      for one, found in enumerate(labels, 1)]  # fmt: skip
+        rules += [rule(member, saying(f"words {case}", phase, 2), answer) for member in MEMBERS[:number]]
+    async with stage(tmp_path, judge=playing(*reversed(rules))) as s:
+        a_suite(tmp_path, *(a_judged_case(case, f"words {case}") for case in BROKEN_ROUNDS))
+        run = await held(s, judge)
+        results = {result.case.removeprefix("s/"): result for result in await s.results(run)}
+        assert {case: one.status for case, one in results.items()} == dict.fromkeys(BROKEN_ROUNDS, Status.UNJUDGED)
+        for case, (*_, why) in BROKEN_ROUNDS.items():
+            (failure,) = results[case].judgements[0].failures
+            assert failure.startswith(
+                f"the council has no winning verdict: round 2, its last, is not complete ({why}; {MEMBERS[0]}: "
+            )
+        found = s.muster.project.evidence.rescore(await archive_of(s, run))
+        assert (found.ok, found.same) == (True, len(BROKEN_ROUNDS)), found
+
+
 async def test_a_judgement_names_how_few_evaluations_it_has(tmp_path: Path) -> None:
     judge = write_council(tmp_path)
     case, words = "s/one", "hello there"

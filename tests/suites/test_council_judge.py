@@ -68,7 +68,7 @@ async def test_the_winning_verdict_is_the_judgement_and_the_members_are_its_vari
         assert {result.score for result in await s.results(run)} == {0.9}
         assert s.judge.audit.calls == 2 * 2 * len(MEMBERS)
         said = await judgement(s, run)
-        assert (said.by, said.version, said.model) == (judge, "council/3", ", ".join(MEMBERS))
+        assert (said.by, said.version, said.model) == (judge, "council/4", ", ".join(MEMBERS))
         assert [(one.member, one.score, one.passed, one.won) for one in said.members] == [
             (MEMBERS[0], 0.9, True, True),
             (MEMBERS[1], 0.8, True, False),

@@ -93,7 +93,7 @@ SHAPES: Mapping[str, Schema] = {
         **COST,
         **fields(COUNT, "tasks_completed restart_count"),
     ),
-    "Pool": answer(slots=COUNTS, tasks=COUNTS, spend_usd=NUMBER, **COST, draining=FLAG),
+    "Pool": answer(slots=COUNTS, tasks=COUNTS, **fields(NUMBER, "spend_usd unlisted_usd"), **COST, draining=FLAG),
     "SlotMessage": answer(id=COUNT, **{"from": MAYBE_TEXT}, text=TEXT, sent_at=TEXT),
     "SentSignal": answer(channel=TEXT, seq=COUNT, payload=ANYTHING),
     "Review": answer(**fields(TEXT, "run case opinion note at"), epoch=COUNT),
@@ -153,7 +153,7 @@ ANSWERS: Mapping[str, Schema] = {
     "get /api/scale/{run_id}/status": answer(
         **fields(TEXT, "runId state"),
         progress=NUMBER,
-        **fields(COUNT, "completed total"),
+        **fields(COUNT, "completed total unjudged"),
         counts=COUNTS,
         conversationIds=listed(TEXT),
     ),
@@ -271,6 +271,7 @@ ANSWERS: Mapping[str, Schema] = {
             MONEY,
             answer(
                 **fields(TEXT, "since until"),
+                **fields(NUMBER, "unlisted_by_agent_usd unlisted_by_run_usd"),
                 days=listed({"allOf": [MONEY, BUDGET, answer(day=TEXT)]}),
                 agents=listed({"allOf": [MONEY, answer(agent=TEXT, attempts=COUNT)]}),
                 runs=listed({"allOf": [MONEY, BUDGET, answer(**fields(TEXT, "id workload state created_at"))]}),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from muster.app.backend import Backend
 from muster.domain.budget import UserBudget, server_level
 from muster.domain.errors import BadArgument
-from muster.domain.money import from_usd
+from muster.domain.money import Lane, Microdollars, from_usd
 from muster.domain.run import BudgetedCost, Run, Spent
 from muster.settings import Settings
 from muster.store.base import POOL_LEVEL, AgentTotal, LevelTotal
@@ -49,6 +49,20 @@ class Costs:
     def total(self) -> Spent:
         """What all days cost together."""
         return sum((day.cost.spent for day in self.days), Spent())
+
+    @property
+    def outside_agents(self) -> Spent:
+        """What calls of the days have cost that are no agent's here: those of deleted runs."""
+        return self._outside(sum((one.spent for one in self.agents), Spent()))
+
+    @property
+    def outside_runs(self) -> Spent:
+        """What calls of the days have cost beside the runs here: deleted ones, cheaper ones, and those begun before."""
+        return self._outside(sum((run.cost.spent for run in self.runs), Spent()))
+
+    def _outside(self, listed: Spent) -> Spent:
+        whole = self.total
+        return Spent(**{lane: Microdollars(max(0, getattr(whole, lane) - getattr(listed, lane))) for lane in Lane})
 
 
 async def costs_since(backend: Backend, days: int) -> Costs:

@@ -18,7 +18,7 @@ from muster.battles.summary import (
     unended,
 )
 from muster.battles.values import PLAYED as OWN_ENDS
-from muster.battles.values import BattleEnding
+from muster.battles.values import BattleEnding, failed_verdict
 from muster.domain.entry import Event
 from muster.domain.errors import state_verb
 from muster.domain.ids import RunId
@@ -44,6 +44,7 @@ ENDING_NAMES: Mapping[BattleEnding, str] = {  # as counts name them
 }
 _OTHERWISE = {  # what is said of battles that did not reach the goal
     "limit": "reached the turn limit",
+    "unjudged": "judged by nobody",
     "error": "failed",
     "canceled": "canceled",
     "timeout": "ran out of time",
@@ -62,6 +63,19 @@ class ScaledBattle:
     def ending(self) -> BattleEnding | None:
         """Return why it ended; None when it has not."""
         return None if self.report is None else self.report.ending
+
+    @property
+    def unjudged(self) -> str:
+        """Return why nobody could say whether its goal was reached, though it was played to its end; else nothing."""
+        report = self.report
+        if report is None or report.ending is not BattleEnding.LIMIT or not report.spec.decides:
+            return ""
+        return failed_verdict(report.decisions)
+
+    @property
+    def ended_as(self) -> str:
+        """Return how it ended in a word or two."""
+        return f"{self.ending or 'not over'}" + (", unjudged" if self.unjudged else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +109,8 @@ class PairedComparison:
     gained: int  # reached only with the revised prompt
     lost: int  # reached only before
     p: float
-    left_out: int = 0  # pairs with a battle that ended by error, budget, timeout or cancel: it says nothing of a prompt
+    left_out: int = 0  # pairs with a battle that says nothing of a prompt: not played to its end, or judged by nobody
+    unjudged: int = 0  # those of them that were both played to their ends
 
     @property
     def p_words(self) -> str:
@@ -137,6 +152,16 @@ class ScaleReport:
         """Return how many battles ended in each way."""
         found = Counter(ENDING_NAMES[one.ending] for one in self.ended if one.ending is not None)
         return {name: found[name] for name in ENDING_NAMES.values()}
+
+    @property
+    def unjudged(self) -> int:
+        """Return how many battles came to their limit while nobody could say whether the goal was reached."""
+        return sum(bool(one.unjudged) for one in self.battles)
+
+    @property
+    def unjudged_reason(self) -> str:
+        """Return why the first battle was judged by nobody, with whichever prompt; empty when there is none."""
+        return next((one.unjudged for one in (*self.battles, *self.revised) if one.unjudged), "")
 
     @property
     def intervals(self) -> Mapping[str, Interval]:
@@ -181,9 +206,9 @@ class ScaleReport:
     @property
     def comparison(self) -> PairedComparison | None:
         """Return the revised prompt against the one before; None when it was not played."""
-        before = {one.plan.number: one.ending for one in self.battles}
-        pairs = [(before[one.plan.number], one.ending) for one in self.revised]
-        over = [(was, now) for was, now in pairs if was is not None and now is not None]
+        before = {one.plan.number: one for one in self.battles}
+        pairs = [(before[one.plan.number], one) for one in self.revised]
+        over = [(_judged(was), _judged(now)) for was, now in pairs if was.ending and now.ending]
         return compared(over) if over else None
 
     @property
@@ -197,21 +222,21 @@ class ScaleReport:
 
     @property
     def is_played(self) -> bool:
-        """Return whether any battle came to an end by its own rules; others measure nothing."""
-        return any(one.ending in OWN_ENDS for one in self.ended)
+        """Return whether any battle came to an end by its own rules and was judged; others measure nothing."""
+        return any(_judged(one) in OWN_ENDS for one in self.battles)
 
     @property
     def ok(self) -> bool:
         """Return whether it is a success; nothing played is none.
 
-        With a gate the share of goals decides, if any battle was played to its end. Without one every battle must have
-        come to an end by its own rules.
+        With a gate the share of goals decides, if any battle was played to its end and judged. Without one that holds
+        of every battle.
         """
         if self.run.state is not RunState.COMPLETED or len(self.ended) < len(self.battles) or not self.ended:
             return False
         if self.spec.min_goal_rate is not None:
             return self.is_played and reaches(self.goal_rate or 0.0, self.spec.min_goal_rate)
-        return all(one.ending in OWN_ENDS for one in self.ended)
+        return all(_judged(one) in OWN_ENDS for one in self.battles)
 
     @property
     def verdict(self) -> str:
@@ -224,11 +249,13 @@ class ScaleReport:
         low, high = self.intervals["goal"].low, self.intervals["goal"].high
         words = f"{self.counts['goal']} of {count(ended, 'battle')} reached the goal"
         words += f" ({percent(self.goal_rate)}, 95% interval {percent(low)} to {percent(high)})"
-        others = [f"{self.counts[name]} {what}" for name, what in _OTHERWISE.items() if self.counts[name]]
+        numbers = {**self.counts, "limit": self.counts["limit"] - self.unjudged, "unjudged": self.unjudged}
+        others = [f"{numbers[name]} {what}" for name, what in _OTHERWISE.items() if numbers[name]]
         words += f"; {', '.join(others)}" if others else ""
         if ended < total:
             words += f"; {total - ended} not played"
-        words += "" if self.is_played else "; no battle was played to its end"
+        judged = " and judged" if self.unjudged else ""
+        words += "" if self.is_played else f"; no battle was played to its end{judged}"
         if self.spec.min_goal_rate is not None:
             words += f"; {percent(self.spec.min_goal_rate)} {'is met' if self.ok else 'is asked for'}"
         return words
@@ -242,8 +269,16 @@ def _rate(agent: str, prompt: str, battles: Iterable[ScaledBattle]) -> SubjectRa
     )
 
 
-def compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedComparison:
-    """Compare pairs of battles by their endings; where one was not played to its end, nothing can be compared."""
+def _judged(battle: ScaledBattle) -> BattleEnding | None:
+    """Return how a battle ended; None where nobody judged it."""
+    return None if battle.unjudged else battle.ending
+
+
+def compared(pairs: Sequence[tuple[BattleEnding | None, BattleEnding | None]]) -> PairedComparison:
+    """Compare pairs of battles by their endings, None of those that nobody judged.
+
+    Where one was not judged, or not played to its end, nothing can be compared.
+    """
     played = [(was, now) for was, now in pairs if was in OWN_ENDS and now in OWN_ENDS]
     reached = [(was is BattleEnding.GOAL, now is BattleEnding.GOAL) for was, now in played]
     gained = sum(now and not was for was, now in reached)
@@ -256,6 +291,7 @@ def compared(pairs: Sequence[tuple[BattleEnding, BattleEnding]]) -> PairedCompar
         lost=lost,
         p=mcnemar_exact(gained, lost),
         left_out=len(pairs) - len(played),
+        unjudged=sum(None in pair and OWN_ENDS.issuperset({*pair} - {None}) for pair in pairs),
     )
 
 

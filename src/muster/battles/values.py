@@ -1,8 +1,9 @@
 """What a battle is made of: messages, decisions and endings. Decides nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 
 from muster.domain.call import Reply, Role
 from muster.domain.errors import BudgetExhausted
@@ -10,6 +11,12 @@ from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
 
 WORKLOAD = "battle"
+# How the reasons of validators begin that gave no verdict; a judge that gave none has no confidence.
+_FAILED_VALIDATORS = (
+    "no verdict: ",
+    "the answer of the program is not valid: ",
+    "the validators of this reply took too long together",
+)
 MESSAGE_EVENT, DECISION_EVENT = "battle.message", "battle.decision"
 
 
@@ -78,6 +85,13 @@ class BattleDecision:
     cost: Microdollars = NOTHING
     created_at: float = 0.0
 
+    @property
+    def has_failed(self) -> bool:
+        """Return whether its source gave no verdict: it could not be asked, or its answer cannot be used."""
+        if self.verdict is not GoalVerdict.UNCERTAIN or self.confidence is not None:
+            return False
+        return self.source is not DecisionSource.VALIDATOR or self.reason.startswith(_FAILED_VALIDATORS)
+
     def paid(self, replies: Sequence[Reply]) -> "BattleDecision":
         """Return it with the tokens, the cost and the time of the replies that it took."""
         return replace(
@@ -87,6 +101,23 @@ class BattleDecision:
             tokens_out=sum(one.usage.output for one in replies),
             cost=Microdollars(sum(one.cost for one in replies)),
         )
+
+
+def failed_verdict(decisions: Iterable[BattleDecision]) -> str:
+    """Return why nobody has judged all replies of a battle; empty where each was judged.
+
+    A judge is shown the whole conversation, so that what it says of a reply holds for those before it too. A validator
+    is shown one reply, and one that leaves it to the next does not replace another that failed.
+    """
+    flaw = ""
+    for _, turn in groupby(decisions, key=lambda one: one.turn):
+        made = list(turn)
+        *_, last = made
+        if last.source is not DecisionSource.VALIDATOR and not last.has_failed:
+            flaw = ""
+        elif last.verdict is GoalVerdict.UNCERTAIN:
+            flaw = next((one.reason for one in reversed(made) if one.has_failed), flaw)
+    return flaw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

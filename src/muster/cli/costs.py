@@ -13,7 +13,7 @@ from muster.cli.session import with_muster
 from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.cli.terminal.table import Column, fitted
-from muster.domain.run import BudgetedCost, Run
+from muster.domain.run import BudgetedCost, Run, Spent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,8 +48,19 @@ def _parts(found: Costs) -> Iterator[tuple[str, Sequence[CostRow]]]:
     yield "budget", [(_budget_name(one.kind, one.name), one.cost) for one in found.budgets]
     yield "day", [(one.day, one.cost) for one in found.days if one.cost.total]
     agents = [one for one in found.agents if one.spent.settled]
-    yield "agent", [(one.agent, BudgetedCost(spent=one.spent)) for one in agents[:SHOWN]]
-    yield "run", [(_run_name(run), run.cost) for run in found.runs[:SHOWN]]
+    shown = [(one.agent, BudgetedCost(spent=one.spent)) for one in agents[:SHOWN]]
+    yield "agent", [*shown, *_rest("deleted runs", found.outside_agents, [one.spent for one in agents[SHOWN:]])]
+    runs = [(_run_name(run), run.cost) for run in found.runs[:SHOWN]]
+    others = [run.cost.spent for run in found.runs[SHOWN:]]
+    yield "run", [*runs, *_rest("deleted runs, or begun before", found.outside_runs, others)]
+
+
+def _rest(name: str, outside: Spent, others: Sequence[Spent]) -> Iterator[CostRow]:
+    """Yield what the rows of a table leave out of the sum of its days."""
+    if others:
+        yield f"{len(others):,} others", BudgetedCost(spent=sum(others, Spent()))
+    if outside.settled:
+        yield name, BudgetedCost(spent=outside)
 
 
 def _run_name(run: Run) -> str:

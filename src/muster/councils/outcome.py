@@ -79,6 +79,7 @@ class CouncilResult:
     members: tuple[CouncilMember, ...]
     rounds: tuple[CouncilRound, ...]  # those that are complete
     stop: StopDecision
+    open_round: int | None = None  # the one that was begun after them, in which it ended before it was complete
 
     @property
     def winner(self) -> Proposal | None:

@@ -5,9 +5,9 @@ What a person told the members stands in their requests alone, so that it is tak
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isclose
 
 from muster.councils.deadlines import quorum_of
+from muster.councils.endings import BY_RULE, CouncilEnd, HeardRound
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
@@ -15,7 +15,7 @@ from muster.councils.outcome import CouncilOutcome, CouncilRound
 from muster.councils.phase import Said, counts, phase_key
 from muster.councils.scoring import RoundScore, score_round
 from muster.councils.spec import REPAIR, CouncilSpec, read_spec
-from muster.councils.stopping import LEAST_MEMBERS, Conditions, StopDecision, StopReason, conviction_of, decide
+from muster.councils.stopping import StopDecision, StopReason
 from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilMember, CouncilPhase, Evaluation, Proposal
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
@@ -28,12 +28,13 @@ from muster.text.redaction import MARK
 Calls = Mapping[str, RecordedCall]  # by key
 
 
-def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules) -> Json:
+def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules, has_budget: bool | None = None) -> Json:
     """Return the outcome of a council as its calls bear it out.
 
     Raises BadArgument for a spec or an outcome that cannot be read, for rounds and an end that the replies do not bear
     out, for a complete round that the outcome does not tell, and for calls that nobody has made in these rounds, or
-    that ask something else. What clocks, money and people decided is believed where the spec lets them decide.
+    that ask something else. What clocks, money and people decided is believed where the spec, or a budget above it,
+    lets them decide; whether there is one is None where nobody knows.
     """
     wanted = read_spec(spec)
     try:
@@ -43,8 +44,17 @@ def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules) -> Json
     seed = told.seed if wanted.seed is None else wanted.seed
     retelling = _Retelling(spec=wanted, seed=seed, calls=calls, rules=rules, checks=True)
     rounds = retelling.rounds(told.result.rounds, told.result.stop)
-    open_flaws = retelling.open_round(told.result.stop)
-    flaws = (*retelling.flaws, *_stop_flaws(wanted, rounds, told.result.stop, rules), *open_flaws, *retelling.strays)
+    left = retelling.open_round(told.result.stop)
+    ended = CouncilEnd(
+        spec=wanted,
+        rounds=rounds,
+        stop=told.result.stop,
+        open_round=told.result.open_round,
+        spent=told.spent,
+        has_budget=has_budget,
+        heard=left,
+    )
+    flaws = (*retelling.flaws, *ended.flaws(rules), *retelling.strays)
     if flaws:
         raise BadArgument("; ".join(flaws[:_MOST_FLAWS]))
     result = replace(told.result, question=wanted.question, members=wanted.members, rounds=rounds)
@@ -78,6 +88,7 @@ class _Retelling:
     past: list[CouncilRound] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
     known: set[str] = field(default_factory=set)  # keys of calls that a council makes
+    unrepaired: set[str] = field(default_factory=set)  # those of them whose answer had to be repaired, and was not
     injections: tuple[str, ...] = ()
 
     def rounds(self, recorded: Sequence[CouncilRound], stop: StopDecision) -> tuple[CouncilRound, ...]:
@@ -119,27 +130,43 @@ class _Retelling:
         ]
         return next((one for one in made if one == recorded), made[0])
 
-    def open_round(self, stop: StopDecision) -> Iterator[str]:
-        """Yield why a council cannot have ended after its rounds, by the calls of a round after them."""
-        if stop.reason in _BY_RULE:
-            return
+    def open_round(self, stop: StopDecision) -> HeardRound | None:
+        """Return what is heard of a round after the complete ones; None where a rule ended the council before it.
+
+        Notes one that is complete: the outcome does not tell it.
+        """
+        if stop.reason in BY_RULE:
+            return None
         number, members = len(self.past) + 1, len(self.spec.members)
         proposed = self.all_said(CouncilPhase.PROPOSE)
         proposals = tuple(said for said in proposed.values() if isinstance(said, Proposal))
         evaluated = self.all_said(CouncilPhase.EVALUATE, proposals)
-        needed, is_begun = quorum_of(members, self.spec.quorum), any(key in self.calls for key in self._keys(number))
-        yield from _reason_flaws(self.spec, stop, is_begun=is_begun)
-        if not self.past and stop.reason is not StopReason.STOPPED:
-            yield "it has no complete round, and did not fail"
-        if min(_answers(proposed), _answers(evaluated)) < needed or len(proposals) < LEAST_MEMBERS:
-            return
+        found = HeardRound(
+            is_begun=any(key in self.calls for key in self._keys(number)),
+            proposals=len(proposals),
+            proposed=self._answers(CouncilPhase.PROPOSE, proposed),
+            evaluated=self._answers(CouncilPhase.EVALUATE, evaluated),
+        )
+        if found.phase_flaw(self.spec):
+            return found
         evaluations = tuple(said for said in evaluated.values() if isinstance(said, Evaluation))
         score = self._score(proposals, evaluations, is_stopped=False)
         one = CouncilRound(number=number, proposals=proposals, evaluations=evaluations, abstentions=(), score=score)
         decided = any(before.score.winner is not None for before in self.past)
-        is_cut = stop.reason is StopReason.STOPPED and _answers(evaluated) < members
+        is_cut = stop.reason is StopReason.STOPPED and found.evaluated[-1] < members
         if counts(one, self.spec, stopped=is_cut, decided=decided):
-            yield f"round {number} is complete by its replies, and the outcome does not tell it"
+            self.flaws.append(f"round {number} is complete by its replies, and the outcome does not tell it")
+        return found
+
+    def _answers(self, phase: CouncilPhase, heard: Heard) -> tuple[int, ...]:
+        """Return how many members may have answered in a phase of the next round, from the least to the most.
+
+        Whose repair failed has no part, whatever may be read of the first answer; no reply shows whether it failed.
+        """
+        below = phase_key(len(self.past) + 1, phase)
+        answered = [name for name, said in heard.items() if said is not None and not isinstance(said, UnreadableAnswer)]
+        most, unsure = len(answered), sum(f"{below}/{name}" in self.unrepaired for name in answered)
+        return tuple(range(most - unsure, most + 1))
 
     def _keys(self, number: int) -> Iterator[str]:
         for phase in CouncilPhase:
@@ -176,6 +203,7 @@ class _Retelling:
             return first
         again = self._read(turn, proposals, key, is_repair=True)
         if again is None:
+            self.unrepaired.add(key)
             return first if first is None or is_absent else settled(first)
         return settled(again)
 
@@ -228,13 +256,6 @@ class _Retelling:
 
 
 _MOST_FLAWS = 5  # in a sentence
-_TOLERANCE = 1e-9
-# Whatever else ended a council, clocks and money did, which no reply shows: then a round may be incomplete.
-_BY_RULE = frozenset({StopReason.CONVINCED, StopReason.ROUNDS})
-
-
-def _answers(heard: Heard) -> int:
-    return sum(said is not None and not isinstance(said, UnreadableAnswer) for said in heard.values())
 
 
 def _absent(one: CouncilRound, phase: CouncilPhase) -> Mapping[str, CouncilAbstention]:
@@ -285,38 +306,3 @@ def _unmarked(value: Json) -> Json:
     if isinstance(value, Mapping):
         return {name: _unmarked(part) for name, part in value.items()}
     return [_unmarked(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _stop_flaws(
-    spec: CouncilSpec, rounds: Sequence[CouncilRound], stop: StopDecision, rules: DefaultRules
-) -> Iterator[str]:
-    """Yield why a council cannot have ended as it is recorded, by the convictions of its rounds."""
-    if not rounds:
-        return
-    convictions = [conviction_of(one.score) for one in rounds]
-    ends = [_decided(spec, rounds[:place], convictions[:place]) for place in range(1, len(rounds) + 1)]
-    last = ends[-1]
-    if any(one.reason in _BY_RULE for one in ends[:-1]):
-        yield "it went on after it was convinced"
-    if not isclose(last.evidence, stop.evidence, abs_tol=_TOLERANCE):
-        yield f"its evidence is {last.evidence:.3f}, and {stop.evidence:.3f} is recorded"
-    if not isclose(last.needed, stop.needed, abs_tol=_TOLERANCE):
-        yield f"it needed evidence of {last.needed:.3f}, and {stop.needed:.3f} is recorded"
-    if stop.reason in _BY_RULE and last.reason is not stop.reason:
-        yield f"after {len(rounds)} rounds it was not over by the reason {stop.reason}"
-    elif stop.reason in _BY_RULE and rules.orders_councils and last.detail != stop.detail:
-        yield f"it ended with: {last.detail}"
-
-
-def _reason_flaws(spec: CouncilSpec, stop: StopDecision, *, is_begun: bool) -> Iterator[str]:
-    """Yield why nothing can have ended a council that its spec does not bound."""
-    poor = sum(member.budget_usd is not None for member in spec.members)
-    if stop.reason is None or (stop.reason is StopReason.TIME and spec.timeout_secs is None):
-        yield f"it ended by {stop.reason}, which does not bound it"
-    if stop.reason is StopReason.MEMBERS and not is_begun and len(spec.members) - poor >= LEAST_MEMBERS:
-        yield "it ended for want of members, and nobody was asked who did not answer"
-
-
-def _decided(spec: CouncilSpec, rounds: Sequence[CouncilRound], convictions: Sequence[float]) -> StopDecision:
-    conditions = Conditions(candidates=len(rounds[-1].score.standings), members=len(spec.members))
-    return decide(spec.rule, convictions, conditions)

@@ -72,6 +72,7 @@ class _Deliberation:
     _shortage: StopReason | None = None  # in the last phase
     _refused_by: str = ""  # the level of the budget, if it was money
     _poor: frozenset[str] = frozenset()  # whose own budget is used up
+    _open_round: int | None = None  # in which it ended before the round was complete
 
     async def argue(self) -> CouncilResult:
         """Hold rounds until there is a reason to stop."""
@@ -84,6 +85,7 @@ class _Deliberation:
                     members=self.council.members,
                     rounds=tuple(self.rounds),
                     stop=stop,
+                    open_round=self._open_round,
                 )
 
     async def _round(self) -> StopDecision | None:
@@ -103,8 +105,11 @@ class _Deliberation:
                 ) from error
             if not self.rounds:
                 raise
+            self._open_round = number
             return self._ended(self._shortage or StopReason.MEMBERS, error.message)
         if evaluated is None or not self._complete(number, proposed, evaluated):
+            # A signal that came before anybody was asked ended the council after the round before.
+            self._open_round = number if proposed.proposals or proposed.abstentions else None
             return self._ended(StopReason.STOPPED, f"a stop signal came in round {number}, before it was complete")
         return await self._decide(number, evaluated)
 

@@ -24,6 +24,8 @@ class DefaultRules:
     # Beside that, an evaluation that weighs all proposals of others alike decides nothing between them: with fewer
     # than a quorum of others, the supported proposals are tied.
     orders_councils: bool = False
+    # Beside that, a council that judges has no verdict when a round was begun after its winner and is not complete.
+    whole_councils: bool = False
 
     def limit(self, asked: int | None, usual: int | None, section: int | None) -> int:
         """Return the limit of a request: as its caller asks, as is usual for its question, as its agent's section says.
@@ -41,7 +43,7 @@ class DefaultRules:
 
 
 FIRST_RULES = 1  # of runs that store none
-CURRENT_RULES = 5  # of runs that are started now
+CURRENT_RULES = 7  # of runs that are started now
 _RULES: Mapping[int, DefaultRules] = {
     1: DefaultRules(section_holds=False),
     2: DefaultRules(section_holds=True),
@@ -49,8 +51,10 @@ _RULES: Mapping[int, DefaultRules] = {
     4: DefaultRules(section_holds=False, strict_councils=True),  # of a run of version 1 that was judged anew
     5: DefaultRules(section_holds=True, strict_councils=True, orders_councils=True),
     6: DefaultRules(section_holds=False, strict_councils=True, orders_councils=True),  # as 4 is to 3
+    7: DefaultRules(section_holds=True, strict_councils=True, orders_councils=True, whole_councils=True),
+    8: DefaultRules(section_holds=False, strict_councils=True, orders_councils=True, whole_councils=True),
 }
-_ANEW: Mapping[int, int] = {1: 6, 2: 5, 3: 5, 4: 6}  # the same limits with the counting of today
+_ANEW: Mapping[int, int] = {1: 8, 2: 7, 3: 7, 4: 8, 5: 7, 6: 8}  # the same limits with the counting of today
 CURRENT = _RULES[CURRENT_RULES]
 
 

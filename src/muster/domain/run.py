@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.domain.budget import Budgets, UserBudget, run_level
+from muster.domain.budget import Budgets, UserBudget, levels_above, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, LimitReached, Overdraft
 from muster.domain.ids import RunId
@@ -298,6 +298,15 @@ class Run:
     def own_cost(self) -> BudgetedCost:
         """What it has cost itself, with its children, without the runs that it continues or is continued by."""
         return BudgetedCost(spent=self.spent)
+
+    @property
+    def has_budget(self) -> bool:
+        """Return whether any budget but those of the runs above it may bound what it spends."""
+        found = self.budgets
+        if self.cap is not None or found is None:
+            return self.cap is not None
+        by_user = found.user is not None and found.user.day_cap is not None
+        return found.day_cap is not None or by_user or len(found.above) > len(levels_above(found))
 
     @property
     def lineage_level(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from muster.app.views.evidence import rescoring_view
 from muster.domain.run import Run
 from muster.suites.evidence.rescoring import Rescoring, rescore
 from muster.suites.verdict import Status
@@ -20,6 +21,7 @@ from tests.suites.stage import MODEL, Stage, a_case, a_judged_case, a_suite, pla
 from tests.suites.test_council_failures import archive_of, evaluating, favouring, held, proposing, rule, shown, weighed
 
 WORDS = "hello there"
+COSTLY, AFTER_ONE = "$0.0000 are left; the last round cost $0.0001", "a stop signal came after round 1"
 Files = dict[str, list[dict[str, Any]]]  # the lines of each file of an archive
 Change = Callable[[Files], None]
 
@@ -181,6 +183,32 @@ def cut_round_by(reason: str) -> Change:
 
     change.__name__ = f"cut_round_by_{reason}"
     return change
+
+
+def cut_whole_round_by(reason: str, detail: str) -> Change:
+    """Cut the second round with everything, and say how the council ended instead."""
+
+    def change(files: Files) -> None:
+        cut_round_with_everything(files)
+        result(files)["stop"] |= {"reason": reason, "detail": detail}
+
+    change.__name__ = f"cut_whole_round_by_{reason}: {detail}"
+    return change
+
+
+def cut_round_with_a_budget(files: Files) -> None:
+    """Cut the second round with everything, and with a word that it may have had a budget."""
+    cut_whole_round_by("budget", "x")(files)
+    child(files)["has_budget"] = True
+
+
+def cut_round_of_older_archives(files: Files) -> None:
+    cut_whole_round_by("budget", COSTLY)(files)
+    del child(files)["has_budget"]
+
+
+def open_round(files: Files) -> None:
+    result(files)["open_round"] = 3
 
 
 def cut_round_with_everything(files: Files) -> None:
@@ -356,6 +384,9 @@ CHANGES: tuple[Change, ...] = (
     another_threshold, other_result, shift_cost, add_call("round/01/propose/nobody"), add_call(f"{SECOND}/repair"),
     add_call("synthesis/0/0/x"), another_winner, another_standing, another_critique, an_abstention, another_detail,
     older_scoring_rules, older_rules_of_councils, drop_digest,
+    cut_whole_round_by("budget", COSTLY), cut_whole_round_by("budget", "x"), cut_whole_round_by("stopped", "x"),
+    cut_whole_round_by("stopped", "a stop signal came after round 2"), cut_whole_round_by("members", "x"),
+    cut_round_with_a_budget, cut_round_of_older_archives, open_round,
     cut_round, cut_round_and_calls, cut_round_and_counts, replace_answer, replace_first_answer, replace_question,
     replace_plain_question, replace_case, replace_question_of_the_council, replace_proposal, replace_critique,
     replace_vote, drop_vote, add_reply, cheaper_verdict, cheaper_reply, cheaper_run, cheaper_council,
@@ -396,6 +427,17 @@ async def test_every_change_of_a_resigned_archive_is_noticed(tmp_path: Path) -> 
         assert [change.__name__ for change in CHANGES if rescored(with_digests(change)).ok] == UNTOLD
 
 
+async def test_what_ended_a_council_and_no_reply_shows_is_said_to_rest_on_the_signature(tmp_path: Path) -> None:
+    judge = write_council(tmp_path, "min_rounds: 2", rounds=2)
+    async with stage(tmp_path, judge=playing(*members(judge))) as s:
+        archive, evidence = await archive_of(s, await judged(s, judge)), s.muster.project.evidence
+        assert evidence.rescore(archive).unproven == ()
+        found = evidence.rescore(resigned(archive, tmp_path, cut_whole_round_by("stopped", AFTER_ONE)))
+        (said,) = found.unproven
+        assert said.endswith("ended since a person stopped it, which no reply shows")
+        assert rescoring_view(archive, found)["rests_on_signature"] == [said]
+
+
 # What the section of an agent says is in no file of an archive: the digest of the request alone tells of a change.
 UNTOLD = ["replace_system"]
 
@@ -413,7 +455,7 @@ def with_digests(change: Change) -> Change:
     return changed
 
 
-@pytest.mark.parametrize(("rules", "version"), [(2, "council/1"), (3, "council/2"), (5, "council/3")])
+@pytest.mark.parametrize(("rules", "version"), [(2, "council/1"), (3, "council/2"), (5, "council/3"), (7, "council/4")])
 async def test_a_council_is_read_again_by_the_rules_that_it_was_held_by(
     tmp_path: Path, rules: int, version: str
 ) -> None:
@@ -434,7 +476,7 @@ async def test_a_council_is_read_again_by_the_rules_that_it_was_held_by(
         run = await s.muster.runs.drive(await s.muster.runs.get(handle.id)).wait()
         (found,) = await s.results(run)
         assert found.judgements[0].version == version
-        assert found.status is (Status.UNJUDGED if version == "council/3" else Status.PASSED)
+        assert found.status is (Status.UNJUDGED if version in ("council/3", "council/4") else Status.PASSED)
         again = s.muster.project.evidence.rescore(await archive_of(s, run))
         assert (again.ok, again.same) == (True, 1), again
 

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from muster.app.pool.task_queries import Task
+from muster.domain.money import Microdollars
 from muster.domain.run import BudgetedCost, Driver
 from muster.pool.tasks import SlotProfile, TaskState
 from muster.store.base import SlotRecord, SlotStanding
@@ -36,6 +37,11 @@ class PoolStatus:
     cost: BudgetedCost  # of all tasks since the first, those that were deleted too
     draining: bool
     driver: Driver | None  # a living one
+
+    @property
+    def unlisted(self) -> Microdollars:
+        """What tasks have cost that belong to no slot any more: deleted ones, and those of slots that were removed."""
+        return Microdollars(max(0, self.cost.total - sum(slot.cost.total for slot in self.slots)))
 
 
 StatusSource = Callable[[], Awaitable[PoolStatus]]

@@ -7,6 +7,7 @@ from muster.app.spending import Costs
 from muster.app.views.money import cost_view, money_view
 from muster.app.views.runs import moment
 from muster.app.views.subjects import subject_of
+from muster.domain.money import to_usd
 from muster.domain.run import Run
 
 
@@ -18,7 +19,9 @@ def costs_view(found: Costs) -> dict[str, Any]:
         **money_view(found.total),
         "days": [{"day": one.day, **cost_view(one.cost)} for one in found.days],
         "agents": [{"agent": one.agent, "attempts": one.attempts, **money_view(one.spent)} for one in found.agents],
+        "unlisted_by_agent_usd": to_usd(found.outside_agents.settled),
         "runs": [_run_view(run) for run in found.runs],
+        "unlisted_by_run_usd": to_usd(found.outside_runs.settled),
         "budgets": [{"kind": one.kind, "name": one.name, **cost_view(one.cost)} for one in found.budgets],
     }
 

@@ -55,4 +55,5 @@ def rescoring_view(file: Path, found: Rescoring) -> dict[str, Any]:
         "statistics": typed.to_builtins(found.figures),
         "unmentioned_calls": found.unmentioned,
         "unmentioned_keys": list(found.unmentioned_keys),
+        "rests_on_signature": list(found.unproven),
     }

@@ -166,6 +166,7 @@ def pool_view(status: PoolStatus) -> dict[str, Any]:
         "slots": {state: sum(slot.state == state for slot in status.slots) for state in states},
         "tasks": {str(state): number for state, number in status.tasks.items()},
         "spend_usd": to_usd(status.cost.total),
+        "unlisted_usd": to_usd(status.unlisted),
         **cost_view(status.cost),
         "draining": status.draining,
         "driver": None if status.driver is None else str(status.driver),

@@ -28,6 +28,7 @@ from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.statistics import SubjectStats
 from muster.suites.trend import SuiteTrend, TrendPoint
 from muster.text.documents.tree import Flaw
+from muster.text.plain import plain_words
 from muster.text.redaction import Redactor
 
 
@@ -150,7 +151,8 @@ def subjects_view(found: Iterable[Subject]) -> dict[str, Any]:
 
 def case_page_view(found: CasePage) -> dict[str, Any]:
     """Return a page of the cases of a suite run as JSON."""
-    return _redacted({"cases": [row_json(row) for row in found.rows], "next": found.next})
+    cases = [row_json(row) | {"about": plain_words(row.case.description)} for row in found.rows]
+    return _redacted({"cases": cases, "next": found.next})
 
 
 def whole_case_view(found: WholeCase) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def _scale(report: ScaleReport) -> Iterator[str]:
         "Run": report.run.id,
         "Battles": f"{len(report.ended)} of {len(report.battles)} are over",
         "Goal rate": percent(report.goal_rate),
+        "Judged by nobody": f"{report.unjudged}: {report.unjudged_reason}" if report.unjudged else "",
         "Replies": "" if turns is None else f"mean {turns.mean:.1f}, from {turns.least} to {turns.most}",
         "Time of a reply": times,
         "Tokens": f"{usage.tokens_in:,} in, {usage.tokens_out:,} out",

@@ -97,6 +97,7 @@ def scale_status_json(report: ScaleReport) -> dict[str, Any]:
         "completed": len(report.ended),
         "total": total,
         "counts": dict(report.counts),
+        "unjudged": report.unjudged,
         "conversationIds": [one.run.id for one in report.reports],
     }
 
@@ -153,6 +154,7 @@ def _battle(one: ScaledBattle) -> dict[str, Any]:
         "goal": one.plan.spec.goal or None,
         "conversationId": None if one.report is None else one.report.run.id,
         "endedReason": None if one.ending is None else str(one.ending),
+        "unjudged": one.unjudged or None,
         "turns": 0 if one.report is None else one.report.turns,
         "costUsd": None if one.report is None else to_usd(one.report.cost),
     }
@@ -168,6 +170,7 @@ def _comparison(found: PairedComparison) -> dict[str, Any]:
         "p": found.p,
         "pText": found.p_words,
         "leftOut": found.left_out,
+        "leftOutUnjudged": found.unjudged,
         "result": found.word,
     }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from muster.battles.scale_summary import ScaleReport
+from muster.battles.scale_summary import PairedComparison, ScaleReport
 from muster.battles.summary import BattleReport
 from muster.battles.values import BattleDecision
 from muster.domain.call import Role
@@ -65,6 +65,9 @@ def _scale(report: ScaleReport) -> Iterator[str]:
         for name, number in report.counts.items()
     ]
     yield "## Endings\n\n" + _table(["ending", "battles", "95% interval"], rows)
+    if report.unjudged:
+        why = inline(report.unjudged_reason, 500)
+        yield f"{count(report.unjudged, 'battle')} came to the limit and {_be(report.unjudged)} judged by nobody: {why}"
     if len(report.rates) > 1:
         rates = [
             [
@@ -85,7 +88,7 @@ def _scale(report: ScaleReport) -> Iterator[str]:
                 str(one.plan.number),
                 in_cell(one.plan.agent),
                 in_cell(one.plan.spec.goal, 200) if one.plan.spec.goal else "",
-                str(one.ending or "not over"),
+                one.ended_as,
                 str(one.report.turns if one.report else 0),
                 in_cell(one.report.run.id) if one.report else "",
             ]
@@ -124,12 +127,21 @@ def revision_words(report: ScaleReport) -> str:
     found = report.comparison
     if found is None:
         return "It was not tried: nothing says that it is better. --try-revised plays the same goals with it."
-    why = "since a side ended by error, budget, timeout or cancel"
-    left = f" {count(found.left_out, 'pair')} {_be(found.left_out)} left out, {why}." if found.left_out else ""
     return (
         f"Tried on the same goals, {count(found.pairs, 'pair')}: {found.before} reached before, {found.after} with it "
-        f"({found.gained} gained, {found.lost} lost; exact McNemar test {found.p_words}): {found.word}.{left}"
+        f"({found.gained} gained, {found.lost} lost; exact McNemar test {found.p_words}): {found.word}."
+        f"{_left_out(found)}"
     )
+
+
+def _left_out(found: PairedComparison) -> str:
+    """Return which pairs are not compared, and why."""
+    reasons = {
+        "since nobody judged a side": found.unjudged,
+        "since a side ended by error, budget, timeout or cancel": found.left_out - found.unjudged,
+    }
+    why = ", ".join(f"{number} {reason}" for reason, number in reasons.items() if number)
+    return f" {count(found.left_out, 'pair')} {_be(found.left_out)} left out: {why}." if why else ""
 
 
 def _be(number: int) -> str:

@@ -70,6 +70,8 @@ def tell_scale(console: "Console", report: ScaleReport) -> None:
             name = f"{one.agent} {one.prompt}".strip()
             _say(console, f"{name}: {one.reached} of {one.battles} goals reached ({low} to {high})")
     _tell_battles(console, report)
+    if report.unjudged:
+        _say(console, f"judged by nobody: {report.unjudged_reason}")
     _tell_figures(console, report)
     _tell_revision(console, report)
     console.print()
@@ -86,7 +88,7 @@ def _tell_battles(console: "Console", report: ScaleReport) -> None:
     columns = [
         Column("battle", [str(one.plan.number) for one in battles]),
         Column("agent", [clean(one.plan.agent) for one in battles], right=False, folds=True, least=12),
-        Column("ending", [str(one.ending or "not over") for one in battles], right=False),
+        Column("ending", [one.ended_as for one in battles], right=False),
         Column("replies", [str(one.report.turns if one.report else 0) for one in battles]),
         Column("cost", [show_usd(one.report.cost) if one.report else "" for one in battles]),
         Column("goal", [clean(one_line(one.plan.spec.goal, LONGEST_GOAL)) for one in battles], right=False, folds=True),

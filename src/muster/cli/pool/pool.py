@@ -11,7 +11,7 @@ from muster.app.views.pool import message_view, pool_view, slot_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import UnpricedOption
-from muster.cli.pool.tables import slots_table, status_lines
+from muster.cli.pool.tables import slots_table, status_lines, unlisted_words
 from muster.cli.service.options import LoggingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
@@ -88,10 +88,13 @@ def slots(
 ) -> None:
     """List the slots."""
 
-    async def work(muster: Muster) -> list[Slot]:
-        return list(await muster.pool.slots(name=name, role=role, state=state))
+    async def work(muster: Muster) -> tuple[list[Slot], PoolStatus]:
+        return list(await muster.pool.slots(name=name, role=role, state=state)), await muster.pool.status()
 
-    _tell_slots(common, with_muster(common, work))
+    found, status = with_muster(common, work)
+    _tell_slots(common, found)
+    if status.unlisted and (name, role, state) == (None, None, None):
+        note(common, f"the pool has cost {status.cost}, {unlisted_words(status)}")
 
 
 def scale(

@@ -14,6 +14,7 @@ from muster.cli.pool.words import has_asides, notice_lines, work_cell, work_text
 from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import GAP, Column, filled, fitted, fitting
+from muster.domain.money import show_usd
 from muster.text.words import count, one_line
 
 COLOURS = {
@@ -109,9 +110,14 @@ def status_lines(status: PoolStatus) -> list[str]:
     return [
         f"slots: {slots or 'none yet'}",
         f"tasks: {tasks or 'none yet'}",
-        f"spent: {status.cost}",
+        f"spent: {status.cost}" + (f", {unlisted_words(status)}" if status.unlisted else ""),
         _drained(status) if status.draining else driver,
     ]
+
+
+def unlisted_words(status: PoolStatus) -> str:
+    """Return what is part of the pool's cost and of no slot's."""
+    return f"{show_usd(status.unlisted)} of it by no task of a slot: deleted ones, or of removed slots"
 
 
 def _drained(status: PoolStatus) -> str:

@@ -154,6 +154,8 @@ def _tell(console: Console, found: Rescoring) -> None:
         console.print(Text(suggestion), soft_wrap=True)
     if found.unmentioned:
         console.print(Text(_unmentioned(found)), soft_wrap=True)
+    for what in found.unproven[:MOST_SHOWN]:
+        console.print(Text(f"rests on the signature: {clean(one_line(what, 2 * MOST_CHARACTERS))}"), soft_wrap=True)
 
 
 def _figure(figure: FigureDifference) -> str:

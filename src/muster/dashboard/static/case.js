@@ -28,7 +28,7 @@ function Case({ run, row, reviews, onReview }) {
   const epochs = data?.epochs ?? [];
   const epoch = epochs[Math.min(number, epochs.length - 1)];
   return html`<div ref=${top}>
-    ${row.description && html`<p>${row.description}</p>`}
+    ${row.about && html`<p>${row.about}</p>`}
     <${Waiting} data=${data} error=${error} what="the case" />
     ${epochs.length > 1 && html`<${Choice} label="Epoch" value=${String(number)} onChange=${(value) => choose(Number(value))}
       options=${epochs.map((one, place) => [String(place), `epoch ${one.epoch}: ${word(one.status)}`])} />`}

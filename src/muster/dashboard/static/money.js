@@ -9,6 +9,9 @@ const SPANS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a
 const NAMES = { day: "All runs, today", user: "today: token", pool: "The pool, in all", server: "in all: server" };
 const ofBudget = (one) => html`<${CostOf} of=${one} />${one.budget_usd === null && html`<span class="soft"> no limit</span>`}`;
 
+/** What the days have cost beside the rows of a table. */
+const unlisted = (cost, what) => cost > 0 && html`<p class="foot soft small">${usd(cost)} more: ${what}.</p>`;
+
 export function MoneyView() {
   const [days, choose] = useAddressed("days", "30");
   const { data, error, reload } = useGet(`/api/costs?days=${days}`);
@@ -41,9 +44,10 @@ function Spent({ data }) {
     </section>
     ${agents.length > 0 && html`<h2>By agent</h2><${Table} label="By agent" columns=${[["Agent"], ["Share", "wide-bar"], ["Cost", "whole"], ["Attempts", "number"]]}
       rows=${agents.map((one) => [one.agent, html`<span class="bar"><span class="part spent" style=${{ width: percent(one.cost_usd / agents[0].cost_usd, 2) }}></span></span>`,
-        html`<${CostOf} of=${one} />`, number(one.attempts)])} />`}
+        html`<${CostOf} of=${one} />`, number(one.attempts)])}>${unlisted(data.unlisted_by_agent_usd, "calls of deleted runs")}<//>`}
     ${runs.length > 0 && html`<h2>By run</h2><${Table} label="By run" columns=${[["Run"], ["State"], ["Cost", "whole"], ["Started by"], ["Started", "whole"]]}
       rows=${runs.map((run) => [html`<a href=${`#/runs/${run.id}`}>${titleOf(run)}</a> <span class="soft small">${run.kind}</span>`,
         html`<${Badge} state=${run.state} />`, html`<${CostOf} of=${run} /><${CostBar} run=${run} />`, run.started_by ?? "–", html`<${Ago} at=${run.created_at} />`])}>
+      ${unlisted(data.unlisted_by_run_usd, "runs that were deleted, begun before this time, or are cheaper")}
       ${runs.length === 100 && html`<p class="foot soft small">The 100 dearest. <a href="#/runs">All runs</a></p>`}<//>`}`;
 }

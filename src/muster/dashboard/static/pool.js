@@ -3,7 +3,7 @@ import { html, into, useNow, useState, useTicks } from "./html.js";
 import { post, useGet } from "./http.js";
 import { count, number } from "./format.js";
 import { taskTitle } from "./tasks.js";
-import { Action, Ago, Badge, Command, CostBar, CostOf, Empty, Facts, Failure, Loading, Panel } from "./parts.js";
+import { Action, Ago, Badge, Command, CostBar, CostOf, Empty, Facts, Failure, Loading, Panel, usd } from "./parts.js";
 
 const MOST = 200; // tasks
 
@@ -44,7 +44,7 @@ function Status({ pool, children }) {
   return html`<section class="card padded lead" aria-label="The pool"><div class="between"><${Facts} items=${[
     ["Slots", Object.entries(slots).filter(([, many]) => many > 0).map(([state, many]) => `${many} ${state}`).join(", ") || "none"],
     ["Tasks", html`${number(tasks.pending ?? 0)} waiting, <a href="#/tasks">${number(tasks.pending_review ?? 0)} in review</a>`],
-    ["Cost", html`<${CostOf} of=${pool} /><${CostBar} run=${pool} />`],
+    ["Cost", html`<${CostOf} of=${pool} /><${CostBar} run=${pool} />${pool.unlisted_usd > 0 && html`<span class="soft small">${usd(pool.unlisted_usd)} of it by no task of a slot: deleted ones, or of removed slots</span>`}`],
     ["Driven by", pool.driver ?? "nobody"],
   ]} />${children}</div></section>`;
 }

@@ -18,10 +18,11 @@ const LATER = {
   council: later("council", "CouncilTab"),
   findings: later("findings", "FindingsTab"),
   battles: later("scale", "ScaleTab"),
+  work: later("tasks", "TaskTab"),
   timeline: later("timeline", "TimelineTab"),
   events: later("events", "EventsTab"),
 };
-const OWN = { ask: ["answer", "Answer"], suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"] };
+const OWN = { ask: ["answer", "Answer"], suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"], task: ["work", "Work"] };
 const BESIDE = new Set(["answer", "conversation", "council"]); // tabs that show what people are asked where it belongs
 const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
 const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);

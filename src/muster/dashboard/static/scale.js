@@ -19,11 +19,12 @@ export function ScaleTab({ run, live }) {
   useChange([live.last, run.state], reload);
   if (!scale) return html`<${Waiting} error=${error} what="the scale test" />`;
   const going = LIVE.has(run.state);
-  return html`<${Verdict} kind=${going ? "pending" : scale.ok ? "ok" : ""} name=${going ? word(run.state) : scale.ok ? (scale.minGoalRate === null ? "finished" : "passed") : "not passed"} text=${sentence(scale.summary, scale.subjects.map((one) => one.agent))}>
+  return html`<${Verdict} kind=${going ? "pending" : kindOf(scale, run)} name=${going ? word(run.state) : scale.ok ? (scale.minGoalRate === null ? "finished" : "passed") : "not passed"} text=${sentence(scale.summary, scale.subjects.map((one) => one.agent))}>
       ${going && html`<progress max="1" value=${scale.progress} aria-label="Battles played"></progress>`}
       <${Facts} items=${[
         ["Battles over", `${number(scale.completed)} of ${number(scale.total)}`],
         scale.minGoalRate !== null && ["Goals asked for", percent(scale.minGoalRate)],
+        scale.unjudged > 0 && ["At their limit and judged by nobody", html`${number(scale.unjudged)} <span class="soft small">${scale.battles.find((one) => one.unjudged).unjudged}</span>`],
         scale.turns && ["Turns", html`median ${scale.turns.median} <span class="soft small">mean ${scale.turns.mean.toFixed(1)}, ${scale.turns.min} to ${scale.turns.max}</span>`],
         ["Time of a reply", LATENCIES.map((name) => html`<span class="whole">${name} ${duration(scale.latencyMs[name] === null ? null : scale.latencyMs[name] / 1000)}</span> `)],
         ["Cost", html`${usd(scale.costUsd)} <span class="soft small">${number(scale.usage.tokensIn)} tokens in, ${number(scale.usage.tokensOut)} out</span>`],
@@ -37,6 +38,9 @@ export function ScaleTab({ run, live }) {
     ${scale.rationale !== null && html`<${Revision} scale=${scale} />`}`;
 }
 
+/** Without a share that is asked for nobody said what would be good: neither good nor bad, as in the header of the run. */
+const kindOf = (scale, run) => (scale.ok ? (run.verdict?.tone === "plain" ? "plain" : "ok") : "");
+
 const subjectOf = (one) => [one.agent, one.prompt].filter(Boolean).join(" · ");
 
 function rateOf(many, of, interval) {
@@ -47,7 +51,7 @@ function rateOf(many, of, interval) {
 /** All battles with what became of each; where the revised prompt was played, of its pair too. */
 function Battles({ scale }) {
   const again = new Map(scale.revised.map((one) => [one.number, one]));
-  const ended = (one) => (one.conversationId === null ? html`<span class="soft">not begun</span>` : html`<${Badge} state=${ENDINGS[one.endedReason] ?? "running"} text=${wordOf(one.endedReason) ?? "running"} />`);
+  const ended = (one) => (one.conversationId === null ? html`<span class="soft">not begun</span>` : html`<${Badge} state=${ENDINGS[one.endedReason] ?? "running"} text=${one.unjudged ? `${wordOf(one.endedReason)}, judged by nobody` : (wordOf(one.endedReason) ?? "running")} />`);
   const pair = (one) => (again.get(one.number)?.conversationId ? html`<a href=${`#/runs/${again.get(one.number).conversationId}`}>${ended(again.get(one.number))}<span class="hidden"> battle ${one.number} with the revised prompt</span></a>` : html`<span class="soft">–</span>`);
   const cells = (one) => [
     html`<span class="title">${one.number}. ${one.goal ?? "no goal"}</span><span class="under soft">${subjectOf(one)}</span>`,
@@ -65,7 +69,7 @@ function Revision({ scale }) {
   return html`<h2>Revised prompt</h2>
     ${comparison ? html`<${Verdict} label="Comparison by pairs" kind=${RESULTS[comparison.result] ?? "pending"} name=${comparison.result}
         text=${`Played on the same goals, in ${number(comparison.pairs)} pairs: ${comparison.before} reached the goal before, ${comparison.after} with it.`}>
-        <${Facts} items=${[["Reached only with it", comparison.gained], ["Reached only before", comparison.lost], ["Exact McNemar test", comparison.pText], ["Pairs left out: error, budget, timeout or cancel", comparison.leftOut]]} /><//>`
+        <${Facts} items=${[["Reached only with it", comparison.gained], ["Reached only before", comparison.lost], ["Exact McNemar test", comparison.pText], ["Pairs left out: error, budget, timeout or cancel", comparison.leftOut - comparison.leftOutUnjudged], ["Pairs left out: a side judged by nobody", comparison.leftOutUnjudged]]} /><//>`
       : html`<div class="notice warn">It was not played, so nothing says that it is better. <code>muster scale … --try-revised</code> plays the same goals with it and compares.</div>`}
     <div class="card padded" role="region" aria-label="Reasons"><h3>Why it was proposed</h3><${ModelText} text=${rationale.split("\n").map((one) => `- ${one}`).join("\n")} /></div>
     <div class="pair prompts"><section class="box" aria-label="Prompt before" tabindex="0"><h3>Before</h3>${originalPrompt ? html`<${Pieces} pieces=${found.before} />` : html`<p class="soft">The agent had none.</p>`}</section>

@@ -143,7 +143,7 @@ function Cases({ run, report, going, reviews, onOpen }) {
   const options = [["all", "All", many(STATUS_ORDER)], ...(kind === "bad" || sum(BAD) ? [["bad", "Did not pass", many(BAD)]] : []),
     ...STATUS_ORDER.filter((name) => name === kind || (counts[name] && !(BAD.includes(name) && counts[name] === sum(BAD)))).map((name) => [name, word(name), many([name])])];
   const cells = (one) => [
-    html`<span class="title">${one.case}</span><span class="under soft">${one.why || one.description} <${Tags} names=${one.tags} /></span>`,
+    html`<span class="title">${one.case}</span><span class="under soft">${one.why || one.about} <${Tags} names=${one.tags} /></span>`,
     html`<${Badge} state=${one.status} />${reviewed.has(nameOf(one)) && html` <span class="tag">${reviewed.get(nameOf(one))}</span>`}`,
     one.subject, score(one.score), duration(one.seconds), usd(one.cost_usd + one.judge_cost_usd),
   ];

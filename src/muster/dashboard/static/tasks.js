@@ -19,6 +19,9 @@ const MOST = 200;
 export const taskTitle = (task) => task.name ?? task.original_prompt.split("\n")[0];
 const hasAsides = (task) => task.other_branches.length > 0 || task.nested_repositories.length > 0 || task.unsaved_files.length > 0 || task.operation !== null;
 
+/** What is said of the user's repository where a task is one of many; nothing if it is as it was. */
+const touches = (task) => (task.repository_changes.length > 0 ? "your repository changed" : task.repository_unknown ? "repository not compared" : "");
+
 export function TasksView() {
   const { data, error, reload } = useGet(`/api/tasks?limit=${MOST}`);
   useTicks(1500, reload);
@@ -49,7 +52,8 @@ function Card({ task, now }) {
       ${task.state === "running" ? duration(elapsed(task.started_at, null, now)) : html`<${Ago} at=${task.ended_at ?? task.created_at} now=${now} />`} · <${CostOf} of=${task} />
       ${task.rejection_count > 0 && html` · ${task.rejection_count} × rejected`}
     </span>
-    ${task.changed !== null && html`<span class="under soft small">${count(task.changed, "file")} changed${hasAsides(task) && ", and more"}${task.merged_into && `, merged into ${task.merged_into}`}</span>`}
+    ${task.changed !== null && html`<span class="under soft small">${count(task.changed, "file")} changed${hasAsides(task) && ", and more"}${task.branch && html` on <code>${task.branch}</code>`}${task.merged_into && `, merged into ${task.merged_into}`}</span>`}
+    ${touches(task) && html`<span class="under"><${Badge} state="waiting" text=${touches(task)} /></span>`}
     ${(task.state === "canceled" || task.state === "failed" || task.permission || task.tags.length > 0) && html`<span class="under">
       ${(task.state === "canceled" || task.state === "failed") && html`<${Badge} state=${task.state} />`}
       ${task.permission && html`<${Badge} state="waiting" text="asks permission" />`} <${Tags} names=${task.tags} /></span>`}
@@ -88,21 +92,41 @@ export function TaskView({ id }) {
       ]} />
     </section>
     ${failure && html`<${Failure} error=${failure} />`}
-    ${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. There is more:</p><ul>${task.beside.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`}
-    ${task.handed_over.filter((one) => one.missing.length > 0).map((one) => html`<div key=${one.task} class="notice warn" role="status"><p>It did not get this from <a href=${`#/tasks/${one.task}`}>${one.name ?? one.task}</a>, on which it depends:</p><ul>${one.missing.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`)}
-    <${RepositoryChanges} of=${task} />
-    ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
-    ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}
+    <${Notices} task=${task} />
     ${task.permission && html`<${Permission} task=${task} act=${act} tell=${tell} />`}
     <div class=${`task-parts ${task.state === "pending_review" ? "deciding" : ""}`}>
       <div>
-        <h2>Changes</h2><${Diff} task=${task} found=${diff} />
-        <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">${task.ended_at ? "Nothing." : "Nothing yet."}</p>`}</section>
+        <${Work} task=${task} diff=${diff} />
         <h2>Task</h2><section class="card padded"><${ModelText} text=${task.original_prompt} /></section>
         <h2>Log</h2><${Log} found=${logs} />
       </div>
       ${task.state === "pending_review" && !task.permission && html`<${Decision} key=${task.rejection_count} last=${task.rejection_count + 1 >= task.max_rejections} act=${act} tell=${tell} />`}
     </div>`;
+}
+
+/** The run of a task, in words: what it changed and said. */
+export function TaskTab({ run }) {
+  const { data: task, error, reload } = useGet(`/api/tasks/${run.id}`);
+  const diff = useGet(`/api/tasks/${run.id}/diff`);
+  useChange([run.state], () => {
+    reload();
+    diff.reload();
+  });
+  if (!task) return html`<${Waiting} error=${error} what="the task" />`;
+  return html`<p class="soft">${task.branch && html`On the branch <code>${task.branch}</code>${task.merged_into && html`, merged into <code>${task.merged_into}</code>`}. `}<a href=${`#/tasks/${task.id}`}>The task, with its log${OPEN.has(task.state) && " and what can be done about it"}</a></p>
+    <${Notices} task=${task} /><${Work} task=${task} diff=${diff} />`;
+}
+
+const Work = ({ task, diff }) => html`<h2>Changes</h2><${Diff} task=${task} found=${diff} />
+  <h2>What it said</h2><section class="card padded">${task.output ? html`<${ModelText} text=${task.output} />` : html`<p class="soft">${task.ended_at ? "Nothing." : "Nothing yet."}</p>`}</section>`;
+
+/** What people must know of a task before they look at its changes. */
+function Notices({ task }) {
+  return html`${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. There is more:</p><ul>${task.beside.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`}
+    ${task.handed_over.filter((one) => one.missing.length > 0).map((one) => html`<div key=${one.task} class="notice warn" role="status"><p>It did not get this from <a href=${`#/tasks/${one.task}`}>${one.name ?? one.task}</a>, on which it depends:</p><ul>${one.missing.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`)}
+    <${RepositoryChanges} of=${task} />
+    ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
+    ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}`;
 }
 
 function Decision({ last, act, tell }) {
@@ -138,7 +162,7 @@ function byTasks(overlaps, id) {
 }
 
 /** What there is where a diff is empty: nothing, or work that is elsewhere. */
-const nothingIn = (task) => (hasAsides(task) ? `Its branch has no changes. ${task.summary}` : task.changed > 0 ? task.summary : "It has changed nothing.");
+const nothingIn = (task) => (hasAsides(task) ? `Its branch has no changes. ${task.summary}` : task.changed > 0 ? task.summary : touches(task) ? "It has changed no file. What is known of your repository is told above." : "It has changed nothing.");
 
 function Diff({ task, found }) {
   const { id, files } = task;

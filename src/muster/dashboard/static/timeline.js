@@ -38,9 +38,10 @@ export function TimelineTab({ run, live }) {
   span.current = [first, last];
   const [begin, end] = view.map((share) => first + share * (last - first));
   const took = (parts) => duration(parts.length ? ((parts.at(-1).to ?? now) - parts[0].from) / 1000 : null);
+  const many = (calls) => (rows.length < run.calls.total ? `${count(calls, "call")} drawn so far` : count(calls, "call"));
   const cells = ({ call, agent, calls, parts }) => [
-    agent === undefined ? html`<${CallKey} text=${call.key} />` : html`<span class="title"><span class="turn" aria-hidden="true">${closed.has(agent) ? "▸" : "▾"}</span> ${agent} <span class="soft small">${count(calls, "call")}</span></span>`,
-    html`<${Track} parts=${parts} begin=${begin} end=${end} now=${now} told=${agent && `${count(calls, "call")} of ${agent}`} />`,
+    agent === undefined ? html`<${CallKey} text=${call.key} />` : html`<span class="title"><span class="turn" aria-hidden="true">${closed.has(agent) ? "▸" : "▾"}</span> ${agent} <span class="soft small">${many(calls)}</span></span>`,
+    html`<${Track} parts=${parts} begin=${begin} end=${end} now=${now} told=${agent && `${many(calls)} of ${agent}`} />`,
     agent === undefined ? took(parts) : "",
   ];
   const press = (row) => (row.agent === undefined ? open(row.call.key) : close((old) => new Set(old.has(row.agent) ? [...old].filter((one) => one !== row.agent) : [...old, row.agent])));

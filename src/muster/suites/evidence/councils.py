@@ -52,6 +52,7 @@ class RecordedCouncil:
     calls: Mapping[str, RecordedCall]  # by key
     rules: int | None = None  # the version of its default rules; None: it was written before archives had it
     figures: tuple[str, ...] = ()  # that do not follow from its calls
+    has_budget: bool | None = None  # beside that of the suite; None: it was written before archives had it
 
     @staticmethod
     def of(child: Mapping[str, Any]) -> "RecordedCouncil":
@@ -67,6 +68,7 @@ class RecordedCouncil:
                 calls={str(call["key"]): _recorded(call) for call in calls},
                 rules=run.get("rules"),
                 figures=tuple(_figures(run, calls)),
+                has_budget=child.get(HAS_BUDGET),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EvidenceFault(CHILDREN, "a line is not a valid child run") from error
@@ -91,10 +93,13 @@ def _figures(run: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> Iter
         yield "run/result/spent"
 
 
-# Reads the replies of a council again: takes its spec, its recorded outcome, its calls and the rules of its run,
-# returns the outcome that they bear out; raises what does not fit. Councils are another feature, so whoever puts the
-# two together brings it.
-RetellCouncil = Callable[[Json, Json, Mapping[str, RecordedCall], DefaultRules], Json]
+# Reads the replies of a council again: takes its spec, its recorded outcome, its calls, the rules of its run and if a
+# budget bounds it (None: nobody knows), returns the outcome that they bear out; raises what does not fit. Councils are
+# another feature, so whoever puts the two together brings it.
+RetellCouncil = Callable[[Json, Json, Mapping[str, RecordedCall], DefaultRules, bool | None], Json]
+HAS_BUDGET = "has_budget"  # of a child: whether anything but the suite's own budget may bound what it spends
+# What ended a council, where no reply shows it.
+_UNPROVEN = {"stopped": "a person stopped it", "budget": "its money was used up", "time": "its time was used up"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,9 @@ class CouncilRetelling:
 
     children: tuple[Mapping[str, Any], ...]
     retell: RetellCouncil | None
+    has_budget: bool = False  # of the suite
     flaws: list[str] = field(default_factory=list)  # why the record of the council cannot be right
+    unproven: list[str] = field(default_factory=list)  # what of it rests on the signature
 
     def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str, version: str) -> Judgement:
         """Return the judgement that the replies of the council come to, by the rules of the recorded one."""
@@ -121,9 +128,12 @@ class CouncilRetelling:
         if flaw := _flaw(judge, found, judge.spec(question, key)):
             return self._flawed(judge, flaw, key)
         try:
-            outcome = self.retell(found.spec, found.outcome, found.calls, rules_for(version))
+            has_budget = True if self.has_budget else found.has_budget
+            outcome = self.retell(found.spec, found.outcome, found.calls, rules_for(version), has_budget)
         except MusterError as error:
             return self._flawed(judge, f"the recorded council cannot be read: {error.message}", key)
+        if what := _UNPROVEN.get(outcome["result"]["stop"]["reason"]):
+            self.unproven.append(f"the council of {key} ended since {what}, which no reply shows")
         return judgement_of(judge, case, question, outcome, key)
 
     def _flawed(self, judge: CouncilJudge, why: str, key: str) -> Judgement:
@@ -143,6 +153,8 @@ def _flaw(judge: CouncilJudge, found: RecordedCouncil, wanted: Mapping[str, Json
         return "the council that is recorded was asked about something else"
     if found.rules is not None and version_of(rules_of(found.rules)) != judge.version:
         return f"the council was held by the default rules of version {found.rules}, and is not read by them"
+    if found.has_budget is None and rules_for(judge.version).whole_councils:
+        return "it is not recorded whether a budget bounds the council"
     if found.figures:
         return f"figures of the council do not follow from its calls: {', '.join(found.figures[:_SHOWN])}"
     return ""

@@ -17,7 +17,7 @@ from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
 from muster.suites.evidence.accounts import BOOKINGS
 from muster.suites.evidence.archive import Content, TarWriter
-from muster.suites.evidence.councils import calls_of_child
+from muster.suites.evidence.councils import HAS_BUDGET, calls_of_child
 from muster.suites.evidence.figures import SubjectTallies
 from muster.suites.evidence.keys import key_id, public_pem
 from muster.suites.evidence.layout import (
@@ -230,7 +230,10 @@ class _Exporting:
             by_another = {} if entry.run == run.id else {"reused_from": entry.run}
             calls.append({**told, **by_another})
             is_touched = is_touched or found
-        facts = self._redactor.json({"key": key, "run": _chosen(typed.to_builtins(run), _RUN_FACTS)})
+        told = _chosen(typed.to_builtins(run), _RUN_FACTS)
+        facts = self._redactor.json(
+            {"key": key, HAS_BUDGET: run.has_budget or self._suite.run.parent is not None, "run": told}
+        )
         content.write(spell({**facts, "calls": calls}))
         if self._note(CHILDREN) or is_touched:
             self._touched_calls.add(key)

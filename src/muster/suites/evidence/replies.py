@@ -20,7 +20,7 @@ from muster.suites.evidence.layout import ANSWERS, CALLS, CHILDREN, RUN, Evidenc
 from muster.suites.evidence.marks import is_marked
 from muster.suites.evidence.requests import asked_flaw, judged_flaw
 from muster.suites.journal import SuiteSnapshot, case_key
-from muster.suites.judge.council import BEFORE, LENIENT, VERSION
+from muster.suites.judge.council import OLDER, VERSION
 from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
 from muster.suites.recorded import ONLY, observe_recorded
 from muster.suites.rules import ScoringRules
@@ -248,7 +248,7 @@ def retold(
 def _council_version(result: CaseResult) -> str:
     """Return the rules by which a council was read: the recorded ones if they are older, else those of today."""
     recorded = {one.version for one in result.judgements}
-    return next((older for older in (LENIENT, BEFORE) if older in recorded), VERSION)
+    return next((older for older in OLDER if older in recorded), VERSION)
 
 
 def unsaid(was: Sequence[Judgement], now: Sequence[Judgement]) -> str:

@@ -85,6 +85,7 @@ class Rescoring:
     figures: tuple[FigureDifference, ...] = ()  # that do not follow from the results
     unmentioned: int = 0  # calls of units that no verdict mentions
     unmentioned_keys: tuple[str, ...] = ()  # the first of them
+    unproven: tuple[str, ...] = ()  # what rests on the signature alone, the first of it
 
     @property
     def ok(self) -> bool:
@@ -139,6 +140,7 @@ class _Rescoring:
         self._figures = SubjectTallies()
         self._cases = self._same = self._different = self._blurred = self._missing = 0
         self._differences: list[Difference] = []
+        self._unproven: list[str] = []
         self._settled = SettledCases(self._spec.epochs)
 
     def all(self) -> Rescoring:
@@ -160,6 +162,7 @@ class _Rescoring:
             figures=figures,
             unmentioned=unmentioned,
             unmentioned_keys=keys,
+            unproven=tuple(self._unproven[:KEPT]),
         )
 
     def _score_cases(self) -> None:
@@ -182,8 +185,11 @@ class _Rescoring:
         if flaw := roll.tick(was):
             self._differ(_difference(was, None, flaw))
             return
-        council = CouncilRetelling(children=testimony.children, retell=self._retell_council)
+        council = CouncilRetelling(
+            children=testimony.children, retell=self._retell_council, has_budget=self._run.get("cap") is not None
+        )
         now = _scored(case, was, testimony, self._spec, council, self._rules)
+        self._unproven += council.unproven
         unit = self._asked.of(case, was)
         flaw = "" if unit is None else testimony.asked_flaw(unit, self._spec, was, self._rules)
         flaw = flaw or unsaid(was.judgements, now.judgements) or next(iter(council.flaws), "")

@@ -22,9 +22,11 @@ from muster.text import typed
 from muster.text.words import count
 
 WORKLOAD = "deliberation"
-VERSION = "council/3"  # changed with every change of what a council is asked, or of how its answers count
+VERSION = "council/4"  # changed with every change of what a council is asked, or of how its answers count
+COMPLETE = "council/3"  # of judgements that were made when rounds that were begun and not complete did not matter
 BEFORE = "council/2"  # of judgements that were made when evaluations that weigh all others alike counted
 LENIENT = "council/1"  # of judgements that were made before evaluations without a weight were told from votes
+OLDER = (LENIENT, BEFORE, COMPLETE)
 _LEAST_VOTES = 2  # where no quorum is recorded: one evaluator has nobody to agree with
 _SEED_DIGITS = 7  # hexadecimal
 _STOPS = {kind.code: kind for kind in (BudgetExhausted, AuthRefused)}
@@ -78,13 +80,19 @@ def version_of(rules: DefaultRules) -> str:
     """Return how a council is read in a run with these rules: a replay must come to what was stored."""
     if not rules.strict_councils:
         return LENIENT
-    return VERSION if rules.orders_councils else BEFORE
+    if not rules.orders_councils:
+        return BEFORE
+    return VERSION if rules.whole_councils else COMPLETE
 
 
 def rules_for(version: str) -> DefaultRules:
     """Return the rules of councils that belong to the version of a judgement."""
-    strict, orders = version != LENIENT, version == VERSION
-    return DefaultRules(section_holds=True, strict_councils=strict, orders_councils=orders)
+    return DefaultRules(
+        section_holds=True,
+        strict_councils=version != LENIENT,
+        orders_councils=version in (COMPLETE, VERSION),
+        whole_councils=version == VERSION,
+    )
 
 
 async def judge_by_council(
@@ -178,10 +186,20 @@ class VerdictRound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictStop:
+    """Why a council ended."""
+
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRounds:
-    """All complete rounds of a council."""
+    """All complete rounds of a council, and how it ended."""
 
     rounds: tuple[VerdictRound, ...]
+    stop: VerdictStop = VerdictStop(reason="", detail="")
+    open_round: int | None = None  # that was begun after them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,22 +216,26 @@ def judgement_of(judge: CouncilJudge, case: Case, question: JudgeQuestion, outco
         found = typed.convert(outcome, CouncilVerdicts)
     except typed.ValidationError as error:
         return judge.failed(f"the result of the council cannot be read: {error}", key)
-    deciding = _deciding(found.result.rounds, lenient=judge.version == LENIENT)
+    deciding = _deciding(found.result, judge.version)
     if isinstance(deciding, str):
         return replace(judge.failed(f"the council has no winning verdict: {deciding}", key), cost=found.spent)
     threshold = judge.threshold if case.threshold is None else case.threshold
     return replace(_judged(judge, question, deciding, threshold), cost=found.spent, keys=(key,))
 
 
-def _deciding(rounds: Sequence[VerdictRound], *, lenient: bool) -> VerdictRound | str:
+def _deciding(found: VerdictRounds, version: str) -> VerdictRound | str:
     """Return the round whose winner is the judgement, or why there is none.
 
-    It is the last one that is complete: what the members rejected after a winner was found is no verdict of theirs.
+    It is the last one that was begun: what the members rejected after a winner was found is no verdict of theirs, and
+    neither is one that they were to think over and could not.
     """
+    rounds, is_lenient = found.rounds, version == LENIENT
+    if version == VERSION and rounds and found.open_round is not None:
+        return f"round {found.open_round}, its last, is not complete ({found.stop.detail})"
     last, winning = (rounds[-1] if rounds else None), [one for one in rounds if one.score.winner is not None]
     if last is None:
         return "no round is complete"
-    if winning and (lenient or (last is winning[-1] and not last.score.few_votes)):
+    if winning and (is_lenient or (last is winning[-1] and not last.score.few_votes)):
         return winning[-1]
     why = last.score.undecided
     return f"round {len(rounds)}, its last, has none ({why})" if winning and last is not winning[-1] else why

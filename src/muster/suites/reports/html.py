@@ -18,6 +18,7 @@ from muster.suites.reports.rows import CaseRow, CaseRows, council_words
 from muster.suites.reports.run import Spoken, SuiteRun, Turn
 from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement
+from muster.text.plain import plain_words
 from muster.text.words import count, moment, seconds_of, shorten
 
 SCRIPTS = ("page_basics.js", "page_overview.js", "page_charts.js", "page_cases.js", "page_panel.js")
@@ -182,7 +183,7 @@ def row_values(row: CaseRow) -> dict[str, Any]:
     return row_json(row) | {
         "threshold": row.threshold or 0.0,
         "why": shorten(row.why, LONGEST_NOTE),
-        "description": shorten(row.case.description, LONGEST_NOTE),
+        "description": shorten(plain_words(row.case.description), LONGEST_NOTE),
         "cost": to_usd(row.cost),
     }
 
