@@ -13,6 +13,7 @@ import pytest
 from muster.app.battles.battles import BattleEnding
 from muster.app.battles.scales import BattleGoal, PromptVariant
 from muster.app.views.battles import scale_status_view, scale_view
+from muster.app.views.verdicts import verdict_of
 from muster.battles.scale_spec import plan_battles, stored_scale
 from muster.domain.call import Role
 from muster.domain.errors import BadArgument, Conflict
@@ -245,6 +246,9 @@ async def test_a_prompt_is_not_better_because_its_judge_was_broken_before(tmp_pa
         text = await (await home.muster.battles.scales.report(found.run)).text("markdown")
         assert "6 pairs are left out: 6 since nobody judged a side." in text
         assert "6 battles came to the limit and are judged by nobody: `no verdict: " in text
+        said = verdict_of(found.run)
+        assert said is not None
+        assert (said.ok, said.words) == (False, "0 of 6 reached the goal, 6 judged by nobody")
         ungated = await home.measure(replace(spec, min_goal_rate=None, reviser="", try_revised=False))
         assert not ungated.ok
 

@@ -44,6 +44,7 @@ class PlayedBattle:
     key: str
     run: str  # its conversation
     ending: str
+    unjudged: str = ""  # why nobody could say whether its goal was reached
     closing: tuple[tuple[str, str], ...] = ()  # the last messages, shortened: role and text
 
 

@@ -71,7 +71,9 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
             result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.seconds)
         except ChildFailed as error:
             return {"run": error.run, "ending": "", "closing": []}
-        return {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
+        unjudged = result.get("unjudged", "")  # of a battle that an older version played it is not known
+        found = {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
+        return found | {"unjudged": unjudged}
 
     found: Mapping[str, Json] = await ctx.step(f"{one.key}{PLAYED}", work)
     told = {"number": one.number, "conversation": found["run"], "ending": found["ending"]}

@@ -129,6 +129,7 @@ class BattleOutcome:
     conversation: str  # the id of its run
     detail: str = ""
     closing: tuple[tuple[str, str], ...] = ()  # the last messages, shortened: role and text
+    unjudged: str = ""  # why nobody could say whether its goal was reached
 
 
 _ENDINGS: Mapping[RunState, BattleEnding] = {

@@ -26,11 +26,13 @@ from muster.battles.values import (
     MESSAGE_EVENT,
     WORKLOAD,
     BattleDecision,
+    BattleEnding,
     BattleMessage,
     BattleOutcome,
     DecisionSource,
     GoalVerdict,
     decision_key,
+    failed_verdict,
     message_key,
 )
 from muster.domain.call import Quality, Reply, Request, Role, says_something
@@ -57,7 +59,14 @@ async def battle(ctx: Context, spec: Any) -> Json:
     stop = await playing.play()
     closing = tuple((str(one.role), shorten(one.content, _LONGEST_CLOSING)) for one in playing.messages[-_CLOSING:])
     return typed.to_builtins(
-        BattleOutcome(ending=stop.ending, detail=stop.detail, turns=playing.turn, conversation=ctx.run, closing=closing)
+        BattleOutcome(
+            ending=stop.ending,
+            detail=stop.detail,
+            turns=playing.turn,
+            conversation=ctx.run,
+            closing=closing,
+            unjudged=playing.unjudged if stop.ending is BattleEnding.LIMIT else "",
+        )
     )
 
 
@@ -74,6 +83,11 @@ class _Battle:
     allowance: CpuAllowance = field(
         default_factory=lambda: CpuAllowance(_VALIDATOR_SECONDS)
     )  # of the validators of a reply
+
+    @property
+    def unjudged(self) -> str:
+        """Why nobody has judged all replies; empty where each was judged."""
+        return failed_verdict(one for turn in self.history for one in turn)
 
     async def play(self) -> BattleStop:
         """Play turns until there is a reason to stop."""

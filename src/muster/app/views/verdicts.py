@@ -78,7 +78,7 @@ def _battle(spec: Any, result: Any, run: Run) -> RunVerdict:
     if ending != LIMIT:
         return _verdict(ending == GOAL, _ENDINGS[ending])
     if _decides(spec):
-        return _verdict(ok=False, words="goal not reached")
+        return _verdict(ok=False, words="judged by nobody" if result.get("unjudged") else "goal not reached")
     return RunVerdict(ok=True, tone=Tone.PLAIN, words="limit reached")
 
 
@@ -94,6 +94,10 @@ def _scale(spec: Any, result: Any, run: Run) -> RunVerdict:
     if not played:
         return _verdict(ok=False, words="no battle was played")
     words, rate, gate = f"{reached:,} of {played:,} reached the goal", reached / played, spec.get("min_goal_rate")
+    unjudged = sum(bool(one.get("unjudged")) for one in result["battles"])
+    words += f", {unjudged:,} judged by nobody" if unjudged else ""
+    if unjudged and (gate is None or unjudged == played):
+        return _verdict(ok=False, words=words, rate=rate)
     if lost:
         return _verdict(ok=False, words=f"{words}, {lost:,} not played", rate=rate)
     if gate is not None:
