@@ -190,6 +190,7 @@ BROKEN: list[tuple[str, Any]] = [
     ("same item twice", {"expected": {"rubric": [ITEM, ITEM]}}),
     ("turn that is not there", {"expected": {"output": [CHECK | {"turn": 2}]}}),
     ("unknown quality", {"accepts": ["bad"]}),
+    *((f"skip {value!r}", {"skip": value}) for value in each(False, True, 0, 1.5, " ", "", "\u00a0", "false", "No", [], {})),
 ]
 CHECKS: list[dict[str, Any]] = [
     {"kind": "contains"},
@@ -410,6 +411,7 @@ PROBES = {
 CONTROLS = [
     beside("more/cases.yaml", a_suite(a_case("other"))),
     with_case("sound", a_case("bad", owner="me", title="x")),
+    with_case("skipped", a_case("bad", skip="waits for issue 12")),
     Probe(name="filter", files={"cases.yaml": a_suite(a_case(), a_case("x"))}, options={"filter": "s/good"}),
     Probe(name="replay", files=_only(input=TWO_TURNS, expected=NOT), said=answers({"s/good": "a", "s/good 1 2": "b"})),
     Probe(
