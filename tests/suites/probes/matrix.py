@@ -190,7 +190,10 @@ BROKEN: list[tuple[str, Any]] = [
     ("same item twice", {"expected": {"rubric": [ITEM, ITEM]}}),
     ("turn that is not there", {"expected": {"output": [CHECK | {"turn": 2}]}}),
     ("unknown quality", {"accepts": ["bad"]}),
-    *((f"skip {value!r}", {"skip": value}) for value in each(False, True, 0, 1.5, " ", "", "\u00a0", "false", "No", [], {})),
+    *(
+        (f"skip {value!r}", {"skip": value})
+        for value in each(False, True, 0, 1.5, " ", "", "\u00a0", "false", "No", [], {})
+    ),
 ]
 CHECKS: list[dict[str, Any]] = [
     {"kind": "contains"},
@@ -337,6 +340,12 @@ def epochs() -> list[Probe]:
     return found
 
 
+REFERENCES = (
+    *("See [1].", "As shown in [1], it is so.", "It is so. [1]", "It is so.[1]", "It is so [1], [2].", "Sources: [1]"),
+    *("[1] Smith, 2020", "**Yes** [12]", "- [ ] to do", "[1]: https://example.com", "Yes\u2019 [1]", '"Yes" [1]'),
+)
+
+
 JSON_ANSWERS = (
     'Sure: {"a": 1}',
     '{"a": 1} and more',
@@ -358,6 +367,31 @@ FRAGMENTS = (
     *('{"a": 1,} {"a": 1}', '{"a": 1} {"b": ', '[{"a": 1}', '[1, {"a": 1}', '{x: {"a": 1}}', '{x: {"a": 1}'),
     *('"x": {"a": 1}}', '{"a": 1}]', '```json\n{"x": {"a": 1}\n```', 'It is {"x": {"a": 1}, "y": nothing}'),
 )
+
+
+# What no answer fits: it refers to a place where keywords are not looked for, and one of them is misspelt.
+REFERRING: list[dict[str, Any]] = [
+    {"$ref": "#/x-my", "x-my": {"requierd": ["b"]}},
+    {"$ref": "#/x-my/0", "x-my": [{"properties": {"a": {"minmum": 5}}}]},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/x-my"}}, "x-my": {"formt": "x"}},
+]
+
+
+def of_references() -> list[Probe]:
+    checks: list[dict[str, Any]] = [
+        {"kind": "contains_json"},
+        {"kind": "contains_json", "schema": {"type": "array"}},
+        {"kind": "json_path", "value": "$[0]"},
+        {"kind": "not_contains", "value": "x", "field": "$[*]"},
+    ]
+    found = [({"output": [check]}, text) for check in checks for text in REFERENCES]
+    found += [({"output": [{"kind": "json_schema", "schema": schema}]}, '{"a": 1}') for schema in REFERRING]
+    infinite = ('{"a": 2e999}', '{"a":-1e999}', '{"a": [1e999]}', '{"a":1e1000}')
+    found += [({"output": [{"kind": "equals", "value": '{"a": 1e999}'}]}, text) for text in infinite]
+    return [
+        Probe(name=f"{json.dumps(wanted)} of {text}", files=_only(expected=wanted), said=answers({"s/good": text}))
+        for wanted, text in found
+    ]
 
 
 def of_fragments() -> list[Probe]:
@@ -407,6 +441,7 @@ PROBES = {
     "epochs": epochs(),
     "json": of_json(),
     "fragments": of_fragments(),
+    "references": of_references(),
 }
 CONTROLS = [
     beside("more/cases.yaml", a_suite(a_case("other"))),
@@ -422,4 +457,11 @@ CONTROLS = [
     ),
     Probe(name="empty", files=_only(expected=NOT, accepts=["empty"]), said=answers({"s/good": ""})),
     Probe(name="json", files=_only(expected={"output": [{"kind": "is_json"}]}), said=answers({"s/good": '{"a": 1}'})),
+    Probe(
+        name="JSON beside a reference",
+        files=_only(
+            expected={"output": [{"kind": "contains_json", "schema": {"$ref": "#/x-my", "x-my": {"type": "array"}}}]}
+        ),
+        said=answers({"s/good": "As in [1]:\n[7]\n[ ] to do"}),
+    ),
 ]
