@@ -88,6 +88,11 @@ RAW: list[tuple[str, str | bytes]] = [
     ("more.toml", "Schema_Version = 1\nSkill_Or_Agent = 's'\n[[Cases]]\n"),
     ("more.json", '{"schema_version": 1, "cases": []}'),
     ("more.json", '{"Schema_Version": 1, "Skill_Or_Agent": "s", "Cases": []}'),
+    ("more.yaml", "Cases:\n- {id: s/x, input: {}}\n"),
+    ("more.yaml", "- schema_version: 1\n  skill_or_agent: s\n  cases: []\n"),
+    ("more.json", "[" + GOOD + "]"),
+    *((name, GOOD) for name in ("cases.ymal", "cases.yaml.txt", "cases.json5", "more.ymal", "cases.jsonl")),
+    ("cases.jsonl", json.dumps(a_case("bad"))),
     ("more.json", json.dumps({"notes": "x" * 70_000})[:-1] + f", {GOOD[1:]}"),
 ]
 
@@ -124,12 +129,22 @@ def _add_ignored(folder: Path) -> None:
         subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True)
 
 
+def _hide_as_environment(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "pyvenv.cfg").touch()
+    (folder / "more" / "cases.yaml").write_text("broken: [", encoding="utf-8")
+
+
 PREPARED: dict[str, Callable[[Path], None]] = {
     "linked folder": _link,
     "a suite that git ignores and knows": _add_ignored,
     "cases.yaml is a link to nowhere": lambda folder: (folder / "cases.yaml").symlink_to(folder / "nowhere"),
     "cases.json is a link to nowhere": lambda folder: (folder / "cases.json").symlink_to(folder / "nowhere"),
     "cases.yaml is a pipe": lambda folder: os.mkfifo(folder / "cases.yaml"),
+    "a pipe": lambda folder: os.mkfifo(folder / "refunds.yaml"),
+    "a link to nowhere": lambda folder: (folder / "refunds.yaml").symlink_to(folder / "nowhere"),
+    "a link to no folder": lambda folder: (folder / "suites").symlink_to(folder / "nowhere"),
+    "beside an empty pyvenv.cfg": _hide_as_environment,
 }
 
 
@@ -445,6 +460,7 @@ PROBES = {
 }
 CONTROLS = [
     beside("more/cases.yaml", a_suite(a_case("other"))),
+    beside("covid.yaml", "country: x\ncases: 12\n"),
     with_case("sound", a_case("bad", owner="me", title="x")),
     with_case("skipped", a_case("bad", skip="waits for issue 12")),
     Probe(name="filter", files={"cases.yaml": a_suite(a_case(), a_case("x"))}, options={"filter": "s/good"}),

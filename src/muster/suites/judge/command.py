@@ -114,14 +114,19 @@ def _misspelt(data: Mapping[str, Json], scores: list[Mapping[str, Json]]) -> str
 
 
 # Keys of a command's own with which it says that it, or an answer, failed: a pass beside them is not what it means.
-_GOOD = frozenset("passed pass ispassed ok isok success successful succeeded valid isvalid correct accepted".split())
-_BAD = frozenset(
-    "failed fail isfailed failure failures error errors iserror exception timedout crashed aborted".split()
-)
-_VERDICTS = frozenset("verdict status result outcome decision conclusion grade".split())
-_NO = frozenset(
-    "fail failed failure failing error errored no false wrong incorrect invalid rejected reject bad".split()
-)
+_GOOD = frozenset({
+    "accepted", "correct", "isok", "ispassed", "isvalid", "ok", "pass", "passed", "succeeded", "success", "successful",
+    "valid",
+})  # fmt: skip
+_BAD = frozenset({
+    "aborted", "crashed", "error", "errors", "exception", "fail", "failed", "failure", "failures", "iserror",
+    "isfailed", "timedout",
+})  # fmt: skip
+_VERDICTS = frozenset({"conclusion", "decision", "grade", "outcome", "result", "status", "verdict"})
+_NO = frozenset({
+    "bad", "error", "errored", "fail", "failed", "failing", "failure", "false", "incorrect", "invalid", "no", "reject",
+    "rejected", "wrong",
+})  # fmt: skip
 
 
 def _contrary(case: Case, data: Mapping[str, Json], scores: list[Mapping[str, Json]]) -> str:
