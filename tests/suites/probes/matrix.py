@@ -290,6 +290,11 @@ WHITE = (
 )
 
 
+NOT_WHOLE: tuple[dict[str, Any], ...] = (
+    *({"finish_reason": reason} for reason in ("length", "content_filter", "tool_calls")),
+    *({"stop_reason": reason} for reason in ("refusal", "max_tokens")),
+    *({"error": "overloaded"}, {"is_error": True}, {"truncated": True}, {"refusal": "I cannot"}),
+)
 CASE_ID = {"case_id": "s/good"}
 
 
@@ -332,6 +337,12 @@ def replays() -> list[Probe]:
         found.append(
             Probe(name=f"{name} of args_match", files=one, said=[entry | {"args_match": {**CASE_ID, name: 2}}])
         )
+    for said in NOT_WHOLE:
+        found.append(
+            Probe(name=f"an answer with {said}", files=one, said=[entry | {"response": {"content": "a"} | said}])
+        )
+        found.append(Probe(name=f"{said} beside an answer", files=one, said=[entry | said]))
+    found.append(Probe(name="epoch 2 of 1", files=one, said=answers({"s/good": "a", "s/good 2 1": "secret"})))
     twice = json.dumps([entry]).replace('"content"', '"content": "secret", "content"')
     found.append(Probe(name="content twice", files=one, said=twice))
     later = answers({"s/good": "a", "s/good 1 2": "b", "s/good 1 4": "c"})
@@ -470,6 +481,17 @@ CONTROLS = [
         files=_only(expected=NOT),
         said=answers({"s/good 1 1": "a", "s/good 2 1": "a"}),
         options={"epochs": 2},
+    ),
+    Probe(
+        name="whole",
+        files=_only(),
+        said=[
+            {
+                "tool": "agent_response",
+                "args_match": CASE_ID,
+                "response": {"content": SAID, "finish_reason": "stop", "error": None, "is_error": False, "model": "m"},
+            }
+        ],
     ),
     Probe(name="empty", files=_only(expected=NOT, accepts=["empty"]), said=answers({"s/good": ""})),
     Probe(name="json", files=_only(expected={"output": [{"kind": "is_json"}]}), said=answers({"s/good": '{"a": 1}'})),
