@@ -158,6 +158,8 @@ FOREIGN = (
     *("only", "focus", "disabled", "enabled", "if", "when", "skip_if", "filter", "include", "exclude", "labels"),
     *("llm_rubric", "expected_json", "expected_tool_sequence", "target", "should", "timeout", "must_not", "fail_if"),
     *("reference", "referenceOutputs", "testing_criteria", "similarity_threshold", "max_turns"),
+    *("must_not_have", "fail_on", "expected_refusal", "should_refuse", "schema", "similarity", "matchers", "criterion"),
+    *("constraints", "required", "latency", "deadline"),
     *("matrix", "tests", "tool_sequence", "rubric", "golden_path", "process_cmd", "judge_prompt", "evaluator"),
 )
 MISSPELT: list[tuple[str, dict[str, Any]]] = [
@@ -253,7 +255,12 @@ def cases() -> list[Probe]:
             with_case(f"{name} of input", a_case("bad", input=ASKED | more)),
             with_case(f"{name} at the top", a_case("bad"), **more),
             with_case(f"{name} of defaults", a_case("bad"), defaults=more),
+            with_case(f"{name} of a message", a_case("bad", input={"messages": [ASKED["messages"][0] | more]})),
         ]
+    found.append(with_case("tag at the top", a_case("bad"), tag="smoke"))
+    for name in ("args", "arguments", "match", "input"):
+        tool = {"name": "look", "results": [{name: {"x": 1}, "result": "seen"}]}
+        found.append(with_case(f"{name} of a tool's result", a_case("bad", input=ASKED | {"tools": [tool]})))
     found += [with_case(name, a_case("bad") | change) for name, change in (*MISSPELT, *BROKEN)]
     found += [with_case(json.dumps(check), a_case("bad", expected={"output": [check]})) for check in CHECKS]
     return found
@@ -473,6 +480,10 @@ CONTROLS = [
     beside("more/cases.yaml", a_suite(a_case("other"))),
     beside("covid.yaml", "country: x\ncases: 12\n"),
     with_case("sound", a_case("bad", owner="me", title="x")),
+    with_case(
+        "names of a message",
+        a_case("bad", input={"messages": [ASKED["messages"][0] | {"name": "x", "tool_calls": []}]}),
+    ),
     with_case("skipped", a_case("bad", skip="waits for issue 12")),
     Probe(name="filter", files={"cases.yaml": a_suite(a_case(), a_case("x"))}, options={"filter": "s/good"}),
     Probe(name="replay", files=_only(input=TWO_TURNS, expected=NOT), said=answers({"s/good": "a", "s/good 1 2": "b"})),
