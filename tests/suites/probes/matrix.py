@@ -273,7 +273,7 @@ def filters() -> list[Probe]:
     options: list[dict[str, Any]] = [{"filter": "s/good"}, {"filter": "go*"}, {"tags": ["smoke"]}, {"only": ["s/good"]}]
     damaged = [*MISSPELT[:12], *BROKEN[:14]]
     sound = {"cases.yaml": a_suite(a_case(), a_case("other", tags=["slow"]))}
-    nothing: list[dict[str, Any]] = [{"filter": "none*"}, {"tags": ["none"]}, {"only": ["s/none"]}, {"tags": ["Smoke"]}]
+    nothing: list[dict[str, Any]] = [{"filter": "none*"}, {"tags": ["none"]}, {"only": ["s/none"]}, {"tags": [""]}]
     return [
         *(
             Probe(
@@ -285,6 +285,16 @@ def filters() -> list[Probe]:
             for option in options
         ),
         *(Probe(name=f"{option} selects nothing", files=sound, options=option) for option in nothing),
+        *(
+            Probe(
+                name=f"{option} leaves out the tag {tag!r}",
+                files={"cases.yaml": a_suite(a_case(), a_case("bad", tags=[tag], expected=NOT))},
+                said=answers({"s/good": SAID, "s/bad": "secret"}),
+                options=option,
+            )
+            for tag in ("Smoke", "smoke ", "SMOKE")
+            for option in ({"tags": ["smoke"]}, {"tags": ["Smoke"]})
+        ),
         Probe(name="everything is skipped", files={"cases.yaml": a_suite(a_case(skip="later"))}),
     ]
 
