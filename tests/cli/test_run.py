@@ -209,6 +209,7 @@ BAD = greets(PASSES).replace("schema_version: 1", "schema_version: 7")
         (("passes.yaml", "--agent", "sim/echo", "--filter", "other/*"), 5, ["other/*", "cases: desk/one, desk/two"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "oen"), 5, ["did you mean desk/one?"]),
         (("passes.yaml", "--agent", "sim/echo", "--tags", "smoke"), 5, ["smoke"]),
+        (("passes.yaml", "--agent", "sim/echo", "--tags", ""), 2, ["tags", "an empty tag selects nothing"]),
         (
             ("passes.yaml", "--agent", "sim/echo", "--linger", "5"),
             2,

@@ -230,6 +230,11 @@ async def test_suites_are_run_reported_and_compared(tmp_path: Path) -> None:
         compared = json.loads((await desk.call("result", id=runs[1]["id"], compare_with=runs[0]["id"]))["text"])
         assert [compared[side]["run"] for side in ("a", "b")] == [runs[0]["id"], runs[1]["id"]]  # before, and after
         assert (compared["verdict"], compared["gate"]) == ("inconclusive", "blind")  # one case can show nothing
+        gates = {}
+        for terms in ({"inconclusive": "ok"}, {"inconclusive": "fail"}, {"margin": 0.99}, {"notice": 0.9}):
+            told = await desk.call("result", id=runs[1]["id"], compare_with=runs[0]["id"], **terms)
+            gates[json.dumps(terms)] = json.loads(told["text"])["gate"]
+        assert list(gates.values()) == ["passed", "failed", "passed", "blind"], gates
 
 
 async def test_battles_and_scale_tests_are_played(tmp_path: Path) -> None:
@@ -314,6 +319,7 @@ async def test_what_is_wrong_is_refused_with_words(
         ("result", {"id": "x", "part": "call"}, "key: it is needed with part='call'"),
         ("result", {"id": "x", "key": "ask"}, "key: it goes only with part='call'"),
         ("result", {"id": "x", "part": "log", "compare_with": "y"}, "compare_with: it goes only with part='summary'"),
+        ("result", {"id": "x", "margin": 0.1}, "margin: it goes only with compare_with"),
         ("list_work", {"kind": "batch", "needs_you": True}, "needs_you: it goes only with kind="),
         ("pool", {"slots": 3}, "slots: it goes only with action='scale'"),
         ("pool", {"action": "scale"}, "slots: it is needed with action='scale'"),

@@ -128,6 +128,30 @@ async def test_a_run_that_was_stopped_tells_what_was_answered_and_paid_and_judge
         assert not report.ok
 
 
+async def test_a_conversation_that_was_stopped_tells_how_many_turns_were_answered(tmp_path: Path) -> None:
+    a_suite(tmp_path, a_case("talk", "one", input={"follow_ups": ["two", "three", "four", "five"]}))
+    held, let_go = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: Request, n: int) -> Reply:
+        if n == 3:
+            held.set()
+            await let_go.wait()
+            raise InvalidRequest("stopped")
+        return replace(reply("so"), cost=Microdollars(1000))
+
+    async with house(tmp_path, a=Puppet(answer, 2000)) as h:
+        run = await h.create(suite, spec=spec_of(tmp_path))
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        await held.wait()
+        h.engine.stop_all(Interrupted("stop"), now=True)
+        let_go.set()
+        report = await summarize(await open_suite_run(h.store, await driving))
+        assert [line.why for line in report.lines] == ["2 of 5 turns answered"]
+        assert "1 conversation not finished, for $0.0020; resume the run to go on." in report.verdict
+        assert "not judged yet" not in report.verdict
+        assert (report.answered, report.unfinished) == (1, 1)
+
+
 async def calls_settled(h: House, run: Run, number: int) -> None:
     """Wait until so many calls have their replies in the store."""
     while True:

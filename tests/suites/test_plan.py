@@ -196,6 +196,14 @@ async def test_a_selection_that_holds_nothing_is_not_found(tmp_path: Path, chose
         assert error_of(await s.run(**chosen)).record()["code"] == "not_found"
 
 
+async def test_a_tag_that_no_case_has_is_told_beside_one_that_some_have(tmp_path: Path) -> None:
+    async with stage(tmp_path) as s:
+        a_suite(tmp_path, a_case("one", tags=["Smoke"]), a_case("two", tags=["slow"]))
+        found = surveyed(s, tags=["smoke", "nope"])
+        assert (found.cases, [flaw.message for flaw in found.warnings]) == (1, ["no case has the tag 'nope'"])
+        assert surveyed(s, tags=["slow", "SMOKE"]).warnings == ()
+
+
 async def test_what_is_selected_is_run_and_nothing_else(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         a_suite(tmp_path, a_case("a-one", tags=["smoke"]), a_case("a-two"), a_case("b-three", tags=["smoke"]))

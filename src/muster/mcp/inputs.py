@@ -286,9 +286,9 @@ class ResultInput(ToolInput):
     part: Annotated[
         Literal["summary", "output", "report", "events", "calls", "call", "log", "diff", "messages", "decisions"],
         Field(
-            description="`summary`: state, cost and output. `output`: the whole output. `report`: of a suite, council, "
-            "battle, scale test or verification, as Markdown. `events`: what happened. `calls`: the calls to agents; "
-            "`call` with `key`: one of them in full. `log`, `diff`: of a task. `messages`, `decisions`: of a battle."
+            description="`summary`: state, cost and output. `output`: all of it. `report`: of a suite, council, "
+            "battle, scale test or verification, as Markdown. `events`: what happened. `calls`: to agents; "
+            "`call` with `key`: one in full. `log`, `diff`: of a task. `messages`, `decisions`: of a battle."
         ),
     ] = "summary"
     key: Annotated[
@@ -296,8 +296,8 @@ class ResultInput(ToolInput):
         Field(
             min_length=1,
             max_length=1000,
-            description="With part='call': which; part='calls' lists the keys. With events, log, messages and "
-            "decisions: the number of one that is wanted in full.",
+            description="Of a call, as part='calls' lists it. Of events, log, messages and decisions: the number "
+            "of one in full.",
         ),
     ] = None
     field: Annotated[
@@ -310,10 +310,14 @@ class ResultInput(ToolInput):
     compare_with: Annotated[
         Id | None,
         Field(
-            description="An earlier run of the same suites: what changed from it (A, before) to `id` (B, after). "
-            "`gate` is `passed`, `failed`, or `blind`: inconclusive, and a drop of 20 points would hardly be noticed."
+            description="An earlier run of the same suites: what changed from it (A) to `id` (B). "
+            "`gate`: `passed`, `failed`, or `blind`: inconclusive, unlikely to notice a drop of `notice`."
         ),
     ] = None
+    # Of `compare_with`; bounds are those of its terms.
+    margin: Annotated[float | None, Field(description="How much worse B may be.")] = None
+    notice: Annotated[float, Field(description="A drop of the pass rate.")] = 0.20
+    inconclusive: Annotated[Literal["ok", "fail"] | None, Field(description="Does it pass?")] = None
     offset: Annotated[int, Field(ge=0, description="Of a text: `next_offset` of the page before.")] = 0
     after: Annotated[
         Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=0)] | None,
@@ -330,4 +334,13 @@ class ResultInput(ToolInput):
             raise PydanticCustomError("place", "offset: it goes only with a text: a part that is one, field or key")
         if self.after is not None and self.key is not None:
             raise PydanticCustomError("place", "after: it does not go with key")
+        return self
+
+    @model_validator(mode="after")
+    def _require_comparison(self) -> Self:
+        """Refuse terms of a comparison where nothing is compared."""
+        usual = type(self).model_fields
+        for name in ("margin", "notice", "inconclusive"):
+            if self.compare_with is None and getattr(self, name) != usual[name].default:
+                raise PydanticCustomError("goes_with", "{name}: it goes only with compare_with", {"name": name})
         return self

@@ -30,6 +30,11 @@ class CheckKind(StrEnum):
     GOLDEN_DIFF = "golden_diff"
 
 
+def tag_key(tag: str) -> str:
+    """Return what all spellings of a tag have in common: Smoke is smoke, and edge_case is edge-case."""
+    return tag.strip().casefold().replace("_", "-").replace(" ", "-")
+
+
 OF_JSON = (CheckKind.JSON_SCHEMA, CheckKind.IS_JSON, CheckKind.CONTAINS_JSON)
 
 

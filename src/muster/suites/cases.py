@@ -14,7 +14,7 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.engine.context import Context
-from muster.suites.case import Case
+from muster.suites.case import Case, tag_key
 from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, open_suite
 from muster.suites.journal import (
@@ -137,6 +137,7 @@ class CaseReader:
         self._infos: list[SuiteInfo] = []
         self._asked = 0
         self._unselected = UnselectedCases()
+        self._tags: set[str] = set()  # of all cases that came by, where some are asked for
         self.warnings = Warnings()
 
     def cases(self) -> Iterator[Case]:
@@ -146,6 +147,10 @@ class CaseReader:
             yield from self._of(suite, seen)
         if not any(info.cases for info in self._infos):
             raise NotFound(_nothing(self._spec), suggestions=self._unselected.hints(self._spec))
+        self.warnings.take([self._no_case_has(tag) for tag in self._spec.tags if tag_key(tag) not in self._tags])
+
+    def _no_case_has(self, tag: str) -> Flaw:
+        return Flaw(file=", ".join(self._spec.path), message=f"no case has the tag {tag!r}", code="unused-tag")
 
     def outline(self) -> SuiteSnapshot:
         """Return what is known before the first case is read."""
@@ -166,6 +171,8 @@ class CaseReader:
         usual = len(spec.subjects(outline))
         self.warnings.take(suite.doubts)
         for case, told in suite.cases_to_run():
+            if spec.tags:
+                self._tags.update(map(tag_key, case.tags))
             if not selection.takes(case):
                 self._unselected.take(case)
                 continue

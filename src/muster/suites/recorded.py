@@ -6,6 +6,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadFile, NotFound
@@ -23,6 +24,13 @@ MOST_BYTES = 256_000_000
 NOT_RECORDED = "not_recorded"
 _NUMBERS = frozenset({"epoch", "turn"})
 _PLACES = _NUMBERS | {"case_id"}
+# What providers and tools say beside an answer: why it ended, and what went wrong.
+_REASONS = frozenset({"finish_reason", "stop_reason", "finishReason", "stopReason"})
+_WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "complete", "eos", "end", "success", "done"})
+_FAULTS = frozenset(
+    {"error", "errors", "is_error", "isError", "refusal", "refused", "truncated", "incomplete", "timed_out"}
+)
+_SHOWN = 60  # characters
 
 CaseAnswers = Mapping[str, str]  # by epoch and turn, as `place_of` spells them
 RecordedAnswers = Mapping[str, CaseAnswers]  # by case
@@ -88,8 +96,11 @@ def _words(case: Case, epoch: int, answers: CaseAnswers, turn: int) -> str:
     return f"there is no recorded answer{of_turn} in epoch {epoch}: name turn and epoch beside its case_id"
 
 
-def read_answers(path: Path) -> dict[str, dict[str, str]]:
-    """Return the recorded answers by case, epoch and turn; entries for other tools are left out."""
+def read_answers(path: Path, *, epochs: int) -> dict[str, dict[str, str]]:
+    """Return the recorded answers by case, epoch and turn; entries for other tools are left out.
+
+    Raises BadFile for an answer that says that it is none, or is not whole, and for one to an epoch that is not run.
+    """
     file = shown(path)
     found: dict[str, dict[str, str]] = {}
     for index, entry in enumerate(_entries(path, file)):
@@ -97,7 +108,7 @@ def read_answers(path: Path) -> dict[str, dict[str, str]]:
             raise BadFile(file, f"[{index}]: it must be an object")
         if entry.get("tool") != TOOL:
             continue
-        case, place, answer = _answer(entry, index, file)
+        case, place, answer = _answer(entry, index, file, epochs)
         if found.setdefault(case, {}).setdefault(place, answer) != answer:
             raise BadFile(file, f"[{index}]: {case} has another answer further up; name its turn, or its epoch")
     if not found:
@@ -121,14 +132,18 @@ def _entries(path: Path, file: str) -> list[Any]:
     return entries
 
 
-def _answer(entry: Mapping[str, Any], index: int, file: str) -> tuple[str, str, str]:
+def _answer(entry: Mapping[str, Any], index: int, file: str, epochs: int) -> tuple[str, str, str]:
     case = _inside(entry, "args_match", "case_id")
     answer = entry.get("response") if isinstance(entry.get("response"), str) else _inside(entry, "response", "content")
     for place, value in (("args_match.case_id", case), ("response.content", answer)):
         if not isinstance(value, str):
             raise BadFile(file, f"[{index}].{place}: it must be text")
     _require_places(entry, index, file)
+    _require_whole(entry, index, file)
     epoch, turn = (_number(entry, name, index, file) for name in ("epoch", "turn"))
+    if epoch > epochs:
+        words = f"it is an answer to epoch {epoch}, and {epochs} {'is' if epochs == 1 else 'are'} run"
+        raise BadFile(file, f"[{index}].args_match.epoch: {words}", suggestions=(ArgumentAdvice("epochs", str(epoch)),))
     return str(case), place_of(epoch, turn), str(answer)
 
 
@@ -140,6 +155,17 @@ def _require_places(entry: Mapping[str, Any], index: int, file: str) -> None:
     for name in entry["args_match"]:
         if name not in _PLACES and (near := nearest_name(name, _PLACES)):
             raise BadFile(file, f"[{index}].args_match.{name}: unknown field; did you mean {near}?")
+
+
+def _require_whole(entry: Mapping[str, Any], index: int, file: str) -> None:
+    """Refuse an answer that says that it failed, was refused or was cut off: as text alone it would look whole."""
+    response = entry["response"] if isinstance(entry["response"], Mapping) else {}
+    for place, said in ((f"[{index}]", entry), (f"[{index}].response", response)):
+        for name, value in said.items():
+            reason = name in _REASONS and isinstance(value, str) and value.casefold() not in _WHOLE
+            if reason or (name in _FAULTS and value):
+                words = f"it says {str(value)[:_SHOWN]!r}, so this is no whole answer; record it again, or leave it out"
+                raise BadFile(file, f"{place}.{name}: {words}")
 
 
 def _number(entry: Mapping[str, Any], name: str, index: int, file: str) -> int:

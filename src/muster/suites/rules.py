@@ -5,7 +5,7 @@ an archive again, uses the rules that are stored; where none are, the first. A v
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muster.domain.errors import BadConfiguration
@@ -23,21 +23,25 @@ class ScoringRules:
     complete_json: bool = True  # else parts of broken JSON are documents, and lists beside objects are not
     every_recorded_turn: bool = True  # else recorded answers behind a missing turn are ignored
     hidden_escapes: bool = True  # else an answer of nothing but sequences for terminals is good
+    no_references: bool = True  # else "see [1]" is a JSON document where nothing else is one
+    finite_equals: bool = True  # else numbers beyond all bounds are equal to each other
+    no_contrary_keys: bool = True  # else a key with which a command says that it failed is ignored
 
 
 FIRST = 1  # of runs that store none
-CURRENT = 3  # of runs that are started now
+CURRENT = 4  # of runs that are started now
+_THIRD = ScoringRules(no_references=False, finite_equals=False, no_contrary_keys=False)
+_SECOND = replace(_THIRD, complete_json=False, every_recorded_turn=False, hidden_escapes=False)
 _RULES: Mapping[int, ScoringRules] = {
-    1: ScoringRules(
+    1: replace(
+        _SECOND,
         recorded_like_live=False,
         strict_json=False,
         strict_commands=False,
-        complete_json=False,
-        every_recorded_turn=False,
-        hidden_escapes=False,
     ),
-    2: ScoringRules(complete_json=False, every_recorded_turn=False, hidden_escapes=False),
-    3: ScoringRules(),
+    2: _SECOND,
+    3: _THIRD,
+    4: ScoringRules(),
 }
 CURRENT_RULES = _RULES[CURRENT]
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
-from muster.suites.case import DEFAULT_THRESHOLD, Case
+from muster.suites.case import DEFAULT_THRESHOLD, Case, tag_key
 from muster.suites.journal import Subject, SuiteSnapshot
 from muster.text.diagnostics import validation_words
 from muster.text.limited.patterns import LONGEST_GLOB
@@ -31,6 +31,12 @@ def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def _no_blank(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(value.strip() for value in values):
+        raise ValueError("an empty tag selects nothing; leave it out to take all cases")
+    return values
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
 
 
@@ -49,7 +55,7 @@ class SuiteSpec(BaseModel):
     judge_dispatch: Literal["live", "batch"] | None = None
     epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 1
     filter: Annotated[str, Field(max_length=LONGEST_GLOB)] | None = None  # a glob on case ids
-    tags: Names = ()  # any of them
+    tags: Annotated[Names, AfterValidator(_no_blank)] = ()  # any of them, however they are spelled
     only: Names | None = None  # ids of cases; of all the others none is run
     evaluator: EvaluatorChoice | None = None  # instead of each case's own
     threshold: Annotated[float, Field(ge=0, le=1)] = DEFAULT_THRESHOLD  # where a case names none
@@ -134,7 +140,7 @@ class CaseSelection:
     """
 
     filter: str | None = None  # a glob on the id, or on what comes after its first slash
-    tags: tuple[str, ...] = ()  # any of them
+    tags: tuple[str, ...] = ()  # any of them, however they are spelled
     only: frozenset[str] | None = None  # ids
 
     def takes(self, case: Case) -> bool:
@@ -143,7 +149,7 @@ class CaseSelection:
             return True
         if self.only is not None and case.id not in self.only:
             return False
-        if self.tags and not set(self.tags) & set(case.tags):
+        if self.tags and set(map(tag_key, self.tags)).isdisjoint(map(tag_key, case.tags)):
             return False
         if self.filter is None:
             return True

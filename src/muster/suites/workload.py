@@ -77,7 +77,7 @@ async def _answers(ctx: Context, spec: SuiteSpec) -> RecordedAnswers | None:
     if spec.answers is None:
         return None
     path = Path(spec.answers)
-    return answers_in(await ctx.step(ANSWERS, lambda: read_answers(path)))
+    return answers_in(await ctx.step(ANSWERS, lambda: read_answers(path, epochs=spec.epochs)))
 
 
 class ResultPages:

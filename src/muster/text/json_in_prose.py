@@ -23,26 +23,29 @@ _NUMBER = re.compile(r"\[\s*+[0-9]++\s*+\]")
 _UNTICKED = "[ ]"  # an item of a list of tasks
 _BEFORE_INDEX = re.compile(r"[\w)\]]")  # as in names[0]
 _NEAR = 40  # characters around a number in brackets
+_WORD = re.compile(r"[^\W_]")
 _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Document:
     value: Json
-    is_reference: bool  # such as [1] in prose: a document only where nothing else is one
+    is_reference: bool  # such as [1] beside a word
+    is_doubtful: bool  # maybe one: it is no JSON by itself, and no answer with other JSON is clear with it
 
 
-def sole_document(text: str) -> Json:
+def sole_document(text: str, *, references: bool = False) -> Json:
     """Return the one JSON document that a text is, or holds in a fence or in prose.
 
-    Raises BadOutput when there is none, when there are several, and when one is broken or cut off.
+    Raises BadOutput when there is none, when there are several, and when one is broken or cut off. A reference, such
+    as "see [1]", is a document only for runs that have recorded this rule (`references`), where nothing else is one.
     """
     try:
         return finite(decode(unfenced(text.strip())))
     except Ambiguous as error:
         raise BadOutput(str(error)) from None
     except (ValueError, RecursionError):
-        value = _only(text)
+        value = _only(text, references=references)
     require_single(value)
     try:
         return finite(value)
@@ -50,14 +53,18 @@ def sole_document(text: str) -> Json:
         raise BadOutput(str(error)) from None
 
 
-def _only(text: str) -> Json:
-    documents = list(_Prose(text).documents())
-    if len(documents) > 1:
-        documents = [document for document in documents if not document.is_reference] or documents
+def _only(text: str, *, references: bool) -> Json:
+    found = list(_Prose(text).documents())
+    documents = [document for document in found if not document.is_reference]
+    if references:
+        documents = documents or found
+    elif len(documents) == 1 and documents[0].is_doubtful:
+        documents = []
     if len(documents) > 1:
         raise BadOutput(f"the answer holds {len(documents)} JSON documents, and one is expected")
     if not documents:
-        raise BadOutput(f"the answer holds no JSON: {text.strip()[:_SHOWN]!r}")
+        only = " but references" if found else ""
+        raise BadOutput(f"the answer holds no JSON{only}: {text.strip()[:_SHOWN]!r}")
     return documents[0].value
 
 
@@ -82,7 +89,8 @@ class _Prose:
                 value, end = decoded
                 self._document_end = end
                 if place[0] == "{" or not self._is_index(start):
-                    yield _Document(value=value, is_reference=self._is_reference(start, end))
+                    reference, doubtful = self._is_reference(start, end), self._is_among_words(start, end)
+                    yield _Document(value=value, is_reference=reference, is_doubtful=doubtful)
             place = _BRACKET.search(self._text, end)
 
     def _close(self, at: int) -> None:
@@ -117,6 +125,13 @@ class _Prose:
         before = self._text[max(start - _NEAR, 0) : start].rstrip(" ")[-1:]
         after = self._text[end : end + _NEAR].lstrip(" :")[:1]
         return _NUMBER.fullmatch(self._text, start, end) is not None and (before.isalnum() or after.isalnum())
+
+    def _is_among_words(self, start: int, end: int) -> bool:
+        """Return whether it is a number in brackets with words on its line."""
+        before = self._text[max(start - _NEAR, 0) : start].rpartition("\n")[2]
+        after = self._text[end : end + _NEAR].partition("\n")[0]
+        words = _WORD.search(_NUMBER.sub("", f"{before} {after}"))
+        return _NUMBER.fullmatch(self._text, start, end) is not None and words is not None
 
     def _broken(self, at: int) -> BadOutput:
         line = self._text.count("\n", 0, at) + 1

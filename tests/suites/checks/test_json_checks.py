@@ -17,7 +17,7 @@ FENCE = '```json\n{"a": 1}\n```'
 PROSE = 'Here it is: {"a": 1}. Anything else?'
 TWO = '{"a": 1}\n{"a": 2}'
 OLD = rules_in({})
-SECOND = rules_in({"scoring_rules": 2})
+SECOND, THIRD = rules_in({"scoring_rules": 2}), rules_in({"scoring_rules": 3})
 BROKEN = (
     '{"a": "bad", "x": {"a": "fine"}',
     '{"x": {"a": 1}',
@@ -151,6 +151,14 @@ def test_answers_of_the_second_rules_are_read_as_they_were() -> None:
     wanted = output("contains_json", "", schema=OBJECT)
     for answer in ('{"x": {"a": 1}', '{"a": 1} [1, 2]'):
         assert check_output(wanted, said(answer), SECOND).passed
+
+
+def test_answers_of_the_third_rules_are_read_as_they_were() -> None:
+    infinite = output("equals", '{"a": 1e999}'), said('{"a": 2e999}')
+    reference = output("json_path", "$[0]"), said("It is so, see [1].")
+    for one in (infinite, reference):
+        assert check_output(*one, THIRD).passed
+        assert not check_output(*one, CURRENT_RULES).passed
 
 
 def test_answers_of_older_runs_are_read_as_they_were() -> None:

@@ -135,10 +135,12 @@ def test_a_path_that_is_none_or_finds_too_much_is_broken() -> None:
     assert check("contains", "1", json.dumps([1] * 1001), field="$[*]").broken
 
 
-def test_a_reference_in_prose_is_the_document_only_where_there_is_no_other() -> None:
+def test_a_reference_in_prose_is_no_document() -> None:
     assert check("json_path", "ok", 'It is {"status": "ok"}, see [2].', field="status").passed
     assert not check("json_path", "2", 'It is {"status": "ok"}, see [2].', field="$[0]").passed
-    assert check("json_path", "2", "It is [2].", field="$[0]").passed
+    assert not check("json_path", "2", "It is [2].", field="$[0]").passed
+    assert check("json_path", "2", "It is\n[2]", field="$[0]").passed
+    assert check("json_path", "2", "It is [2, 3].", field="$[0]").passed
 
 
 @pytest.mark.parametrize("depth", [900, 100_000])

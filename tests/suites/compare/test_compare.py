@@ -89,6 +89,41 @@ def test_what_only_b_has_is_new_and_is_not_counted() -> None:
     assert (found.verdict, found.pairs, found.new) == (ComparisonVerdict.SAME, 10, (("zebra", 1),))
 
 
+def test_what_only_b_has_and_did_not_pass_is_told_beside_the_verdict() -> None:
+    before = outcomes(*[True] * 60)
+    more = {(f"new-{number}", 1): BAD if number % 2 else EpochOutcome(status=Status.ERROR) for number in range(20)}
+    found = compare(before, before | more | {("new-good", 1): GOOD})
+    assert (found.verdict, found.new_failed) == (ComparisonVerdict.SAME, 20)
+    assert found.why.endswith("; of 21 cases that only B has, 20 did not pass")
+    assert "only B has" not in compare(before, before | {("new-good", 1): GOOD}).why
+    assert compare({}, {("new", 1): BAD}).why.endswith("; of 1 case that only B has, 1 did not pass")
+
+
+def test_a_good_verdict_tells_what_has_no_result_and_that_nothing_passed() -> None:
+    error = EpochOutcome(status=Status.ERROR)
+    one_error = outcomes(*[True] * 60, error)
+    found = compare(one_error, one_error, drop=0.2)
+    assert (found.verdict, found.noticing) == (ComparisonVerdict.SAME, None)
+    assert found.why.endswith("; no result in A or in B: 1 case")
+    nothing = outcomes(*[False] * 50)
+    found = compare(nothing, nothing, drop=0.2)
+    assert found.verdict is ComparisonVerdict.SAME
+    assert "nothing passed in A or in B: a drop of 20 points is not possible, since fewer pass" in found.why
+
+
+def test_a_difference_below_the_threshold_does_not_count_in_the_pass_rate_either() -> None:
+    before, after = outcomes(*[True] * 100), outcomes(*[True] * 70, *[False] * 30)
+    assert compare(before, after).verdict is ComparisonVerdict.WORSE
+    assert compare(before, after, threshold=0.3).verdict is ComparisonVerdict.WORSE
+    assert compare(before, after, threshold=0.5).verdict is ComparisonVerdict.SAME
+    assert compare(after, before, threshold=0.5).verdict is ComparisonVerdict.SAME
+    between = compare(before, after, threshold=0.31, drop=0.2)
+    assert between.verdict is ComparisonVerdict.UNSURE
+    assert "pass rate -30.0 points, which is hardly chance, less than the threshold of 0.31" in between.why
+    assert between.noticing is not None
+    assert between.noticing.power < 0.5  # such a drop would not count
+
+
 def test_a_baseline_without_results_makes_nobody_better() -> None:
     errors = outcomes(*[EpochOutcome(status=Status.ERROR)] * 20)
     assert verdict(errors, outcomes(*[True] * 20)) is ComparisonVerdict.UNSURE

@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadFile, NotFound
-from muster.suites.recorded import read_answers
+from muster.suites.recorded import read_answers as read_some_answers
 from tests.suites.format.suites import write
 
 
 def answer(case: Any, content: Any, tool: str = "agent_response", **place: Any) -> dict[str, Any]:
     return {"tool": tool, "args_match": {"case_id": case, **place}, "response": {"content": content}}
+
+
+def read_answers(path: Path) -> dict[str, dict[str, str]]:
+    return read_some_answers(path, epochs=3)
 
 
 def recorded(folder: Path, value: object) -> Path:
@@ -89,3 +94,16 @@ def test_what_is_no_json_is_told_with_its_line(tmp_path: Path) -> None:
 def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         read_answers(tmp_path / "no.json")
+
+
+def test_an_answer_to_an_epoch_that_is_not_run_is_told_with_what_to_say(tmp_path: Path) -> None:
+    file = recorded(tmp_path, [answer("a/b", "x"), answer("a/b", "y", epoch=4)])
+    with pytest.raises(BadFile, match=r"\[1\].args_match.epoch: it is an answer to epoch 4, and 3 are run") as caught:
+        read_answers(file)
+    assert caught.value.suggestions == (ArgumentAdvice("epochs", "4"),)
+
+
+def test_an_answer_that_says_that_it_was_cut_off_is_told_with_its_place(tmp_path: Path) -> None:
+    said = {**answer("a/b", "x"), "response": {"content": "x", "finish_reason": "length"}}
+    with pytest.raises(BadFile, match=r"\[0\].response.finish_reason: it says 'length', so this is no whole answer"):
+        read_answers(recorded(tmp_path, [said]))

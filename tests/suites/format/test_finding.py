@@ -45,7 +45,15 @@ def test_other_files_are_none_of_it(tmp_path: Path) -> None:
     write(tmp_path, '{"x": {"schema_version": 1, "cases": []}}', "nested.yaml")
     write(tmp_path, "x: {schema_version: 1, cases: []}\nschemaVersion: 2\n", "other.yaml")
     write(tmp_path, "text: |\n  schema_version: 1\nlist:\n- cases\n- schema_version: 1\n", "text.yaml")
-    write(tmp_path, "- schema_version: 1\n  cases: []\n", "list.yaml")
+    write(tmp_path, "- schema_version: 1\n- [{cases: []}]\n- cases\n", "list.yaml")
+    write(tmp_path, "country: x\ncases: 12\n", "covid.yaml")
+    write(tmp_path, "country: x\ncases: [12, 15]\n", "covid-days.yaml")
+    write(tmp_path, "cases = 12\n", "covid.toml")
+    write(tmp_path, "Cases: [{id: 1, name: x}]\n", "crates.yaml")
+    write(tmp_path, "schema_version: 1\n", "more.yaml.bak")
+    write(tmp_path, "schema_version is a word\n", "notes.yaml.txt")
+    write(tmp_path, '{"input": "x", "expected": "y"}\n', "cases.jsonl")
+    write(tmp_path, "x", "cases.csv")
     write(tmp_path, "{{ template }}\nsome: cases\n", "template.yaml")
     write(tmp_path, "x: " + "[" * 200_000 + " cases", "deep.yaml")
     write(tmp_path, b"\xff\xfe\0", "binary.yaml")
@@ -84,11 +92,31 @@ def test_other_files_are_none_of_it(tmp_path: Path) -> None:
         ("capitals.toml", "Schema_Version = 1\n[[Cases]]\n"),
         ("escaped.toml", '"schema\\u005fversion" = 1\n[x]\n"cases" = 1\n'),
         ("broken.toml", "schema_version = 1\nx = [\n"),
+        ("capital.yaml", "Cases:\n- id: s/one\n  input: {messages: []}\n"),
+        ("capital.toml", "[[Cases]]\nid = 's/one'\n[Cases.input]\n"),
+        ("nothing.yaml", "x: 1\ncases:\n"),
+        ("mapping.yaml", "cases: {id: s/one}\n"),
+        ("several.yaml", "- schema_version: 1\n  cases: []\n"),
     ],
 )
 def test_whatever_looks_like_a_suite_is_one(tmp_path: Path, name: str, text: str | bytes) -> None:
     write(tmp_path, text, name)
     assert found_in(tmp_path, "") == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        *(("cases.ymal", "cases.yaml"), ("deep/Cases.yaml.txt", "Cases.yaml"), ("cases.json5", "cases.yaml")),
+        *(("refunds.ymal", "refunds.yaml"), ("refunds.yml.txt", "refunds.yml"), ("cases.jsonl", "cases.yaml")),
+    ],
+)
+def test_a_suite_with_a_misspelt_end_of_its_name_is_refused(tmp_path: Path, name: str, other: str) -> None:
+    write(tmp_path, "", "good/cases.yaml")
+    write(tmp_path, '{"schema_version": 1, "skill_or_agent": "s", "cases": []}', name)
+    with pytest.raises(BadFile, match="looks like a suite, and the name of a suite must end in") as caught:
+        find_suites([tmp_path])
+    assert caught.value.suggestions == (f"rename it to {other}",)
 
 
 @pytest.mark.parametrize("name", ["cases.json", "deep/Cases.JSON", "refunds.json"])
@@ -107,6 +135,7 @@ def test_a_suite_that_is_called_json_is_refused_with_the_name_that_it_needs(tmp_
         '{"schemaVersion": 1, "Cases": []}',
         f'{{"x": "{"x" * 100_000}", "skill_or_agent": "s", "cases": []}}',
         '{"schema_version": 1, "cases": [',
+        '[{"schema_version": 1, "cases": []}]',
     ],
 )
 def test_json_with_cases_beside_a_version_or_a_name_looks_like_a_suite(tmp_path: Path, text: str) -> None:
@@ -122,7 +151,7 @@ def test_what_has_the_name_of_a_suite_and_cannot_be_read_is_an_error(tmp_path: P
     place = tmp_path / name
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(BadFile, match="has the name of a suite, and is a link to a file that does not exist"):
+    with pytest.raises(BadFile, match="has the name of a suite, and is a link to what does not exist"):
         find_suites([tmp_path])
     place.unlink()
     os.mkfifo(place)
@@ -135,17 +164,34 @@ def test_linked_folders_are_searched_once(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "one").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "here" / "two").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "here" / "lost").symlink_to(tmp_path / "nowhere")
     assert found_in(tmp_path, "here") == ["here/one/cases.yaml"]
+
+
+@pytest.mark.parametrize("name", ["refunds.yaml", "deep/suites", "refunds.toml"])
+def test_a_link_to_nowhere_that_may_stand_for_suites_is_an_error(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "", "cases.yaml")
+    (tmp_path / "deep").mkdir()
+    for harmless in ("deep/.#more.yaml", "data.csv", "page.json"):
+        (tmp_path / harmless).symlink_to(tmp_path / "nowhere")
+    assert found_in(tmp_path, "") == ["cases.yaml"]
+    (tmp_path / name).symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BadFile, match="may stand for suites, and is a link to what does not exist"):
+        find_suites([tmp_path])
 
 
 @pytest.mark.parametrize("name", [".git", ".venv", "node_modules", ".muster", "env-3.11"])
 def test_folders_of_other_tools_are_left_alone(tmp_path: Path, name: str) -> None:
     write(tmp_path, "", "cases.yaml")
     write(tmp_path, "", f"deep/{name}/x/cases.yaml")
-    write(tmp_path, "", "deep/env-3.11/pyvenv.cfg")
+    write(tmp_path, "home = /usr/bin\n", "deep/env-3.11/pyvenv.cfg")
     write(tmp_path, "", ".#cases.yaml")
     assert found_in(tmp_path, "") == ["cases.yaml"]
+
+
+def test_a_folder_with_an_empty_configuration_of_an_environment_is_searched(tmp_path: Path) -> None:
+    write(tmp_path, "", "a/pyvenv.cfg")
+    write(tmp_path, "", "a/cases.yaml")
+    assert found_in(tmp_path, "") == ["a/cases.yaml"]
 
 
 def test_what_git_ignores_is_left_alone_in_a_repository(tmp_path: Path) -> None:
@@ -206,7 +252,9 @@ def git(folder: Path, *arguments: str) -> None:
 def test_what_cannot_be_looked_into_is_told(tmp_path: Path) -> None:
     write(tmp_path, "", "cases.yaml")
     os.mkfifo(tmp_path / "pipe.yaml")
-    assert found_in(tmp_path, "") == ["cases.yaml"]
+    with pytest.raises(BadFile, match="may stand for suites, and is not a regular file"):
+        find_suites([tmp_path])
+    (tmp_path / "pipe.yaml").unlink()
     write(tmp_path, b"x" * 8_000_001, "long.yaml")
     with pytest.raises(BadFile, match="it is unknown whether it is a suite: the line is longer than"):
         find_suites([tmp_path])

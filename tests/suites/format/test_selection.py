@@ -31,6 +31,7 @@ CASE = Case(
         (CaseSelection(tags=("nightly",)), True),
         (CaseSelection(tags=("other", "smoke")), True),
         (CaseSelection(tags=("other",)), False),
+        (CaseSelection(tags=(" Nightly",)), True),
         (CaseSelection(only=frozenset({"greeter/kind/one"})), True),
         (CaseSelection(only=frozenset({"greeter/kind"})), False),
         (CaseSelection(only=frozenset()), False),

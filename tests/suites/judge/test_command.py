@@ -291,6 +291,19 @@ def test_a_key_close_to_a_known_one_makes_the_answer_unusable(said: Json, words:
     assert not read_answer(case(), "check", answered, "key", rules_in({})).failed  # as in runs of an older version
 
 
+@pytest.mark.parametrize("said", [{"scores": SCORES, "ok": False}, {"passed": True, "error": "boom"}])
+def test_a_pass_beside_a_key_that_says_no_is_none_except_in_runs_of_an_older_version(said: Json) -> None:
+    answered = reply(json.dumps(said))
+    (why,) = read_answer(case(), "check", answered, "key").failures
+    assert 'and not "passed": false' in why
+    assert not read_answer(case(), "check", answered, "key", rules_in({"scoring_rules": 3})).failed
+
+
+def test_a_command_may_say_no_in_its_own_words_beside_ours() -> None:
+    said = {"scores": [{**SCORES[0], "score": 0.1, "passed": False}, SCORES[1]], "passed": False, "ok": False}
+    assert read_answer(case(), "check", reply(json.dumps(said)), "key").passed is False
+
+
 def test_other_keys_are_the_commands_own() -> None:
-    said = {"scores": [{**SCORES[0], "model": "m"}, SCORES[1]], "version": 3}
+    said = {"scores": [{**SCORES[0], "model": "m"}, SCORES[1]], "version": 3, "error": None, "failed": 0, "ok": True}
     assert not read_answer(case(), "check", reply(json.dumps(said)), "key").failed

@@ -88,6 +88,11 @@ RAW: list[tuple[str, str | bytes]] = [
     ("more.toml", "Schema_Version = 1\nSkill_Or_Agent = 's'\n[[Cases]]\n"),
     ("more.json", '{"schema_version": 1, "cases": []}'),
     ("more.json", '{"Schema_Version": 1, "Skill_Or_Agent": "s", "Cases": []}'),
+    ("more.yaml", "Cases:\n- {id: s/x, input: {}}\n"),
+    ("more.yaml", "- schema_version: 1\n  skill_or_agent: s\n  cases: []\n"),
+    ("more.json", "[" + GOOD + "]"),
+    *((name, GOOD) for name in ("cases.ymal", "cases.yaml.txt", "cases.json5", "more.ymal", "cases.jsonl")),
+    ("cases.jsonl", json.dumps(a_case("bad"))),
     ("more.json", json.dumps({"notes": "x" * 70_000})[:-1] + f", {GOOD[1:]}"),
 ]
 
@@ -124,12 +129,22 @@ def _add_ignored(folder: Path) -> None:
         subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True)
 
 
+def _hide_as_environment(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "pyvenv.cfg").touch()
+    (folder / "more" / "cases.yaml").write_text("broken: [", encoding="utf-8")
+
+
 PREPARED: dict[str, Callable[[Path], None]] = {
     "linked folder": _link,
     "a suite that git ignores and knows": _add_ignored,
     "cases.yaml is a link to nowhere": lambda folder: (folder / "cases.yaml").symlink_to(folder / "nowhere"),
     "cases.json is a link to nowhere": lambda folder: (folder / "cases.json").symlink_to(folder / "nowhere"),
     "cases.yaml is a pipe": lambda folder: os.mkfifo(folder / "cases.yaml"),
+    "a pipe": lambda folder: os.mkfifo(folder / "refunds.yaml"),
+    "a link to nowhere": lambda folder: (folder / "refunds.yaml").symlink_to(folder / "nowhere"),
+    "a link to no folder": lambda folder: (folder / "suites").symlink_to(folder / "nowhere"),
+    "beside an empty pyvenv.cfg": _hide_as_environment,
 }
 
 
@@ -143,6 +158,8 @@ FOREIGN = (
     *("only", "focus", "disabled", "enabled", "if", "when", "skip_if", "filter", "include", "exclude", "labels"),
     *("llm_rubric", "expected_json", "expected_tool_sequence", "target", "should", "timeout", "must_not", "fail_if"),
     *("reference", "referenceOutputs", "testing_criteria", "similarity_threshold", "max_turns"),
+    *("must_not_have", "fail_on", "expected_refusal", "should_refuse", "schema", "similarity", "matchers", "criterion"),
+    *("constraints", "required", "latency", "deadline"),
     *("matrix", "tests", "tool_sequence", "rubric", "golden_path", "process_cmd", "judge_prompt", "evaluator"),
 )
 MISSPELT: list[tuple[str, dict[str, Any]]] = [
@@ -190,6 +207,10 @@ BROKEN: list[tuple[str, Any]] = [
     ("same item twice", {"expected": {"rubric": [ITEM, ITEM]}}),
     ("turn that is not there", {"expected": {"output": [CHECK | {"turn": 2}]}}),
     ("unknown quality", {"accepts": ["bad"]}),
+    *(
+        (f"skip {value!r}", {"skip": value})
+        for value in each(False, True, 0, 1.5, " ", "", "\u00a0", "false", "No", [], {})
+    ),
 ]
 CHECKS: list[dict[str, Any]] = [
     {"kind": "contains"},
@@ -234,7 +255,12 @@ def cases() -> list[Probe]:
             with_case(f"{name} of input", a_case("bad", input=ASKED | more)),
             with_case(f"{name} at the top", a_case("bad"), **more),
             with_case(f"{name} of defaults", a_case("bad"), defaults=more),
+            with_case(f"{name} of a message", a_case("bad", input={"messages": [ASKED["messages"][0] | more]})),
         ]
+    found.append(with_case("tag at the top", a_case("bad"), tag="smoke"))
+    for name in ("args", "arguments", "match", "input"):
+        tool = {"name": "look", "results": [{name: {"x": 1}, "result": "seen"}]}
+        found.append(with_case(f"{name} of a tool's result", a_case("bad", input=ASKED | {"tools": [tool]})))
     found += [with_case(name, a_case("bad") | change) for name, change in (*MISSPELT, *BROKEN)]
     found += [with_case(json.dumps(check), a_case("bad", expected={"output": [check]})) for check in CHECKS]
     return found
@@ -247,7 +273,7 @@ def filters() -> list[Probe]:
     options: list[dict[str, Any]] = [{"filter": "s/good"}, {"filter": "go*"}, {"tags": ["smoke"]}, {"only": ["s/good"]}]
     damaged = [*MISSPELT[:12], *BROKEN[:14]]
     sound = {"cases.yaml": a_suite(a_case(), a_case("other", tags=["slow"]))}
-    nothing: list[dict[str, Any]] = [{"filter": "none*"}, {"tags": ["none"]}, {"only": ["s/none"]}, {"tags": ["Smoke"]}]
+    nothing: list[dict[str, Any]] = [{"filter": "none*"}, {"tags": ["none"]}, {"only": ["s/none"]}, {"tags": [""]}]
     return [
         *(
             Probe(
@@ -259,6 +285,16 @@ def filters() -> list[Probe]:
             for option in options
         ),
         *(Probe(name=f"{option} selects nothing", files=sound, options=option) for option in nothing),
+        *(
+            Probe(
+                name=f"{option} leaves out the tag {tag!r}",
+                files={"cases.yaml": a_suite(a_case(), a_case("bad", tags=[tag], expected=NOT))},
+                said=answers({"s/good": SAID, "s/bad": "secret"}),
+                options=option,
+            )
+            for tag in ("Smoke", "smoke ", "SMOKE")
+            for option in ({"tags": ["smoke"]}, {"tags": ["Smoke"]})
+        ),
         Probe(name="everything is skipped", files={"cases.yaml": a_suite(a_case(skip="later"))}),
     ]
 
@@ -271,6 +307,11 @@ WHITE = (
 )
 
 
+NOT_WHOLE: tuple[dict[str, Any], ...] = (
+    *({"finish_reason": reason} for reason in ("length", "content_filter", "tool_calls")),
+    *({"stop_reason": reason} for reason in ("refusal", "max_tokens")),
+    *({"error": "overloaded"}, {"is_error": True}, {"truncated": True}, {"refusal": "I cannot"}),
+)
 CASE_ID = {"case_id": "s/good"}
 
 
@@ -313,6 +354,12 @@ def replays() -> list[Probe]:
         found.append(
             Probe(name=f"{name} of args_match", files=one, said=[entry | {"args_match": {**CASE_ID, name: 2}}])
         )
+    for said in NOT_WHOLE:
+        found.append(
+            Probe(name=f"an answer with {said}", files=one, said=[entry | {"response": {"content": "a"} | said}])
+        )
+        found.append(Probe(name=f"{said} beside an answer", files=one, said=[entry | said]))
+    found.append(Probe(name="epoch 2 of 1", files=one, said=answers({"s/good": "a", "s/good 2 1": "secret"})))
     twice = json.dumps([entry]).replace('"content"', '"content": "secret", "content"')
     found.append(Probe(name="content twice", files=one, said=twice))
     later = answers({"s/good": "a", "s/good 1 2": "b", "s/good 1 4": "c"})
@@ -336,6 +383,12 @@ def epochs() -> list[Probe]:
     return found
 
 
+REFERENCES = (
+    *("See [1].", "As shown in [1], it is so.", "It is so. [1]", "It is so.[1]", "It is so [1], [2].", "Sources: [1]"),
+    *("[1] Smith, 2020", "**Yes** [12]", "- [ ] to do", "[1]: https://example.com", "Yes\u2019 [1]", '"Yes" [1]'),
+)
+
+
 JSON_ANSWERS = (
     'Sure: {"a": 1}',
     '{"a": 1} and more',
@@ -357,6 +410,31 @@ FRAGMENTS = (
     *('{"a": 1,} {"a": 1}', '{"a": 1} {"b": ', '[{"a": 1}', '[1, {"a": 1}', '{x: {"a": 1}}', '{x: {"a": 1}'),
     *('"x": {"a": 1}}', '{"a": 1}]', '```json\n{"x": {"a": 1}\n```', 'It is {"x": {"a": 1}, "y": nothing}'),
 )
+
+
+# What no answer fits: it refers to a place where keywords are not looked for, and one of them is misspelt.
+REFERRING: list[dict[str, Any]] = [
+    {"$ref": "#/x-my", "x-my": {"requierd": ["b"]}},
+    {"$ref": "#/x-my/0", "x-my": [{"properties": {"a": {"minmum": 5}}}]},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/x-my"}}, "x-my": {"formt": "x"}},
+]
+
+
+def of_references() -> list[Probe]:
+    checks: list[dict[str, Any]] = [
+        {"kind": "contains_json"},
+        {"kind": "contains_json", "schema": {"type": "array"}},
+        {"kind": "json_path", "value": "$[0]"},
+        {"kind": "not_contains", "value": "x", "field": "$[*]"},
+    ]
+    found = [({"output": [check]}, text) for check in checks for text in REFERENCES]
+    found += [({"output": [{"kind": "json_schema", "schema": schema}]}, '{"a": 1}') for schema in REFERRING]
+    infinite = ('{"a": 2e999}', '{"a":-1e999}', '{"a": [1e999]}', '{"a":1e1000}')
+    found += [({"output": [{"kind": "equals", "value": '{"a": 1e999}'}]}, text) for text in infinite]
+    return [
+        Probe(name=f"{json.dumps(wanted)} of {text}", files=_only(expected=wanted), said=answers({"s/good": text}))
+        for wanted, text in found
+    ]
 
 
 def of_fragments() -> list[Probe]:
@@ -406,10 +484,17 @@ PROBES = {
     "epochs": epochs(),
     "json": of_json(),
     "fragments": of_fragments(),
+    "references": of_references(),
 }
 CONTROLS = [
     beside("more/cases.yaml", a_suite(a_case("other"))),
+    beside("covid.yaml", "country: x\ncases: 12\n"),
     with_case("sound", a_case("bad", owner="me", title="x")),
+    with_case(
+        "names of a message",
+        a_case("bad", input={"messages": [ASKED["messages"][0] | {"name": "x", "tool_calls": []}]}),
+    ),
+    with_case("skipped", a_case("bad", skip="waits for issue 12")),
     Probe(name="filter", files={"cases.yaml": a_suite(a_case(), a_case("x"))}, options={"filter": "s/good"}),
     Probe(name="replay", files=_only(input=TWO_TURNS, expected=NOT), said=answers({"s/good": "a", "s/good 1 2": "b"})),
     Probe(
@@ -418,6 +503,24 @@ CONTROLS = [
         said=answers({"s/good 1 1": "a", "s/good 2 1": "a"}),
         options={"epochs": 2},
     ),
+    Probe(
+        name="whole",
+        files=_only(),
+        said=[
+            {
+                "tool": "agent_response",
+                "args_match": CASE_ID,
+                "response": {"content": SAID, "finish_reason": "stop", "error": None, "is_error": False, "model": "m"},
+            }
+        ],
+    ),
     Probe(name="empty", files=_only(expected=NOT, accepts=["empty"]), said=answers({"s/good": ""})),
     Probe(name="json", files=_only(expected={"output": [{"kind": "is_json"}]}), said=answers({"s/good": '{"a": 1}'})),
+    Probe(
+        name="JSON beside a reference",
+        files=_only(
+            expected={"output": [{"kind": "contains_json", "schema": {"$ref": "#/x-my", "x-my": {"type": "array"}}}]}
+        ),
+        said=answers({"s/good": "As in [1]:\n[7]\n[ ] to do"}),
+    ),
 ]

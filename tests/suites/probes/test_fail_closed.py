@@ -16,7 +16,7 @@ from muster.suites.verdict import Judgement, Observation, Status
 from tests.suites.probes.matrix import CONTROLS, PROBES, each
 from tests.suites.probes.verdict import SAID, Probe, a_case, a_suite, answers, exits_with_0, unchecked
 
-SAMPLE = {"files": 12, "cases": 12, "filters": 6, "replays": 8, "epochs": 4, "json": 5, "fragments": 5}
+SAMPLE = {"files": 12, "cases": 12, "filters": 6, "replays": 8, "epochs": 4, "json": 5, "fragments": 5, "references": 4}
 
 
 @pytest.mark.parametrize("group", PROBES)
@@ -45,6 +45,11 @@ def test_what_is_sound_passes(tmp_path: Path) -> None:
 
 SCORES = [{"rubric_id": "kind", "score": 1}]
 VERDICT = {"items": [{"id": "kind", "score": 1, "evidence": "", "rationale": "so"}]}
+CONTRARY: tuple[dict[str, Any], ...] = (
+    *({name: False} for name in ("ok", "success", "is_passed", "isValid")),
+    *({name: True} for name in ("failed", "is_error", "timed_out")),
+    *({"error": "boom"}, {"errors": ["x"]}, {"verdict": "fail"}, {"status": "FAILED"}, {"result": False}),
+)
 COMMAND_REPLIES: tuple[Any, ...] = (
     *("", " ", "yes", "true", "1", "null", "[]", "{}", "passed", '"passed"', "NaN"),
     *({"scores": value} for value in each([], None, {}, "x", 1, [None], [{}], [1])),
@@ -52,6 +57,10 @@ COMMAND_REPLIES: tuple[Any, ...] = (
     *({"scores": [{"rubric_id": value, "score": 1}]} for value in each("other", "", None, "Kind", 5)),
     *({"passed": value} for value in each(False, None, "true", 1, "yes", {})),
     *({"scores": SCORES, name: False} for name in ("pased", "Passed", "pass", "passsed")),
+    *({"scores": SCORES} | said for said in CONTRARY),
+    *({"scores": [SCORES[0] | said]} for said in CONTRARY),
+    *({"passed": True} | said for said in CONTRARY[:4]),
+    {"scores": [SCORES[0] | {"passed": False}]},
     {"scores": SCORES + SCORES},
     {"scores": SCORES, "passed": False},
     {"Scores": SCORES},

@@ -101,7 +101,7 @@ def passes(folder: Path, probe: Probe) -> bool:
 
 async def _ended(suites: Path, recorded: Path, options: Mapping[str, Any]) -> set[Status]:
     spec = read_spec({"path": [str(suites)], "answers": str(recorded), **options})
-    known = read_answers(recorded)
+    known = read_answers(recorded, epochs=spec.epochs)
     reading = CaseReader(spec)
     units = Units(spec, reading.outline())
     ended: defaultdict[str, list[Status]] = defaultdict(list)

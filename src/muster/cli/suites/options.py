@@ -144,7 +144,7 @@ def chosen_of(
         "judge_dispatch": judge_dispatch,
         "epochs": epochs,
         "filter": case_filter,
-        "tags": [tag.strip() for tag in tags.split(",") if tag.strip()] if tags else None,
+        "tags": None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()] or [""],
         "evaluator": evaluator,
         "threshold": threshold,
         "max_tokens": max_tokens,

@@ -34,7 +34,9 @@ async def result(request: ToolRequest, given: ResultInput) -> Answer:
         return await _batch(muster, given)
     run = await find(muster, given.id)
     if given.compare_with is not None:
-        found = await muster.suites.compare(given.compare_with, run.id, ComparisonTerms())
+        accept = None if given.inconclusive is None else given.inconclusive == "ok"
+        terms = ComparisonTerms(margin=given.margin, notice=given.notice, accept_unsure=accept)
+        found = await muster.suites.compare(given.compare_with, run.id, terms)
         return page(text_of_value(comparison_view(found)), given.offset)
     if given.key is not None:
         row = await _row(muster, run, given.part, given.key)

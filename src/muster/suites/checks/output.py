@@ -17,7 +17,7 @@ from muster.suites.checks.places import document, kind_at, path, places
 from muster.suites.checks.tool_calls import same
 from muster.suites.rules import CURRENT_RULES, ScoringRules
 from muster.suites.verdict import CheckResult, Observation
-from muster.text.json_documents import decode, flaw_of
+from muster.text.json_documents import decode, finite, flaw_of
 from muster.text.limited import patterns
 from muster.text.schemas import json_schema
 from muster.text.schemas.json_schema import flaw, require_schema
@@ -186,7 +186,7 @@ def _not_contains(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
 def _equals(check: OutputCheck, answer: str, rules: ScoringRules) -> str:
     """Compare with the exact text but for newlines at the end, which editors and YAML add; JSON by its value."""
     found = places(answer, check.field, rules, check.kind)
-    if rules.strict_json and check.field is None and _is_same_json(answer, check.value):
+    if rules.strict_json and check.field is None and _is_same_json(answer, check.value, rules):
         return ""
     return "" if any(_stands(place, check.value) for place in found) else _found_instead(check, found)
 
@@ -266,11 +266,13 @@ def _stands(place: Json, value: str) -> bool:
         return False
 
 
-def _is_same_json(answer: str, value: str) -> bool:
+def _is_same_json(answer: str, value: str, rules: ScoringRules) -> bool:
     """Return whether two texts are the same object or list; a number, or a word in quotes, is compared as text."""
     try:
-        wanted = decode(value.strip())
-        return isinstance(wanted, dict | list) and same(decode(answer.strip()), wanted)
+        wanted, found = decode(value.strip()), decode(answer.strip())
+        if rules.finite_equals:  # all numbers beyond the bounds of a float are read as one
+            finite(wanted)
+        return isinstance(wanted, dict | list) and same(found, wanted)
     except ValueError:
         return False
 

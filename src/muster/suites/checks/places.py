@@ -35,7 +35,9 @@ def document(answer: str, wanted: dict[str, Json], rules: ScoringRules, kind: Ch
         return find_value(answer, wanted)
     if kind in _WHOLE:
         return whole_document(answer, fenced=kind is not CheckKind.IS_JSON)
-    return sole_document(answer) if rules.complete_json else only_document(answer, wanted)
+    if not rules.complete_json:
+        return only_document(answer, wanted)
+    return sole_document(answer, references=not rules.no_references)
 
 
 def at(value: Json, field: str) -> list[Json]:

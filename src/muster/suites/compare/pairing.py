@@ -76,6 +76,7 @@ class Pairing:
 
     pairs: tuple[Pair, ...]
     new: tuple[tuple[str, int], ...]
+    new_failed: tuple[tuple[str, int], ...]  # of these, what did not pass
     left_out: int
 
 
@@ -92,7 +93,8 @@ def pair_up(a: Outcomes, b: Outcomes) -> Pairing:
         for case, epoch in sorted(kept)
     )
     new = sorted(key for key, outcome in b.items() if key not in asked and outcome.status not in NOT_RUN)
-    return Pairing(pairs=tuple(pairs), new=tuple(new), left_out=len(asked) - len(kept))
+    failed = tuple(key for key in new if not _passed(b[key]))
+    return Pairing(pairs=tuple(pairs), new=tuple(new), new_failed=failed, left_out=len(asked) - len(kept))
 
 
 def change_of(pair: Pair) -> Change:

@@ -69,7 +69,8 @@ def summary(found: Comparison) -> str:
     parts = [f"{counted(found.pairs, repeated=found.repeated)}{of} compared"]
     parts += [f"{len(found.regressions):,} regressed", f"{len(found.improvements):,} improved"]
     parts += [f"{found.no_result:,} without a result in B"] if found.no_result else []
-    parts += [f"{len(found.new):,} only in B"] if found.new else []
+    failed = f" ({found.new_failed:,} did not pass)" if found.new_failed else ""
+    parts += [f"{len(found.new):,} only in B{failed}"] if found.new else []
     parts += [f"{counted(found.left_out, repeated=True)} of A left out"] if found.left_out else []
     return ", ".join(parts)
 

@@ -7,6 +7,8 @@ McNemar's with one epoch, which is the exact form of the other, and the randomiz
 
 from dataclasses import dataclass
 
+from muster.text.thresholds import reaches
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
@@ -45,9 +47,17 @@ def contradictory(numbers: Numbers, *, by_passing: bool) -> bool:
     return by_cases and (numbers.better - numbers.worse) * numbers.pass_difference < 0
 
 
-def is_worse(numbers: Numbers, *, alpha: float, threshold: float) -> bool:
-    """Return whether the tests show that B is worse."""
+def counting(numbers: Numbers, *, alpha: float, threshold: float) -> tuple[bool, bool]:
+    """Return whether pass rate, and whether score, differ by more than chance and by so much that it counts."""
     by_passing, by_score = significant(numbers, alpha)
-    by_score = by_score and (by_passing or abs(numbers.score_difference) >= threshold)
+    return (
+        by_passing and reaches(abs(numbers.pass_difference), threshold),
+        by_score and reaches(abs(numbers.score_difference), threshold),
+    )
+
+
+def is_worse(numbers: Numbers, *, alpha: float, threshold: float) -> bool:
+    """Return whether the tests show that B is worse, by so much that it counts."""
+    by_passing, by_score = counting(numbers, alpha=alpha, threshold=threshold)
     lower = numbers.pass_difference + numbers.score_difference < 0
     return lower and (by_passing or by_score) and not contradictory(numbers, by_passing=by_passing)

@@ -28,7 +28,7 @@ from muster.statistics.sample_size import (
 )
 from muster.suites.compare.notice import NoticeTerms, notice
 from muster.suites.compare.pairing import Outcomes, Pair, Pairing, change_of, pair_up
-from muster.suites.compare.significance import Numbers, contradictory, significant
+from muster.suites.compare.significance import Numbers, contradictory, counting, significant
 from muster.suites.compare.values import Comparison, ComparisonVerdict, Noticing, PairChange, counted, has
 
 THRESHOLD = 0.05
@@ -111,15 +111,44 @@ def compare(
     if not pairing.pairs:
         why = "A and B have no case in common that was run in A"
         return Comparison(
-            verdict=ComparisonVerdict.UNSURE, why=why, threshold=threshold, alpha=alpha, margin=margin, new=pairing.new
+            verdict=ComparisonVerdict.UNSURE,
+            why=_with_new(_unsure(why), pairing).why,
+            threshold=threshold,
+            alpha=alpha,
+            margin=margin,
+            new=pairing.new,
+            new_failed=len(pairing.new_failed),
         )
     evidence = _weigh(pairing.pairs, terms)
-    decision = _decide(pairing.pairs, evidence, terms)
+    decision = _with_gaps(_decide(pairing.pairs, evidence, terms), pairing.pairs, evidence, terms)
     if left_out and pairing.new and decision.verdict not in (ComparisonVerdict.WORSE, ComparisonVerdict.UNSURE):
         missing = counted(len(pairing.new), repeated=any(epoch > 1 for _, epoch in pairing.new))
         told = f"{missing} of B {has(len(pairing.new))} no result in A, since {left_out}"
         decision = _unsure(f"{told}, so it is not called {decision.verdict}")
-    return _comparison(decision, evidence, pairing, terms)
+    return _comparison(_with_new(decision, pairing), evidence, pairing, terms)
+
+
+def _with_gaps(found: _Decision, pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> _Decision:
+    """Return a good verdict with what it does not rest on: pairs without a result, and passing if nothing passed."""
+    if found.verdict in (ComparisonVerdict.WORSE, ComparisonVerdict.UNSURE):
+        return found
+    parts = [found.why]
+    missing = sum(pair.lost or pair.hollow for pair in pairs)
+    parts += [f"no result in A or in B: {counted(missing, repeated=evidence.repeated)}"] if missing else []
+    noticing = None if any(map(any, (pair.passes for pair in pairs))) else _noticing(evidence, terms)
+    if noticing is not None:
+        parts.append(f"nothing passed in A or in B: {noticing.words}")
+    return replace(found, why="; ".join(parts), noticing=noticing)
+
+
+def _with_new(found: _Decision, pairing: Pairing) -> _Decision:
+    """Return a decision with the cases that only B has and that did not pass: no comparison is about them."""
+    failed = len(pairing.new_failed)
+    if not failed:
+        return found
+    repeated = any(epoch > 1 for _, epoch in pairing.new)
+    told = f"of {counted(len(pairing.new), repeated=repeated)} that only B has, {failed:,} did not pass"
+    return replace(found, why=f"{found.why}; {told}")
 
 
 def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
@@ -282,24 +311,34 @@ def _epochs(needed: Needed) -> str:
 
 def _by_numbers(evidence: _Evidence, terms: _Terms) -> _Decision:
     numbers = evidence.numbers
-    by_passing, by_score = significant(numbers, terms.alpha)
+    by_passing, by_score = counting(numbers, alpha=terms.alpha, threshold=terms.threshold)
     by_score = by_score and evidence.score_interval is not None and not evidence.score_interval.holds(0)
-    if by_score and not by_passing and abs(numbers.score_difference) < terms.threshold:
-        by_score = False  # sure, and too small to matter
-        if not (numbers.worse or numbers.better) and evidence.pairs >= FEWEST:
-            why = f"scores differ by less than {terms.threshold:g}, and no case changed sides"
-            return _Decision(verdict=ComparisonVerdict.SAME, why=why)
     if by_passing or by_score:
         return _direction(numbers, by_passing)
     if _alike(evidence, terms.threshold):
         why = f"pass rate and score differ by less than {terms.threshold:g}"
         return _Decision(verdict=ComparisonVerdict.SAME, why=why)
+    if any(significant(numbers, terms.alpha)) and (small := _small(evidence, terms)):
+        return small
     if evidence.pairs < FEWEST:
         few = "is" if evidence.pairs == 1 else "are"
         return _unsure(f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least")
     once = ", each case counted once" if evidence.repeated else ""
     told = f"{evidence.regressed:,} regressed and {evidence.improved:,} improved"
     return _unsure(f"of {_all(evidence)} {told}, which may be chance (p = {numbers.p_of_passing:.3g}{once})")
+
+
+def _small(evidence: _Evidence, terms: _Terms) -> _Decision | None:
+    """Return what is said of a difference that is hardly chance, and too small to count; None: there is none."""
+    numbers = evidence.numbers
+    if not (numbers.worse or numbers.better):
+        why = f"scores differ by less than {terms.threshold:g}, and no case changed sides"
+        return _Decision(verdict=ComparisonVerdict.SAME, why=why) if evidence.pairs >= FEWEST else None
+    by_passing, _ = significant(numbers, terms.alpha)
+    if not by_passing:
+        return None
+    what = f"pass rate {100 * numbers.pass_difference:+.1f} points"
+    return _unsure(f"{what}, which is hardly chance, less than the threshold of {terms.threshold:g}, and may be more")
 
 
 def _all(evidence: _Evidence) -> str:
@@ -349,6 +388,7 @@ def _comparison(found: _Decision, evidence: _Evidence, pairing: Pairing, terms: 
         improvements=tuple(change_of(pair) for pair in pairing.pairs if pair.change is PairChange.BETTER),
         no_result=sum(pair.lost for pair in pairing.pairs),
         new=pairing.new,
+        new_failed=len(pairing.new_failed),
         left_out=pairing.left_out,
         compared=sum(not (pair.lost or pair.hollow) for pair in pairing.pairs),
         margin=terms.margin,

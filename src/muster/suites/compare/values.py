@@ -115,6 +115,7 @@ class Comparison:
     improvements: tuple[Change, ...] = ()
     no_result: int = 0  # pairs in which B has no result: missing, error, timed out, unjudged, skipped
     new: tuple[tuple[str, int], ...] = ()  # cases and epochs that only B has
+    new_failed: int = 0  # of these, how many did not pass
     left_out: int = 0  # epochs of A beyond the last that B has of any case
     compared: int = 0  # pairs with a result in both
     margin: float | None = None  # None: not asked for
@@ -122,7 +123,7 @@ class Comparison:
     score_at_least: float | None = None
     needed: Needed | None = None  # what would decide, when nothing is decided
     contradictory: bool = False  # undecided since pass rate and score moved in different directions
-    noticing: Noticing | None = None  # None: nothing was compared
+    noticing: Noticing | None = None  # of a result that decided nothing, or in which nothing passed
 
     @property
     def repeated(self) -> bool:

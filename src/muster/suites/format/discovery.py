@@ -5,19 +5,28 @@ and what git ignores and does not know.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.suites.format.recognition import JSON, NAME, is_json_suite, is_suite
+from muster.suites.format.recognition import JSON, NAME, has_case_line, has_suite, is_json_suite, is_lock, is_suite
 from muster.text.documents.readers import READERS
 from muster.text.documents.tree import Unreadable
-from muster.text.files import shown
+from muster.text.files import opened, shown
 from muster.text.git_ignore import IgnoredPaths
 
 MOST_OTHERS = 5_000  # files that are looked into and are not suites, before a folder is refused as too large
 _LEFT_ALONE = frozenset({".git", ".hg", ".svn", ".muster", ".venv", "node_modules", "__pycache__"})
 _ENVIRONMENT = "pyvenv.cfg"  # in the folder of a virtual environment, whatever its name
+_HOME = re.compile(rb"\s*home\s*=")  # a line of it, without which it is none
+_MOST_OF_ENVIRONMENT = 10_000  # bytes
+# Ends of names that are nearly those of suites.
+_MISSPELT = frozenset(
+    {".ymal", ".yalm", ".yamel", ".yamll", ".yam", ".yaml1", ".yamls", ".ym", ".yl", ".tolm", ".tom", ".json5"}
+)
+_TEXT = ".txt"  # which editors append
+_LINES = f"{NAME}.jsonl"
 
 
 def find_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
@@ -49,8 +58,8 @@ def _suites_of(path: Path) -> list[Path]:
 def _suites_below(folder: Path) -> Iterator[Path]:
     others = 0
     for file in _Search(folder).files():
-        if file.suffix.lower() == JSON:
-            _require_no_json_suite(file)
+        if file.suffix.lower() not in READERS:
+            _require_no_suite(file)
         elif is_suite(file):
             yield file
         else:
@@ -85,7 +94,7 @@ class _Search:
             here = Path(base)
             folders.sort(key=lambda name: ((here / name).is_symlink(), name))
             folders[:] = [name for name in folders if self._is_searched(here / name)]
-            wanted = [here / name for name in files if _may_be_suite(name)]
+            wanted = [here / name for name in files if _may_be_suite(name) or _is_lost_folder(here / name)]
             found = [file for file in wanted if not self._is_ignored(file, is_folder=False) and _is_readable(file)]
             searched.update(found)
             yield from found
@@ -114,7 +123,7 @@ class _Search:
         return True
 
     def _is_left_alone(self, folder: Path) -> bool:
-        return folder.name in _LEFT_ALONE or (folder / _ENVIRONMENT).exists()
+        return folder.name in _LEFT_ALONE or _is_environment(folder / _ENVIRONMENT)
 
     def _is_ignored(self, path: Path, *, is_folder: bool) -> bool:
         ignored = self._ignored.has(path, is_folder=is_folder)
@@ -122,27 +131,57 @@ class _Search:
         return ignored
 
 
+def _is_environment(file: Path) -> bool:
+    try:
+        with opened(file) as stream:
+            return any(map(_HOME.match, stream.read(_MOST_OF_ENVIRONMENT).splitlines()))
+    except Unreadable:
+        return False
+
+
 def _refuse(error: OSError) -> None:
     raise BadFile(str(error.filename), f"cannot be searched for suites: {error.strerror}") from error
 
 
 def _may_be_suite(name: str) -> bool:
-    return Path(name).suffix.lower() in (*READERS, JSON)
+    return Path(name).suffix.lower() in (*READERS, JSON) or _is_misnamed(name) or name.lower() == _LINES
+
+
+def _is_lost_folder(path: Path) -> bool:
+    """Return whether it is a link to nowhere that may have led to a folder."""
+    return not path.suffix and path.is_symlink() and not path.exists()
+
+
+def _is_misnamed(name: str) -> bool:
+    """Return whether the end of a name is nearly that of a suite: cases.ymal, cases.yaml.txt."""
+    inner, ending = Path(name.lower().removesuffix(_TEXT)).suffix, Path(name).suffix.lower()
+    return inner in READERS or ending in _MISSPELT
 
 
 def _is_readable(file: Path) -> bool:
-    """Return whether it is a regular file; raises BadFile for anything else that has the name of a suite."""
+    """Return whether it is a regular file; raises BadFile for anything else that may stand for a suite."""
     if file.is_file():
         return True
-    if file.stem.lower() == NAME:
-        what = "a link to a file that does not exist" if file.is_symlink() else "not a regular file"
-        raise BadFile(shown(file), f"has the name of a suite, and is {what}", suggestions=("remove or rename it",))
-    return False
+    named = file.stem.lower() == NAME
+    if is_lock(file.name) or not (named or file.suffix.lower() in ("", *READERS)):
+        return False
+    what = "a link to what does not exist" if file.is_symlink() else "not a regular file"
+    why = "has the name of a suite, and is" if named else "may stand for suites, and is"
+    raise BadFile(shown(file), f"{why} {what}", suggestions=("remove or rename it",))
 
 
-def _require_no_json_suite(file: Path) -> None:
-    """Refuse a suite that would not be read for its name; other JSON is none of ours."""
-    if is_json_suite(file):
-        way = f"rename it to {file.with_suffix('.yaml').name}: JSON is YAML too"
+def _require_no_suite(file: Path) -> None:
+    """Refuse a suite that would not be read for its name; other files are none of ours."""
+    if _is_hidden_suite(file):
+        name = file.name[: -len(_TEXT)] if file.name.lower().endswith(_TEXT) else file.with_suffix(".yaml").name
+        way = f"rename it to {name}" + (": JSON is YAML too" if file.suffix.lower() == JSON else "")
         words = f"looks like a suite, and the name of a suite must end in one of {', '.join(READERS)}"
         raise BadFile(shown(file), words, suggestions=(way,))
+
+
+def _is_hidden_suite(file: Path) -> bool:
+    if file.suffix.lower() == JSON:
+        return is_json_suite(file)
+    if file.name.lower() == _LINES:
+        return has_case_line(file)
+    return file.name.lower().partition(".")[0] == NAME or has_suite(file)

@@ -140,13 +140,28 @@ class DatasetForm(Form):
     id: v.Word | None = None
 
 
+# Words that say whether, and not why.
+_NO_REASONS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "0", "1", "none", "null"})
+
+
+def is_reason(value: Any) -> bool:
+    """Return whether a value says why a case is skipped: text, and more than a truth value or a number."""
+    return v.is_string(value) and any(map(str.isalnum, value)) and value.strip().casefold() not in _NO_REASONS
+
+
+def _reason(value: Any) -> str:
+    if not is_reason(value):
+        raise ValueError("must say in words why the case is skipped; leave it out where the case is to run")
+    return str(value)
+
+
 class CaseForm(Form):
     """One case as it is written."""
 
     id: v.Word
     description: v.Text = ""
     tags: list[v.Word] = Field(default_factory=list)
-    skip: v.Word | None = None
+    skip: Annotated[str, BeforeValidator(_reason)] | None = None
     timeout_secs: v.Seconds | None = None
     seed: v.Seed | None = None
     max_tokens: v.Count | None = None

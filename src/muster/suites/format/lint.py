@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from muster.suites.case import CheckKind, Evaluator
+from muster.suites.case import CheckKind, Evaluator, tag_key
 from muster.suites.format.forms import CaseForm, CheckForm, HeadForm
 from muster.suites.format.reading import SuiteReader
 from muster.suites.format.suite import examine
@@ -118,16 +118,12 @@ class _Tags:
     def findings(self, tags: list[str]) -> Iterator[Finding]:
         """Look at the tags of one case."""
         for index, tag in enumerate(tags):
-            usual = self._spelled.setdefault(_normal(tag), tag)
+            usual = self._spelled.setdefault(tag_key(tag), tag)
             if tag != usual and tag not in self._told:
                 self._told.add(tag)
                 yield ("tags", index), "tag-spelling", f"{tag!r} is another spelling of the tag {usual!r}"
             if tag in tags[:index]:
                 yield ("tags", index), "duplicate-tag", f"{tag!r} is listed twice"
-
-
-def _normal(tag: str) -> str:
-    return tag.casefold().replace("_", "-").replace(" ", "-")
 
 
 NAME = "bundle.manifest.json"

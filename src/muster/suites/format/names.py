@@ -23,7 +23,10 @@ from muster.suites.format.forms import (
     ExpectedForm,
     HeadForm,
     InputForm,
+    MessageForm,
     RubricForm,
+    ToolForm,
+    ToolResultForm,
 )
 from muster.text.diagnostics import UnknownName
 from muster.text.documents.tree import Place, spelled
@@ -33,9 +36,10 @@ CLOSE = 0.8  # share of letters in common from which a name counts as misspelt
 _SHORTEST = 4  # shorter names are like too many others: uid is not a misspelt id
 _PRIVATE = ("x-", "x_", "$")  # prefixes of names that are meant for other tools
 # Forms that decide whether a case passes: a field that is ignored here could let a bad answer pass.
-_DECIDING = (ExpectedForm, ExpectationForm, CheckForm, RubricForm, EvaluatorForm)
+_DECIDING = (ExpectedForm, ExpectationForm, CheckForm, RubricForm, EvaluatorForm, ToolResultForm)
 # Forms in which names of other tools would be taken for what decides.
-_AROUND_ANSWERS = (HeadForm, DefaultsForm, CaseForm, InputForm)
+_AROUND_ANSWERS = (HeadForm, DefaultsForm, CaseForm, InputForm, MessageForm, ToolForm)
+_OF_MESSAGES = frozenset({"tool_calls", "refusal"})  # that providers give to messages, which are no expectations there
 # Fields that decide, under names that mean nothing else; one level too high or too low they would be ignored.
 _DISTINCTIVE = frozenset(
     {"tool_sequence", "rubric", "auto_check", "critical", "evaluator", "threshold", "effectiveness_threshold"}
@@ -74,7 +78,8 @@ def _unknown(form: type[Form], name: str, place: Place) -> UnknownName:
     if near := nearest_name(name, _DISTINCTIVE):
         home = _homes(CaseForm)[near]
         return UnknownName(place=place, message=f"unknown field here; did you mean {home} of a case?", wrong=True)
-    if form in _AROUND_ANSWERS and (advice := advice_on(name)):
+    is_own = form is MessageForm and name in _OF_MESSAGES
+    if form in _AROUND_ANSWERS and not is_own and (advice := advice_on(name)):
         return UnknownName(place=place, message=f"unknown field here, it would be ignored; {advice}", wrong=True)
     return UnknownName(place=place, message="unknown field", wrong=form in _DECIDING)
 

@@ -9,7 +9,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.format.filling import FilledCase, filled, verify
-from muster.suites.format.forms import CaseForm, HeadForm, RubricForm
+from muster.suites.format.forms import CaseForm, HeadForm, RubricForm, is_reason
 from muster.suites.format.reading import SuiteReader, WrittenCase
 from muster.suites.format.resolve import LONGEST_ID, CaseResolver, is_usable_id, require_id
 from muster.text.documents.tree import MOST_FLAWS, Flaw, Place, Unreadable
@@ -229,7 +229,7 @@ def _draft(reading: SuiteReader, written: WrittenCase) -> Case:
         messages=(),
         description=_text(tree.get("description")),
         tags=_texts(tree.get("tags")) or (tuple(head.defaults.tags) if head is not None else ()),
-        skip=_text(tree.get("skip")),
+        skip=_text(tree["skip"]) if is_reason(tree.get("skip")) else "",
         agents=_texts(tree.get("agent")) or _texts(tree.get("agents")),
     )
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from muster.domain.agent import Command
@@ -12,14 +13,16 @@ from muster.domain.errors import BadOutput
 from muster.domain.money import to_usd
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, words_of
-from muster.suites.case import Case, OutputCheck, RubricItem, ToolExpectation
+from muster.suites.case import DEFAULT_THRESHOLD, Case, OutputCheck, RubricItem, ToolExpectation
 from muster.suites.format.names import nearest_name
 from muster.suites.rules import CURRENT_RULES, ScoringRules
 from muster.suites.verdict import ItemScore, Judgement, Observation
 from muster.text.json_documents import read_object
 from muster.text.schemas.json_schema import fitting
+from muster.text.thresholds import reaches
 
 SECONDS = 60.0  # where the case names no time
+_QUOTED = 60  # characters of a value that is shown
 
 
 async def ask_command(
@@ -83,6 +86,8 @@ def read_answer(case: Case, name: str, reply: Reply, key: str, rules: ScoringRul
     scores: list[Mapping[str, Json]] = data.get("scores") or []
     passed: bool | None = data.get("passed")
     flaw = _misspelt(data, scores) if rules.strict_commands else ""
+    if rules.no_contrary_keys and passed is not False:
+        flaw = flaw or _contrary(case, data, scores)
     flaw = flaw or _flaw(case, [str(score["rubric_id"]) for score in scores], outright=passed is not None)
     if flaw:
         return failed(name, f"the answer of the command cannot be used: {flaw}", key)
@@ -106,6 +111,41 @@ def _misspelt(data: Mapping[str, Json], scores: list[Mapping[str, Json]]) -> str
             if name not in known and (near := nearest_name(str(name), known)):
                 return f"unknown key {name!r}; did you mean {near}?"
     return ""
+
+
+# Keys of a command's own with which it says that it, or an answer, failed: a pass beside them is not what it means.
+_GOOD = frozenset({
+    "accepted", "correct", "isok", "ispassed", "isvalid", "ok", "pass", "passed", "succeeded", "success", "successful",
+    "valid",
+})  # fmt: skip
+_BAD = frozenset({
+    "aborted", "crashed", "error", "errors", "exception", "fail", "failed", "failure", "failures", "iserror",
+    "isfailed", "timedout",
+})  # fmt: skip
+_VERDICTS = frozenset({"conclusion", "decision", "grade", "outcome", "result", "status", "verdict"})
+_NO = frozenset({
+    "bad", "error", "errored", "fail", "failed", "failing", "failure", "false", "incorrect", "invalid", "no", "reject",
+    "rejected", "wrong",
+})  # fmt: skip
+
+
+def _contrary(case: Case, data: Mapping[str, Json], scores: list[Mapping[str, Json]]) -> str:
+    """Return a key that says that something failed, while what counts of the answer says that it passed."""
+    threshold = DEFAULT_THRESHOLD if case.threshold is None else case.threshold
+    good = (score for score in scores if reaches(float(score["score"]), threshold))
+    own = {name: value for name, value in data.items() if name not in _KNOWN}
+    for name, value in chain.from_iterable(found.items() for found in (own, *good)):
+        if _says_no(name, value):
+            return f'it says {name}: {json.dumps(value)[:_QUOTED]}, and not "passed": false'
+    return ""
+
+
+def _says_no(name: str, value: Json) -> bool:
+    key = "".join(filter(str.isalnum, name.casefold()))
+    is_no = value is False or (isinstance(value, str) and value.strip().casefold() in _NO)
+    if key in _BAD:
+        return bool(value) and not is_no
+    return is_no and (key in _GOOD or key in _VERDICTS)
 
 
 def _flaw(case: Case, scored: list[str], *, outright: bool) -> str:

@@ -19,6 +19,7 @@ from muster.suites.reports.run import SuiteRun
 from muster.suites.rules import ScoringRules, rules_in
 from muster.suites.verdict import CaseResult, Observation, Status
 from muster.text.schemas.guard import in_schema_thread
+from muster.text.words import count as counted
 
 ASKING = frozenset({Evaluator.JUDGE, Evaluator.PROCESS})  # they speak by calls of their own
 NOT_JUDGED = "it was answered, and is not judged yet"
@@ -91,8 +92,15 @@ def _observed(case: Case, replies: dict[str, Reply], rules: ScoringRules) -> Obs
     return going.observed()
 
 
+def is_unfinished(result: CaseResult) -> bool:
+    """Return whether an answer that is not judged yet is a conversation in which turns are missing."""
+    return result.why != NOT_JUDGED
+
+
 def _not_judged(case: Case, subject: str, epoch: int, seen: Observation) -> CaseResult:
-    known = CaseResult(case=case.id, subject=subject, epoch=epoch, status=Status.WAITING, why=NOT_JUDGED)
+    answered, turns = len(seen.answers), 1 + len(case.follow_ups)
+    why = NOT_JUDGED if answered >= turns else f"{answered:,} of {counted(turns, 'turn')} answered"
+    known = CaseResult(case=case.id, subject=subject, epoch=epoch, status=Status.WAITING, why=why)
     return replace(
         known,
         seconds=seen.seconds,

@@ -2,8 +2,8 @@
 
 schema, ok, verdict     what this is, whether the run is a success, and why or why not in words
 run, environment        facts of the run, and the versions it was made with
-counts, cases_total, results_expected, results_missing, answers_not_judged     how many ended how, what has no
-                        result, and how much of that is answered, if any
+counts, cases_total, results_expected, results_missing, answers_not_judged, conversations_not_finished     how many
+                        ended how, what has no result, and how much of that is answered, or in part, if any
 warnings, subjects      what makes figures less sure; the figures of each subject, the best first
 cases                   one for each case and subject, with `epochs`, each with checks, items, judgements and the answer
 
@@ -54,7 +54,8 @@ def report_json(report: SuiteReport) -> dict[str, Any]:
         "cases_total": report.cases,
         "results_expected": report.expected,
         "results_missing": report.missing,
-        **({"answers_not_judged": report.answered} if report.answered else {}),
+        **({"answers_not_judged": whole} if (whole := report.answered - report.unfinished) else {}),
+        **({"conversations_not_finished": report.unfinished} if report.unfinished else {}),
         "warnings": list(report.warnings),
         "subjects": [subject_json(line) for line in report.subjects],
         "not_passed": [_line_json(line) for line in report.troubles[:MOST_LINES]],

@@ -9,7 +9,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import AT_WORK
 from muster.suites.case import Case, Evaluator
 from muster.suites.journal import Subject
-from muster.suites.reports.answered import NOT_JUDGED, AnsweredCases
+from muster.suites.reports.answered import AnsweredCases
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import settle
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, MemberVerdict, Status
@@ -185,7 +185,7 @@ def _row(
     open_words = WAITS if suite.waits else NOT_YET if suite.run.state in AT_WORK else ""
     status, why = _ending(case, results, missing, open_words)
     if answered and not results:
-        why = f"{why}; {NOT_JUDGED}" if suite.waits else NOT_JUDGED
+        why = f"{why}; {answered[0].why}" if suite.waits else answered[0].why
     return CaseRow(
         case=case, subject=subject, status=status, why=why, results=results, missing=missing, answered=answered
     )

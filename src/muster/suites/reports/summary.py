@@ -10,6 +10,7 @@ from muster.domain.batch import Saving
 from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import AT_WORK, TERMINAL, Run, RunState, Spent
+from muster.suites.reports.answered import is_unfinished
 from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
@@ -144,7 +145,7 @@ class SuiteFigures:
     cases: int
     expected: int  # results there would be at the end: cases, subjects, epochs
     missing: int  # of them without a result
-    answered: int  # of these, how many have an answer that is not judged yet
+    answered: int  # of these, how many have an answer that is not judged yet, or a part of a conversation
     answered_cost: Microdollars
     stray: int  # results that belong to no case of the run
     troubles: tuple[CaseLine, ...]  # what did not pass
@@ -152,6 +153,7 @@ class SuiteFigures:
     lines: tuple[CaseLine, ...]  # everything, of a run that is short enough for that
     warnings: tuple[str, ...]
     judges: tuple[str, ...] = ()  # who said something that counts
+    unfinished: int = 0  # of `answered`, conversations in which turns are missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,11 +207,19 @@ class SuiteReport(SuiteFigures):
         if self.stray:
             found.append(f"{count(self.stray, 'result')} in the store belong to no case of the run.")
         if self.answered:
-            told = f"{count(self.answered, 'answer')} not judged yet, for {show_usd(self.answered_cost)}"
-            found.append(f"{told}." if self.run.state in AT_WORK else f"{told}; resume the run to judge them.")
+            found.append(self._answered_words)
         elif not self.begun and not self.waiting:
             found.append("No case was run.")
         return tuple(found)
+
+    @property
+    def _answered_words(self) -> str:
+        whole = self.answered - self.unfinished
+        parts = [f"{count(whole, 'answer')} not judged yet"] if whole else []
+        parts += [f"{count(self.unfinished, 'conversation')} not finished"] if self.unfinished else []
+        told = f"{', '.join(parts)}, for {show_usd(self.answered_cost)}"
+        then = "go on" if self.unfinished else "judge them"
+        return f"{told}." if self.run.state in AT_WORK else f"{told}; resume the run to {then}."
 
     @property
     def ok(self) -> bool:
@@ -240,7 +250,7 @@ async def summarize(suite: SuiteRun) -> SuiteReport:
     return SuiteReport(run=facts, **parts)
 
 
-FIGURES = 2  # the version of how figures are made and kept: those of another one are made anew
+FIGURES = 3  # the version of how figures are made and kept: those of another one are made anew
 
 
 async def _kept_figures(suite: SuiteRun) -> SuiteFigures:
@@ -275,6 +285,7 @@ async def _gather(suite: SuiteRun) -> SuiteFigures:
         lines=tuple(gathering.lines),
         warnings=gathering.warnings(),
         judges=tuple(sorted(gathering.judges)),
+        unfinished=gathering.unfinished,
     )
 
 
@@ -283,7 +294,7 @@ class _Gathering:
 
     def __init__(self) -> None:
         self.counts: Counter[Status] = Counter()
-        self.expected = self.missing = self.answered = self.answered_cost = 0
+        self.expected = self.missing = self.answered = self.unfinished = self.answered_cost = 0
         self.troubles: list[CaseLine] = []
         self.waits: list[CaseLine] = []
         self.lines: list[CaseLine] = []
@@ -299,6 +310,7 @@ class _Gathering:
         self.expected += len(row.results) + row.missing
         self.missing += row.missing
         self.answered += len(row.answered)
+        self.unfinished += sum(map(is_unfinished, row.answered))
         self.answered_cost += sum(result.cost for result in row.answered)
         self._of[row.subject].add(row)
         for result in row.results:

@@ -5,6 +5,7 @@ JSON Schema itself allows unknown ones. In a check they are flaws, since a missp
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from difflib import get_close_matches
 from ipaddress import IPv4Address, IPv6Address
@@ -14,6 +15,8 @@ from uuid import UUID
 
 from jsonschema import FormatChecker
 from jsonschema.validators import Draft202012Validator, validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 from referencing.jsonschema import UnknownDialect, specification_with
 
 from muster.domain.canonical import Json
@@ -25,6 +28,7 @@ _SAID = frozenset({
     "else", "examples", "format", "id", "if", "maxContains", "minContains", "readOnly", "then", "title", "writeOnly",
 })  # fmt: skip
 _DRAFT = Draft202012Validator.META_SCHEMA["$schema"]
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _TIME = re.compile(r"[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d+)?(?:[Zz]|[+-][0-2]\d:[0-5]\d)")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
@@ -83,14 +87,29 @@ def unknown_word(schema: Mapping[str, Json]) -> str | None:
     """Return the first keyword or format of a sound schema that is not known; None when all of them are."""
     kind = validator_for(schema, default=Draft202012Validator)
     known = _SAID | frozenset(kind.VALIDATORS)
-    waiting = [specification_with(kind.META_SCHEMA["$schema"]).create_resource(schema)]
+    draft = specification_with(kind.META_SCHEMA["$schema"])
+    whole = draft.create_resource(schema)
+    waiting: list[tuple[Any, Any]] = [(Registry().resolver_with_root(whole), whole)]
+    seen: set[int] = set()
     while waiting:
-        one = waiting.pop()
-        contents: Any = one.contents
-        if isinstance(contents, Mapping) and (found := next(_unknown(contents, known), None)):
+        resolver, part = waiting.pop()
+        contents: Any = part.contents
+        if id(contents) in seen or not isinstance(contents, Mapping):
+            continue
+        seen.add(id(contents))
+        if found := next(_unknown(contents, known), None):
             return found
-        waiting += one.subresources()
+        waiting += [(resolver.in_subresource(below), below) for below in part.subresources()]
+        waiting += [(at.resolver, draft.create_resource(at.contents)) for at in _referred(resolver, contents)]
     return None
+
+
+def _referred(resolver: Any, contents: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what a part refers to: it is part of the schema too, though it may stand where none is looked for."""
+    for name in _REFERENCES:
+        if isinstance(wanted := contents.get(name), str):
+            with suppress(Unresolvable, ValueError, TypeError):  # told where the schema is evaluated
+                yield resolver.lookup(wanted)
 
 
 def _unknown(contents: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
