@@ -2,8 +2,8 @@
 
     python -m bench.secrets [--each 20] [--packages 10] [--show]
 
-Recall is over made-up secrets of the formats that issuers document (tests/text/secret_samples.py); an alarm is what the
-checker of secrets reports in the largest packages that are installed here. `--show` prints the lines of alarms.
+Recall is over made-up secrets of the formats that issuers document (tests/text/secrets/samples.py); an alarm is what
+the checker of secrets reports in the largest packages that are installed here. `--show` prints the lines of alarms.
 """
 
 import argparse
@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.text.secret_samples import BY_FORM, BY_NAME, samples
+from tests.text.secrets.samples import BY_FORM, BY_NAME, samples
 
-from muster.text.redaction import GUESSED, Redactor
+from muster.text.secrets.redaction import GUESSED, Redactor
 
 SUFFIXES = frozenset({".py", ".pyi", ".js", ".ts", ".json", ".toml", ".yaml", ".yml", ".cfg", ".ini", ".sh", ".html"})
 MOST_BYTES = 2_000_000

@@ -28,7 +28,7 @@ from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.statistics import SubjectStats
 from muster.suites.trend import SuiteTrend, TrendPoint
 from muster.text.documents.tree import Flaw
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 
 
 def load_view(load: Load) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from hashlib import sha256
 from json import dumps
 
 from muster.domain.canonical import Json
-from muster.text.named_secrets import (
+from muster.text.secrets.forms import ADDRESSES, FORMS, SERVICES, WEAK, expand
+from muster.text.secrets.named import (
     BARE_PASSWORD,
     BARE_TOKEN,
     BECOMES,
@@ -34,7 +35,6 @@ from muster.text.named_secrets import (
     is_shouted_key,
     random_looking,
 )
-from muster.text.secret_forms import ADDRESSES, FORMS, SERVICES, WEAK, expand
 
 MARK = "[redacted:"  # with which everything begins that stands in the place of a secret
 # Told by the name or the place beside them; every other kind is told by the form that its issuer gave it.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.text.redaction import Redactor, redact
+from muster.text.secrets.redaction import Redactor, redact
 
 BODY = "MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF"
 PEM = f"-----BEGIN {{kind}}PRIVATE KEY-----\n{BODY}\n-----END {{kind}}PRIVATE KEY-----"

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from muster.text.redaction import GUESSED, Redactor, redact
-from muster.text.secret_forms import ADDRESSES, FORMS, SERVICES, expand
+from muster.text.secrets.forms import ADDRESSES, FORMS, SERVICES, expand
+from muster.text.secrets.redaction import GUESSED, Redactor, redact
 
-from .secret_samples import BY_FORM, BY_NAME, draw, samples
+from .samples import BY_FORM, BY_NAME, draw, samples
 
 LEAST_RECALL = 0.998
 
