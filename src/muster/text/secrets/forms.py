@@ -37,15 +37,17 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("modal_token", "ak- as-", "a[ks]-%a{22}+"),
     ("wandb_key", "wandb_v1_", "wandb_v1_%w{40,120}+"),
     ("promptlayer_key", "pl_", "pl_%x{32}+"),
+    ("runpod_key", "rpa_", "rpa_%u{40}+%a{0,8}+"),
     # code, packages and builds
     ("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", "gh[pousr]_%a{20,}+"),
     ("github_token", "github_pat_", "github_pat_[A-Za-z0-9_]{20,}+"),
     ("gitlab_token", "glpat-", r"glpat-%w{20,}+(?:\.%w{2,20}+)*+"),
     (
         "gitlab_token",
-        "gldt- glrt- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt-",
+        "gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt-",
         r"gl(?:dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-%w{16,}+(?:\.%w{2,40}+)*+",
     ),
+    ("gitlab_session", "_gitlab_session=", "_gitlab_session=%x{32}+"),
     ("gitlab_token", "gr1348941", "GR1348941%w{20,}+"),
     ("bitbucket_token", "atbb", "ATBB%a{24,}+"),
     ("bitbucket_token", "bbdc-", "BBDC-[A-Za-z0-9+/@_-]{40,50}+"),
@@ -74,8 +76,12 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("aws_bedrock_key", "absk", "ABSK[A-Za-z0-9+/]{100,}+={0,2}+"),
     ("google_key", "aiza", "AIza%w{35}+"),
     ("google_secret", "gocspx-", "GOCSPX-%w{20,}+"),
+    ("google_key", "aq.ab", r"AQ\.Ab%w{46,54}+"),
     ("google_token", "ya29.", r"ya29\.%w{20,}+"),
     ("google_token", "1//0", "1//0%w{35,}+"),
+    ("amazon_token", "amzn.mws.", rf"amzn\.mws\.{UUID}"),
+    ("amazon_secret", "amzn1.oa2-cs.v1.", r"amzn1\.oa2-cs\.v1\.%x{64}+"),
+    ("amazon_token", "atza| atzr|", r"Atz[ar]\|%w{60,}+"),
     ("azure_secret", "q~", r"[A-Za-z0-9_~.-]{3}%dQ~[A-Za-z0-9_~.-]{31,34}+"),
     ("azure_devops_token", "azdo", "%a{84}+(?<=AZDO.{4})"),
     ("azure_key", "azfu acdb azse +ast +aeh +asb", r"[A-Za-z0-9+/]{40,80}(?:AzFu|ACDb|AzSe|\+A(?:St|Eh|Sb))"
@@ -96,6 +102,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("pulumi_token", "pul-", "pul-%x{40}+"),
     ("doppler_token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?%a{40,44}+"),
+    ("bitwarden_token", "0.", rf"0\.{UUID}\.%a{{30}}+:[A-Za-z0-9+/]{{22}}+=="),
     ("onepassword_token", "ops_eyj", "ops_eyJ%w{100,}+={0,3}+"),
     ("onepassword_token", "a3-", "A3-%u{6}+-(?:%u{11}+|%u{6}+-%u{5}+)-%u{5}+-%u{5}+-%u{5}+"),
     ("infisical_token", "st.", r"st\.%x{24}+\.%x{32}+\.%x{32}+"),
@@ -126,7 +133,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("grafana_token", "eyjrijoi", "eyJrIjoi[A-Za-z0-9+/]{60,}+={0,3}+"),
     ("dynatrace_token", "dt0c01. dt0s", r"dt0(?:c01|s\d\d)\.%u{8,24}+\.%u{64}+"),
     ("honeycomb_key", "hcaik_ hcxik_ hcalk_ hcxlk_", "hc[ax][il]k_%l{58}+"),
-    ("posthog_key", "phx_", "phx_%a{43,48}+"),
+    ("posthog_key", "phx_ phs_", "ph[xs]_%a{43,48}+"),
     ("maxmind_key", "_mmk", "%a{6}+_%a{29}+_mmk"),
     ("adafruit_key", "aio_", "aio_%a{28}+"),
     ("pagerduty_key", "u+", r"u\+%w{18}+"),
@@ -135,6 +142,8 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("slack_token", "xapp-", "xapp-[A-Za-z0-9-]{10,}+"),
     ("telegram_token", ":aa", "%d{8,10}+:AA%w{33}+"),
     ("discord_token", ".g .x .y .z", r"[MNO]%w{22,27}+\.[GXYZ]%w{5}+\.%w{27,40}+"),
+    # Whatever the middle is: it begins with a number of 17 digits or more in base64.
+    ("discord_token", ".", r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}+(?:[MNO]%a{1,2}+)?+\.%w{6}+\.%w{27,40}+"),
     ("notion_token", "ntn_", "ntn_%a{43,50}+"),
     ("notion_token", "secret_", "secret_%a{43}+"),
     ("linear_key", "lin_api_ lin_oauth_ lin_wh_", "lin_(?:api|oauth|wh)_%a{32,64}+"),
@@ -152,6 +161,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("mailchimp_key", "-us", "%x{32}+-us%d{1,2}+"),
     ("brevo_key", "xkeysib- xsmtpsib-", "x(?:key|smtp)sib-%x{64}+-%a{16}+"),
     ("resend_key", "re_", "re_%a{8}+_%a{20,26}+"),
+    ("intercom_token", "dg9roj", "dG9rOj%a{50,56}+="),
     ("klaviyo_key", "pk_", "pk_%x{34}+"),
     ("onesignal_key", "os_v2_app_ os_v2_org_", "os_v2_(?:app|org)_[a-z2-7]{60,}+"),
     ("twilio_key", "sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf", "SK%x{32}+"),
@@ -174,8 +184,9 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("easypost_key", "ezak eztk", "EZ[AT]K%a{54}+"),
     ("shippo_token", "shippo_live_ shippo_test_", "shippo_(?:live|test)_%x{40}+"),
     ("duffel_token", "duffel_live_ duffel_test_", "duffel_(?:live|test)_%w{43}+"),
-    ("facebook_token", "eaa", "EAA[MC][A-Za-z0-9]{80,}+"),
-    ("twitter_token", "aaaaaaaaaaaaaaaaaaaaa", "A{20,24}+[A-Za-z0-9%]{60,}+"),
+    ("facebook_token", "eaa", "EAA[B-Z]%a{80,}+"),
+    ("instagram_token", "igqv igqw igaa", "IG(?:Q[VW]|AA)%w{80,}+"),
+    ("twitter_token", "aaaaaaaaaaaaaaaaaaaa", "A{20,24}+[A-Za-z0-9%]{60,}+"),
     ("mapbox_token", "sk.eyj", r"sk\.eyJ%w{40,}+\.%w{20,}+"),
     ("okta_token", "ssws", "(?<=SSWS )00%w{40}+"),
     ("jwt", "eyj", r"eyJ%w{8,}+\.eyJ%w{8,}+\.%w{8,}+"),
@@ -190,6 +201,17 @@ ADDRESSES: tuple[tuple[str, str, str], ...] = (
     ("zapier_webhook", "hooks.zapier.com/", r"hooks\.zapier\.com/hooks/catch/(?P<secret>%d{4,12}+/%a{5,12}+)"),
     ("azure_sas", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9+/]{8,}+(?:%(?:2[BbFf]|3[Dd])"
         r"[A-Za-z0-9+/]{0,60}+){1,20}+|[A-Za-z0-9+/]{43}+=)"),
+    ("azure_sas", "sig=", r"(?<=[?&;])sig=(?P<secret>%w{43}+)(?![A-Za-z0-9_%=+/-])"),
+    ("azure_key", "azurewebsites.net/api/",
+        r"azurewebsites\.net/api/[^\s?\"'<>]{1,200}+\?code=(?P<secret>[A-Za-z0-9_/+%-]{40,100}+={0,2}+)"),
+    # Not the key of Azurite, the emulator, which everybody has.
+    ("azure_key", "accountkey", r"(?i:accountkey)=(?P<secret>(?!Eby8vdM02xNOcqFl)[A-Za-z0-9+/]{86}+==)"),
+    ("azure_key", "sharedaccesskey", r"(?i:sharedaccesskey)=(?P<secret>[A-Za-z0-9+/]{43}+=)"),
+    ("azure_key", "ocp-apim-subscription-key",
+        r"(?i:ocp-apim-subscription-key)[\"']?\s{0,4}[:=,]\s{0,4}[\"']?(?P<secret>%x{32}+)(?![A-Za-z0-9_-])"),
+    ("wireguard_key", "privatekey", r"PrivateKey[ \t]{0,4}=[ \t]{0,4}(?P<secret>[A-Za-z0-9+/]{43}+=)"),
+    ("github_token", "@github.com", r"://(?P<secret>%x{40}+)@github\.com"),
+    ("npm_token", "_authtoken", r"_authToken\s{0,4}=\s{0,4}[\"']?(?P<secret>[A-Za-z0-9][A-Za-z0-9_.=/+-]{19,}+)"),
     ("aws_signature", "x-amz-signature=", r"(?i:x-amz-signature)=(?P<secret>%x{64}+)"),
     ("telegram_token", "api.telegram.org/bot", r"api\.telegram\.org/bot(?P<secret>%d{8,10}+:%w{35}+)"),
 )  # fmt: skip
@@ -215,6 +237,7 @@ SERVICES: tuple[tuple[str, str], ...] = (
     ("facebook|fb_app", "%x{32}+"), ("linkedin", "%a{16}+"), ("zoom", "%a{32}+"), ("confluent", "%a{64}+"),
     ("snowflake", "%w{20,80}+"), ("elasticsearch|elastic", "[A-Za-z0-9_=-]{40,80}+"), ("percy", "%x{64}+"),
     ("browserstack", "%a{20}+"), ("saucelabs|sauce", UUID), ("crowdin", "%x{80}+"), ("lokalise", "%x{40}+"),
+    ("vault", r"s\.%a{24}+"), ("github|gh_", "%x{40}+"),
 )  # fmt: skip
 
 # So short a mark stands before names in code too: what follows must look random.
@@ -224,7 +247,7 @@ WEAK = frozenset(
         *("slack_token", "square_token", "notion_token", "vercel_token", "render_key", "replicate_token", "fly_token"),
         *("alibaba_key", "flutterwave_key", "tailscale_key", "bitbucket_token", "artifactory_key", "figma_token"),
         *("discord_token", "dropbox_token", "firebase_key", "facebook_token", "twitter_token", "newrelic_key"),
-        *("clickhouse_key", "pagerduty_key", "adafruit_key"),
+        *("clickhouse_key", "pagerduty_key", "adafruit_key", "instagram_token"),
         *("azure_secret", "azure_key"),
     }
 )
