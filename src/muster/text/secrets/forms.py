@@ -102,7 +102,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("pulumi_token", "pul-", "pul-%x{40}+"),
     ("doppler_token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?%a{40,44}+"),
-    ("bitwarden_token", "0.", rf"0\.{UUID}\.%a{{30}}+:[A-Za-z0-9+/]{{22}}+=="),
+    ("bitwarden_token", "==", rf"0\.{UUID}\.%a{{30}}+:[A-Za-z0-9+/]{{22}}+=="),
     ("onepassword_token", "ops_eyj", "ops_eyJ%w{100,}+={0,3}+"),
     ("onepassword_token", "a3-", "A3-%u{6}+-(?:%u{11}+|%u{6}+-%u{5}+)-%u{5}+-%u{5}+-%u{5}+"),
     ("infisical_token", "st.", r"st\.%x{24}+\.%x{32}+\.%x{32}+"),
@@ -142,8 +142,9 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("slack_token", "xapp-", "xapp-[A-Za-z0-9-]{10,}+"),
     ("telegram_token", ":aa", "%d{8,10}+:AA%w{33}+"),
     ("discord_token", ".g .x .y .z", r"[MNO]%w{22,27}+\.[GXYZ]%w{5}+\.%w{27,40}+"),
-    # Whatever the middle is: it begins with a number of 17 digits or more in base64.
-    ("discord_token", ".", r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}+(?:[MNO]%a{1,2}+)?+\.%w{6}+\.%w{27,40}+"),
+    # Of 2015 to 2021: it begins with a number of 17 digits or more in base64.
+    ("discord_token", ".c .d .e",
+        r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}+(?:[MNO]%a{1,2}+)?+\.[CDE]%w{5}+\.%w{27}+"),
     ("notion_token", "ntn_", "ntn_%a{43,50}+"),
     ("notion_token", "secret_", "secret_%a{43}+"),
     ("linear_key", "lin_api_ lin_oauth_ lin_wh_", "lin_(?:api|oauth|wh)_%a{32,64}+"),

@@ -113,7 +113,7 @@ RULES = (
     ),
     SecretRule(
         "aws_session_token",
-        ("aws",),
+        ("aws_se", "awsse"),
         rf"{_AWS_SESSION}{named.BECOMES}{_QUOTE}(?P<secret>[A-Za-z0-9+/]{{100,}}+={{0,2}}+)",
         is_aws_key,
     ),
