@@ -48,6 +48,7 @@ BY_FORM = {
     "DigitalOcean OAuth": "doo_v1_<x64>", "Alibaba": "LTAI5t<a18>", "Tencent": "AKID<a32>", "Yandex": "AQVN<w36>",
     "Scaleway": "SCW<u17>", "Cloudflare origin": "v1.0-<x24>-<x146>", "Heroku": "HRKU-<w60>", "Netlify": "nfp_<a36>",
     "Fly": "fo1_<w43>", "Render": "rnd_<a28>", "Vault": "hvs.<w95>", "Vault batch": "hvb.<w140>",
+    "Vault, older": "s.<a24>",
     "Terraform": "<a14>.atlasv1.<w67>", "Pulumi": "pul-<x40>", "Doppler": "dp.pt.<a43>",
     "Doppler service": "dp.st.prd_main.<a43>", "1Password": "ops_eyJ<w250>", "Tailscale": "tskey-auth-<a17>-<a32>",
     "JumpCloud": "jca_<a36>", "OpenShift": "sha256~<w43>", "age": "AGE-SECRET-KEY-1<k58>", "Databricks": "dapi<x32>-2",

@@ -98,6 +98,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("fly_token", "fo1_ fm1r_ fm2_", "(?:fo1_%w{43}+|fm1r_[A-Za-z0-9+/=_-]{50,}+|fm2_[A-Za-z0-9+/=_-]{50,}+)"),
     ("render_key", "rnd_", "rnd_%a{28,40}+"),
     ("vault_token", "hvs. hvb. hvr.", r"hv[sbr]\.%w{24,300}+"),
+    ("vault_older_token", "s.", r"s\.%a{24}+"),
     ("terraform_token", ".atlasv1.", r"%a{14}+\.atlasv1\.%w{60,70}+"),
     ("pulumi_token", "pul-", "pul-%x{40}+"),
     ("doppler_token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
@@ -238,7 +239,7 @@ SERVICES: tuple[tuple[str, str], ...] = (
     ("facebook|fb_app", "%x{32}+"), ("linkedin", "%a{16}+"), ("zoom", "%a{32}+"), ("confluent", "%a{64}+"),
     ("snowflake", "%w{20,80}+"), ("elasticsearch|elastic", "[A-Za-z0-9_=-]{40,80}+"), ("percy", "%x{64}+"),
     ("browserstack", "%a{20}+"), ("saucelabs|sauce", UUID), ("crowdin", "%x{80}+"), ("lokalise", "%x{40}+"),
-    ("vault", r"s\.%a{24}+"), ("github|gh_", "%x{40}+"),
+    ("github|gh_", "%x{40}+"),
 )  # fmt: skip
 
 # So short a mark stands before names in code too: what follows must look random.
@@ -248,7 +249,7 @@ WEAK = frozenset(
         *("slack_token", "square_token", "notion_token", "vercel_token", "render_key", "replicate_token", "fly_token"),
         *("alibaba_key", "flutterwave_key", "tailscale_key", "bitbucket_token", "artifactory_key", "figma_token"),
         *("discord_token", "dropbox_token", "firebase_key", "facebook_token", "twitter_token", "newrelic_key"),
-        *("clickhouse_key", "pagerduty_key", "adafruit_key", "instagram_token"),
+        *("clickhouse_key", "pagerduty_key", "adafruit_key", "instagram_token", "vault_older_token"),
         *("azure_secret", "azure_key"),
     }
 )

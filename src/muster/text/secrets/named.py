@@ -71,6 +71,11 @@ def is_key(secret: str) -> bool:
     return random_looking(secret) and not _stands_for_one(secret)
 
 
+def is_service_key(secret: str) -> bool:
+    """Return whether a text of the length of a service's keys is one: letters alone will do, if they are no name."""
+    return is_key(secret) or (is_password(secret) and secret.isalpha() and not secret.islower())
+
+
 def is_bare_key(secret: str) -> bool:
     """Return whether a text without quotes is a key, and not a name in code."""
     if _NAME_IN_CODE.fullmatch(secret) and ("." in secret or secret != secret.upper()):

@@ -63,7 +63,7 @@ def _of_service(names: str, form: str) -> SecretRule:
     """Make the rule for a secret that is told by the name of who issued it."""
     name = rf"(?i:(?<![A-Za-z])(?:{names})){_CALLED_KEY}[A-Za-z0-9_.-]{{0,40}}+"
     value = rf"{_QUOTE}(?P<secret>{form}){_END}"
-    return SecretRule("service_key", _plain_names(names), name + named.BECOMES + value, named.is_key)
+    return SecretRule("service_key", _plain_names(names), name + named.BECOMES + value, named.is_service_key)
 
 
 def _plain_names(names: str) -> tuple[str, ...]:
