@@ -349,7 +349,7 @@ def load() -> None:
     # What every command would read or compile again: the price list, the queries of a store, patterns of secrets.
     get_snapshot()
     importlib.import_module("muster.store.queries").queries()
-    importlib.import_module("muster.text.redaction").redact("a text in which nothing is to be found")
+    importlib.import_module("muster.text.secrets.redaction").redact("a text in which nothing is to be found")
     gc.freeze()
 
 

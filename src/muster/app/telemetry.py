@@ -12,7 +12,7 @@ from muster.observability.call_totals import CallTotals
 from muster.observability.observers import ObserverGroup
 from muster.observability.options import LogOptions, TraceOptions
 from muster.settings import Settings
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from muster.observability.logs import RunLog

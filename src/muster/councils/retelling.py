@@ -23,7 +23,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.rules import CURRENT, DefaultRules
 from muster.judging.asked import RecordedCall, request_flaw
 from muster.text import typed
-from muster.text.redaction import MARK
+from muster.text.secrets.redaction import MARK
 
 Calls = Mapping[str, RecordedCall]  # by key
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 from muster.agents.processes.process import Process, ProcessCommand, environment_of, start
 from muster.agents.processes.system import TOKEN_VARIABLE
 from muster.domain.errors import BadArgument, BadConfiguration, MusterError, NotStarted
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 
 SECONDS = 600.0  # that one command may take: a checkout of a large repository is slow
 MOST_OUTPUT = 64 * 1_048_576  # bytes of an answer

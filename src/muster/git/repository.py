@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from muster.domain.errors import BadArgument, BadConfiguration, FixSpec, MusterError
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 
 SECONDS = 60.0  # that one command of git's may take
 _PLAIN = ("100644", "100755")  # modes of files; links and submodules have others

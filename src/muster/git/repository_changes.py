@@ -14,7 +14,7 @@ from pathlib import Path
 
 from muster.git.branches import commit_of
 from muster.git.layout import HEADS, PREFIX, Layout, own_exclusions
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 
 MOST_REFS = 1_000  # that are compared
 _MOST_VALUE = 200  # characters of a setting

@@ -11,7 +11,7 @@ from typing import Any
 
 from muster.domain.call import Reply, Request, request_json
 from muster.domain.canonical import Json, plain_json
-from muster.text.redaction import MARK
+from muster.text.secrets.redaction import MARK
 
 # What the section of an agent says where nobody else does; a limit of tokens it may lower too.
 _OF_SECTION = frozenset({"system", "temperature", "seed", "max_tokens"})

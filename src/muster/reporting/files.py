@@ -7,7 +7,7 @@ from typing import TextIO
 from uuid import uuid4
 
 from muster.domain.errors import BadArgument
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 
 
 class Redacting:

@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import one_line, shorten
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

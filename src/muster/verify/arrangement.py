@@ -12,7 +12,7 @@ from muster.domain.errors import BadArgument, Conflict, NotFound
 from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.text import typed
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 from muster.verify.journal import SNAPSHOT, files_key
 from muster.verify.source import Chunk, FileInfo, Piece, Source, VerifySnapshot, read_source
 from muster.verify.verification import Kind, LeftOut, Limits, Verification, Verifier

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.git.repository import Git
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 from muster.verify.markers import read_markers
 from muster.verify.source import Source, Unverifiable, is_generated, look_into, place_in, secrets_in
 from muster.verify.verification import LeftOut, Limits, Marker, UnseenSecret, Verifier, matches

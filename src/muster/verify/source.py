@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from muster.domain.errors import BadFile
 from muster.text.documents.tree import Unreadable
 from muster.text.files import opened
-from muster.text.redaction import GUESSED, Redactor, Secret, redact
+from muster.text.secrets.redaction import GUESSED, Redactor, Secret, redact
 from muster.verify.verification import LeftOut
 
 __all__ = [

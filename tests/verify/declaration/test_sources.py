@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadFile
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 from muster.verify.source import HEAD, MOST_BYTES, Source, Unverifiable, look_into, read_source, why_generated
 from muster.verify.verification import LeftOut
 

@@ -29,9 +29,9 @@ from muster.domain.errors import AgentFailed, BadExit, BadOutput
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.script import Line, usage_of
 from muster.text.json_documents import flaw_of, parseable, readable
-from muster.text.redaction import Redactor
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import require_schema, shaped
+from muster.text.secrets.redaction import Redactor
 
 _SHOWN = 500  # characters of a log in a message
 _LARGE = 262_144  # bytes of output that are read beside the event loop

@@ -11,7 +11,7 @@ from muster.domain.entry import Event
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL
 from muster.pool.tasks import REVIEW, TaskState, run_states
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import one_line
 
 PAGE = 500

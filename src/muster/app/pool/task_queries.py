@@ -36,7 +36,7 @@ from muster.pool.tasks import (
 )
 from muster.pool.workload import saved_key, work_key
 from muster.store.base import POOL_LEVEL
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import choice_error
 
 PAGE = 500  # tasks that are read at once

@@ -30,7 +30,7 @@ from muster.pool.handover import FinishedWork, handed_over
 from muster.pool.isolation import is_compared, save, setup_of, worktrees_of
 from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import shorten
 from muster.verify.journal import WORKLOAD as VERIFICATION
 

@@ -11,7 +11,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.git.hook import Installed, install_hook
 from muster.git.repository import Git
 from muster.settings import Settings
-from muster.text.redaction import Secret
+from muster.text.secrets.redaction import Secret
 from muster.verify.declaration.declaration import allow, read_declaration
 from muster.verify.source import Source, is_generated, look_into, place_in, secrets_in
 from muster.verify.verification import AllowedSecret, LeftOut

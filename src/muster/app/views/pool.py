@@ -14,7 +14,7 @@ from muster.domain.money import to_usd
 from muster.pool.metrics import ModelFigures, PoolMetrics
 from muster.pool.permissions import PermissionQuestion
 from muster.pool.tasks import TaskState
-from muster.text.redaction import Redactor, redact
+from muster.text.secrets.redaction import Redactor, redact
 
 MOST_LINES = 20  # of standard error
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.domain.run import Run
 from muster.text.plain import plain_words
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import count, one_line
 
 LONGEST = 160  # characters of a subject

@@ -29,7 +29,7 @@ from muster.suites.statistics import SubjectStats
 from muster.suites.trend import SuiteTrend, TrendPoint
 from muster.text.documents.tree import Flaw
 from muster.text.plain import plain_words
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 
 
 def load_view(load: Load) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from muster.app.verify.values import FindingPage, VerifyReport
 from muster.app.views.suites import load_view
 from muster.domain.money import to_usd
 from muster.text import typed
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.verify.reports.json_report import agent_json, finding_json, report_json, share_json, wave_json
 from muster.verify.reports.located import LocatedFinding
 from muster.verify.verification import LeftOut

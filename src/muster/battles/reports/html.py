@@ -15,7 +15,7 @@ from muster.domain.call import Role
 from muster.domain.money import show_usd
 from muster.domain.run import TERMINAL, Run
 from muster.reporting.look import TOKENS
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import percent, shorten
 
 LONGEST = 50_000  # characters of a message

@@ -6,7 +6,7 @@ from typing import Any
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
 from muster.app.pool.values import TaskState
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import count
 
 

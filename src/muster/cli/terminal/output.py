@@ -133,7 +133,7 @@ def warn(text: str) -> None:
 
 def _without_secrets(told: Any) -> Any:
     """Take out what looks like a secret: this ends in logs of machines."""
-    from muster.text.redaction import Redactor  # its rules are many, and most commands warn of nothing
+    from muster.text.secrets.redaction import Redactor  # its rules are many, and most commands warn of nothing
 
     return Redactor().json(told)
 

@@ -15,7 +15,7 @@ from muster.councils.values import CouncilAbstention, Evaluation, Proposal
 from muster.domain.money import show_usd
 from muster.domain.run import TERMINAL
 from muster.reporting.look import TOKENS
-from muster.text.redaction import redact
+from muster.text.secrets.redaction import redact
 from muster.text.words import count, moment, shorten
 
 LONGEST = 50_000  # characters of a proposal

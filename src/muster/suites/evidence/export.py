@@ -42,7 +42,7 @@ from muster.suites.recorded import answers_in
 from muster.suites.reports.run import SuiteRun
 from muster.suites.verdict import CaseResult
 from muster.text import typed
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -17,7 +17,7 @@ from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadConfiguration, ReplayMiss
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
-from muster.text.redaction import Redactor, redact
+from muster.text.secrets.redaction import Redactor, redact
 from muster.text.words import choice_error
 from muster.verify.agents.answers import LONGEST_PATH, bounded
 from muster.verify.agents.model_agent import LONGEST_FAILURE, UNPARSED

@@ -8,7 +8,7 @@ from math import fsum
 
 from muster.domain.money import Microdollars
 from muster.text.expressions import PART
-from muster.text.redaction import GUESSED
+from muster.text.secrets.redaction import GUESSED
 from muster.text.thresholds import ThresholdResult, evaluate, known
 from muster.verify.findings.finding import Counts, Examined, Finding, Merged, Severity
 from muster.verify.findings.merging import in_order, merge

@@ -16,7 +16,7 @@ from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.text import typed
 from muster.text.documents.tree import Unreadable
-from muster.text.redaction import MARK
+from muster.text.secrets.redaction import MARK
 from muster.verify.findings.finding import RANKS, Finding, Merged
 from muster.verify.source import Source, real_place
 

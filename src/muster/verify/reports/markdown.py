@@ -11,7 +11,7 @@ from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
 from muster.reporting.files import Redacting
 from muster.reporting.markdown import block, in_cell, inline
-from muster.text.redaction import MARK
+from muster.text.secrets.redaction import MARK
 from muster.text.words import count, moment, seconds_of
 from muster.verify.findings.finding import RANKS, Counts, Finding, Merged
 from muster.verify.journal import AgentReport, Ending, WaveReport

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from muster.domain.money import to_usd
 from muster.domain.run import RunState
 from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool
-from muster.text.redaction import MARK
+from muster.text.secrets.redaction import MARK
 from muster.text.words import one_line, shorten
 from muster.verify.findings.finding import RANKS, Finding, Merged, Severity
 from muster.verify.journal import Ending

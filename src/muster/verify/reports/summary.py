@@ -12,7 +12,7 @@ from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import Run, RunState
 from muster.text import typed
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 from muster.text.words import count, one_line
 from muster.verify.findings.assessment import add, less
 from muster.verify.findings.assessment import count as count_findings

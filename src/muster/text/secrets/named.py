@@ -5,8 +5,11 @@ It says what looks like a secret; `redaction` takes it out.
 
 import re
 
+from muster.text.secrets.names_in_code import is_name
+
 _AFTER_NAME = r"(?i:[_-]?(?:base|value|production|prod|live|staging|[0-9]{1,2}))?+"
-_PASSWORD = rf"(?i:password|passwd|passphrase|pwd){_AFTER_NAME}"
+_CALLED = "(?i:password|passwd|passphrase|pwd)"
+_PASSWORD = rf"(?:{_CALLED}|(?i:[_-]pass)(?![A-Za-z])){_AFTER_NAME}"
 _KINDS = "api|access|secret|private|account|signing|encryption|master|client|storage|service"
 _KEY = rf"(?i:(?:{_KINDS})[_-]?key|secret|token){_AFTER_NAME}"
 _UPPERCASE = rf"(?:(?:{_KINDS.upper()})_?KEY|SECRET|TOKEN){_AFTER_NAME}"
@@ -23,20 +26,31 @@ UPPERCASE_KEY = rf"{_UPPERCASE}(?:[ \t]?[:=][ \t]?){_BARE}"
 UPPERCASE_PASSWORD = rf"(?:PASSWORD|PASSWD|PASSPHRASE){_AFTER_NAME}=(?P<secret>{_WORD}{{8,4000}}+)(?![(\[])"
 # At the end of a line of settings; in code what is assigned is quoted, or a name.
 _COMMENT_OR_END = r"[ \t]{0,8}+(?:#[^\n]{0,200}+)?+$"
-BARE_PASSWORD = (
-    rf"(?m){_PASSWORD}[ \t]{{0,4}}+[:=][ \t]{{0,4}}+"
-    rf"(?P<secret>{_WORD}{{8,200}}+){_COMMENT_OR_END}"
-)
+_SETS = rf"{_PASSWORD}[ \t]{{0,4}}+[:=][ \t]{{0,4}}+"
+_BARE_WORD = rf"(?:(?!&[A-Za-z_]{{2,20}}=){_WORD})"  # without the next parameter of an address
+BARE_PASSWORD = rf"(?m){_SETS}(?P<secret>{_BARE_WORD}{{8,200}}+){_COMMENT_OR_END}"
+SETTING = rf"(?m){_SETS}(?P<secret>{_WORD}{{6,200}}+){_COMMENT_OR_END}"
+# In an address, a connection string or a comment: whatever follows, but for what continues a name or an expression.
+PASSWORD_ANYWHERE = rf"{_SETS}(?P<secret>[A-Za-z0-9!@#%^*~_]{{8,200}}+)(?![(\[{{<$/+?|=-]|[.:][A-Za-z0-9_(])"
+ELEMENT = rf"{_CALLED}>(?P<secret>{_WORD}{{8,200}}+)</"
+ATTRIBUTE = rf"{_CALLED}[\"']\s{{1,20}}+value=[\"'](?P<secret>[^\s\"'<>]{{8,200}}+)[\"']"
+_ARGUMENT = r"[\"']?(?P<secret>[^\s\"'`\\$<>{}()\[\],;|&]{6,200}+)"
+OPTION = rf"--(?:[a-z]{{2,20}}+-){{0,3}}+(?:password|passwd|passphrase|pass)(?:=|[ \t]{{1,4}}+){_ARGUMENT}"
+OPTION_OF_MYSQL = rf"\b(?:mysql|mariadb|sshpass)[a-z-]{{0,10}}+[^\n]{{0,200}}?[ \t]-p{_ARGUMENT}"
+OPTION_OF_CURL = rf"\bcurl[^\n]{{0,200}}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{{1,100}}+:{_ARGUMENT}"
 BARE_TOKEN = rf"(?i:token)(?:[ \t]{{0,4}}+[:=][ \t]{{0,4}}+){_BARE}"
 
 _FEWEST_DIGITS = 3
 _FEWEST_IN_NAME = 4  # digits in what could be a name in code; sha256OfUser is one
 _FEWEST_DISTINCT = 10
+_FEWEST_IN_PASSWORD = 5  # distinct characters
 _LONG_WORD = 12  # letters; "required" and "disabled" are no passwords
 _SIGNS = frozenset("!@$%^&*~+=?")
+_REFERS = frozenset("!*&@|>-")  # begins what stands for a value elsewhere, in YAML and in shells
 _CODE = frozenset("+,);:=.&|?]/#")  # begins what stands between two quoted texts, or a path; no value
 _STANDS_FOR = re.compile(
     r"your|change[-_]?me|change[-_]?this|replace|example|placeholder|dummy|redacted|insert|x{4}|\*{3}|\.{3}|://|\{|\$\("
+    r"|^(?:vault|ssm|arn|env|file|ref):"
     r"|^(?:my|new|old|test|fake|mock|some|user|reset|forgot|confirm|current|enter|invalid|wrong|the)?[-_]?"
     r"(?:password|passwd|pass|secret|token|key|api[-_]?key)[-_]?\d{0,4}$",
     re.IGNORECASE,
@@ -57,6 +71,11 @@ def is_key(secret: str) -> bool:
     return random_looking(secret) and not _stands_for_one(secret)
 
 
+def is_service_key(secret: str) -> bool:
+    """Return whether a text of the length of a service's keys is one: letters alone will do, if they are no name."""
+    return is_key(secret) or (is_password(secret) and secret.isalpha() and not secret.islower())
+
+
 def is_bare_key(secret: str) -> bool:
     """Return whether a text without quotes is a key, and not a name in code."""
     if _NAME_IN_CODE.fullmatch(secret) and ("." in secret or secret != secret.upper()):
@@ -75,7 +94,9 @@ def is_password(secret: str) -> bool:
         return False
     if _digits(secret) or _SIGNS & set(secret):
         return True
-    return secret.isascii() and secret.isalpha() and secret.islower() and len(secret) >= _LONG_WORD
+    if not (secret.isascii() and secret.isalpha() and len(set(secret)) >= _FEWEST_IN_PASSWORD):
+        return False
+    return len(secret) >= _LONG_WORD if secret.islower() else not is_name(secret)
 
 
 def is_bare_password(secret: str) -> bool:
@@ -85,10 +106,19 @@ def is_bare_password(secret: str) -> bool:
 
 
 def is_setting(secret: str) -> bool:
-    """Return whether a line of settings ends with a password: letters and digits that are not a name in code."""
-    if not (_digits(secret) and is_bare_password(secret)):
+    """Return whether a text without quotes is a password, and not a name in code or an expression."""
+    if secret[0] in _REFERS or len(set(secret)) < _FEWEST_IN_PASSWORD or _stands_for_one(secret):
         return False
-    return not _NAME_IN_CODE.fullmatch(secret) or len(re.findall("[0-9][A-Za-z]", secret)) > 1
+    if _NAME_IN_CODE.fullmatch(secret):
+        return "." not in secret and not is_name(secret)
+    return _digits(secret) > 0 and any(character.isalpha() for character in secret)
+
+
+def is_argument(secret: str) -> bool:
+    """Return whether a text is a password where names cannot stand: after an option, or in a file of settings."""
+    has_both = _digits(secret) > 0 and any(character.isalpha() for character in secret)
+    chain = "." in secret and _NAME_IN_CODE.fullmatch(secret)
+    return is_setting(secret) or (has_both and not chain and secret[0] not in _REFERS and not _stands_for_one(secret))
 
 
 def _stands_for_one(secret: str) -> bool:

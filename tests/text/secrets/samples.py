@@ -48,6 +48,7 @@ BY_FORM = {
     "DigitalOcean OAuth": "doo_v1_<x64>", "Alibaba": "LTAI5t<a18>", "Tencent": "AKID<a32>", "Yandex": "AQVN<w36>",
     "Scaleway": "SCW<u17>", "Cloudflare origin": "v1.0-<x24>-<x146>", "Heroku": "HRKU-<w60>", "Netlify": "nfp_<a36>",
     "Fly": "fo1_<w43>", "Render": "rnd_<a28>", "Vault": "hvs.<w95>", "Vault batch": "hvb.<w140>",
+    "Vault, older": "s.<a24>",
     "Terraform": "<a14>.atlasv1.<w67>", "Pulumi": "pul-<x40>", "Doppler": "dp.pt.<a43>",
     "Doppler service": "dp.st.prd_main.<a43>", "1Password": "ops_eyJ<w250>", "Tailscale": "tskey-auth-<a17>-<a32>",
     "JumpCloud": "jca_<a36>", "OpenShift": "sha256~<w43>", "age": "AGE-SECRET-KEY-1<k58>", "Databricks": "dapi<x32>-2",
@@ -80,6 +81,24 @@ BY_FORM = {
     "Discord webhook": "https://discord.com/api/webhooks/<d18>/<w68>",
     "Teams webhook": f"https://x.webhook.office.com/webhookb2/{UUID}@{UUID}/IncomingWebhook/<x32>/{UUID}",
     "Azure SAS": "https://x.blob.core.windows.net/c?sv=2022-11-02&se=2030-01-01&sig=<a20>%2B<a20>%3D",
+    "Weights & Biases": "wandb_v1_<w77>", "Helicone": "sk-helicone-<l7>-<l7>-<l7>-<l7>",
+    "Artifactory reference": "cmVmdGtu<a56>", "Twitter": "AAAAAAAAAAAAAAAAAAAA<a30>%3D<a50>", "Okta": "SSWS 00<w40>",
+    "Vercel": "vcp_<a56>", "Zapier webhook": "https://hooks.zapier.com/hooks/catch/<d7>/<l7>",
+    "GitLab runner, refresh": "glrtr-<w20>", "GitLab session": "_gitlab_session=<x32>",
+    "Facebook business": "EAAG<a180>", "Facebook ads": "EAAB<a180>", "Instagram": "IGQVJ<a150>",
+    "Instagram, new": "IGAA<a150>", "Amazon MWS": f"amzn.mws.{UUID}", "Amazon login": "amzn1.oa2-cs.v1.<x64>",
+    "Amazon refresh": "Atzr|IwEBI<w160>", "RunPod": "rpa_<u40><l6>", "Google, new": "AQ.Ab8RN6<w44>",
+    "Bitwarden": f"0.{UUID}.<a30>:<b22>==", "PostHog feature flags": "phs_<a43>", "Intercom": "dG9rOj<a53>=",
+    "Discord, older": "MjQ1NTU5MDg3NTI0MjE2ODMy.Dk<w4>.<w27>", "GitHub in an address": "https://<x40>@github.com/a/b",
+    "Azure Logic App": "https://x.logic.azure.com:443/workflows/<x32>/triggers/manual/paths/invoke?sv=1.0&sig=<w43>",
+    "Azure function's address": "https://x.azurewebsites.net/api/go?code=<a54>==",
+    "Azure storage, older": "AccountName=x;AccountKey=<b86>==;EndpointSuffix=core.windows.net",
+    "Azure service bus": "Endpoint=sb://x/;SharedAccessKeyName=Root;SharedAccessKey=<b43>=",
+    "Azure API Management": "Ocp-Apim-Subscription-Key: <x32>", "WireGuard": "PrivateKey = <b43>=",
+    "npm, older": f"//registry.example/:_authToken={UUID}",
+    "PuTTY": "Private-Lines: 2\\n<b64>\\n<b40>\\nPrivate-MAC: <x40>",
+    "AWS secret": "aws_secret_access_key = <b40>", "AWS secret in JSON": "SecretAccessKey: <b40>",
+    "AWS session token": "aws_session_token=<b300>", "Bearer": "Authorization: Bearer <a40>",
     "S3 address": "https://x.s3.amazonaws.com/k?X-Amz-Expires=60&X-Amz-Signature=<x64>",
 }  # fmt: skip
 
@@ -94,11 +113,21 @@ BY_NAME = {
     "OKTA_API_TOKEN": "00<w40>", "PAGERDUTY_TOKEN": "<a20>", "ROLLBAR_ACCESS_TOKEN": "<x32>", "TRELLO_TOKEN": "<x64>",
     "SPOTIFY_CLIENT_SECRET": "<x32>", "TWITCH_CLIENT_SECRET": "<l30>", "BINANCE_SECRET_KEY": "<a64>",
     "RAPIDAPI_KEY": "<a50>", "OPENWEATHER_API_KEY": "<x32>", "INFURA_PROJECT_SECRET": "<x32>", "POSTMARK_TOKEN": UUID,
-    "ZOOM_CLIENT_SECRET": "<a32>", "BROWSERSTACK_ACCESS_KEY": "<a20>",
+    "ZOOM_CLIENT_SECRET": "<a32>", "BROWSERSTACK_ACCESS_KEY": "<a20>", "VAULT_TOKEN": "s.<a24>", "GH_TOKEN": "<x40>",
 }  # fmt: skip
 
 CONTEXTS = ('value = "{}"\n', "  thing: {}\n", "export THING={}\n", "see {} for it\n", '{{"v":"{}"}}')
 NAMED = ('{} = "{}"\n', "{}: {}\n", "export {}={}\n", '"{}": "{}",\n')
+
+# Passwords as people write them down.
+PASSWORDS = (
+    "password: {}\n", "  db_password: {}  # old\n", "passwd: {}\n", "pwd={}\n", "DB_PASS={}\n", "export PASSWORD={}\n",
+    'password = "{}"\n', "password: '{}'\n", '"password": "{}",\n', "spring.datasource.password={}\n", "Password={};\n",
+    "c = 'Server=h;User Id=sa;Password={};'\n", 'jdbc = "jdbc:mysql://h/d?user=a&password={}&ssl=true"\n',
+    "<password>{}</password>\n", '<property name="db.password" value="{}"/>\n', "tool --password {}\n",
+    "tool --db-password={} run\n", "mysql -u root -p{} shop\n", "curl -u admin:{} https://h.example\n",
+    "# password: {} (rotate)\n",
+)  # fmt: skip
 
 
 def draw(form: str, random: Random) -> str:

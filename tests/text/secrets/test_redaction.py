@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.text.redaction import Redactor, redact
+from muster.text.secrets.redaction import Redactor, redact
 
 BODY = "MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF"
 PEM = f"-----BEGIN {{kind}}PRIVATE KEY-----\n{BODY}\n-----END {{kind}}PRIVATE KEY-----"
@@ -239,7 +239,10 @@ def test_any_text_can_be_searched(text: str) -> None:
         "sk-", "sk-ant-", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", f"-----BEGIN PRIVATE KEY-----\n{BODY}\n",
         "://a:", "password=", "authorization: bearer ", "\\nsk-", "SG.aaaaaaaaaaaaaaaaa.", "x-api-key: ", "-",
         "password='", "password=\"a", "token:", "TOKEN=a.", "api_key: str ", "PASSWORD=", 'token"] = "', "secret ",
-        f"{BODY} ",
+        f"{BODY} ", "--password ", "--a-b-", "mysql -p", "curl -u a", "curl --user a:", "<password>aaaaaaaa",
+        "password=aB3&",
+        "MTIzMTIzMTIzMTIzMTIz.", f"Private-Lines: 1\n{BODY}\n", "azurewebsites.net/api/", "://a:b@", "aws_secret_key='",
+        "authorization: basic YWRt", "password' value='", "_pass=",
     ],
 )  # fmt: skip
 def test_the_work_grows_with_the_text_and_no_faster(piece: str) -> None:
