@@ -13,7 +13,7 @@ from muster.domain.entry import Entry, Event
 from muster.domain.run import Run
 from muster.pool.tasks import WORKLOAD
 from muster.store.base import Attempt
-from muster.text.redaction import Redactor
+from muster.text.secrets.redaction import Redactor
 
 
 def shown_run(run: Run) -> Run:
