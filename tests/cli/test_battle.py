@@ -110,6 +110,11 @@ def test_validators_are_given_as_words_and_as_a_file(battles: BattleFolder) -> N
 def test_reports_are_written_in_every_format(battles: BattleFolder) -> None:
     reports = ("--report", "html=r.html", "--report", "markdown=r.md", "--report", "json=r.json")
     assert battles.muster(*BATTLE, "--system", "<b>", *reports).code == 0
+    texts = [(battles.folder / name).read_text() for name in ("r.html", "r.md")]
+    assert [("<h2>Conversation</h2>" in text, "# Conversation\n" in text) for text in texts] == [
+        (True, False),
+        (False, True),
+    ]
     page = (battles.folder / "r.html").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "Your table is booked" in page

@@ -81,7 +81,7 @@ def _battles(ours: Sequence[tuple[PlannedBattle, PlayedBattle]], fence: Fence) -
         said = "\n\n".join(f"{role}: {text}" for role, text in one.closing)
         shown = [fence.around("goal", plan.spec.goal or "(none)")]
         shown += [fence.around("closing messages", said)] if said else []
-        yield "\n".join([f"# BattleFields {plan.number}: ended with {one.ending}", *shown])
+        yield "\n".join([f"# Conversation {plan.number}: ended with {one.ending}", *shown])
 
 
 def _reader(agent: str, before: str) -> "_Reader":

@@ -79,7 +79,7 @@ def _scale(report: ScaleReport) -> Iterator[str]:
 
 
 def _conversation(report: BattleReport) -> Iterator[str]:
-    yield "<section><h2>BattleFields</h2>"
+    yield "<section><h2>Conversation</h2>"
     yield from _messages(report)
     yield "</section>"
 

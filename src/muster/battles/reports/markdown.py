@@ -34,7 +34,7 @@ def _battle(report: BattleReport, level: str) -> Iterator[str]:
         ["cost", show_usd(report.cost)],
     ]
     yield _table(["", ""], rows)
-    yield f"{level}# BattleFields"
+    yield f"{level}# Conversation"
     turn = 0
     for message in report.messages:
         who = f"{message.seq}. {'agent' if message.role is Role.ASSISTANT else 'counterpart'}"

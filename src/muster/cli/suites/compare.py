@@ -26,7 +26,12 @@ def compare(
     a: Annotated[str, Argument(metavar="A", complete=run_names_or_files, help=_SIDE)],
     b: Annotated[str, Argument(metavar="B", complete=run_names_or_files, help="The run that is compared with A.")],
     threshold: Annotated[
-        float, Option("--threshold", metavar="SHARE", help="The smallest difference that counts.")
+        float,
+        Option(
+            "--threshold",
+            metavar="SHARE",
+            help="The smallest difference of scores that counts; of pass rates every one does that is not chance.",
+        ),
     ] = 0.05,
     alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="The accepted rate of false alarms.")] = 0.05,
     margin: Annotated[

@@ -48,16 +48,13 @@ def contradictory(numbers: Numbers, *, by_passing: bool) -> bool:
 
 
 def counting(numbers: Numbers, *, alpha: float, threshold: float) -> tuple[bool, bool]:
-    """Return whether pass rate, and whether score, differ by more than chance and by so much that it counts."""
+    """Return whether pass rate, and whether score, differ by more than chance; a score alone by the threshold too."""
     by_passing, by_score = significant(numbers, alpha)
-    return (
-        by_passing and reaches(abs(numbers.pass_difference), threshold),
-        by_score and reaches(abs(numbers.score_difference), threshold),
-    )
+    return by_passing, by_score and (by_passing or reaches(abs(numbers.score_difference), threshold))
 
 
 def is_worse(numbers: Numbers, *, alpha: float, threshold: float) -> bool:
-    """Return whether the tests show that B is worse, by so much that it counts."""
+    """Return whether the tests show that B is worse."""
     by_passing, by_score = counting(numbers, alpha=alpha, threshold=threshold)
     lower = numbers.pass_difference + numbers.score_difference < 0
     return lower and (by_passing or by_score) and not contradictory(numbers, by_passing=by_passing)

@@ -318,27 +318,15 @@ def _by_numbers(evidence: _Evidence, terms: _Terms) -> _Decision:
     if _alike(evidence, terms.threshold):
         why = f"pass rate and score differ by less than {terms.threshold:g}"
         return _Decision(verdict=ComparisonVerdict.SAME, why=why)
-    if any(significant(numbers, terms.alpha)) and (small := _small(evidence, terms)):
-        return small
+    if any(significant(numbers, terms.alpha)) and not (numbers.worse or numbers.better) and evidence.pairs >= FEWEST:
+        why = f"scores differ by less than {terms.threshold:g}, and no case changed sides"
+        return _Decision(verdict=ComparisonVerdict.SAME, why=why)
     if evidence.pairs < FEWEST:
         few = "is" if evidence.pairs == 1 else "are"
         return _unsure(f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least")
     once = ", each case counted once" if evidence.repeated else ""
     told = f"{evidence.regressed:,} regressed and {evidence.improved:,} improved"
     return _unsure(f"of {_all(evidence)} {told}, which may be chance (p = {numbers.p_of_passing:.3g}{once})")
-
-
-def _small(evidence: _Evidence, terms: _Terms) -> _Decision | None:
-    """Return what is said of a difference that is hardly chance, and too small to count; None: there is none."""
-    numbers = evidence.numbers
-    if not (numbers.worse or numbers.better):
-        why = f"scores differ by less than {terms.threshold:g}, and no case changed sides"
-        return _Decision(verdict=ComparisonVerdict.SAME, why=why) if evidence.pairs >= FEWEST else None
-    by_passing, _ = significant(numbers, terms.alpha)
-    if not by_passing:
-        return None
-    what = f"pass rate {100 * numbers.pass_difference:+.1f} points"
-    return _unsure(f"{what}, which is hardly chance, less than the threshold of {terms.threshold:g}, and may be more")
 
 
 def _all(evidence: _Evidence) -> str:
