@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
 
-MOST_FILES = 500  # below one folder; of more than these nothing is told but that
+MOST_FILES = 500  # below one folder that are read; of more, only sizes and times of change are compared
 _MOST_FOLDERS = 1_000  # in which they are looked for
 _PATTERN = "*."  # begins the last part of what stands for all files in a folder with one suffix
 _COMPILED = (".pyc", ".pyo")
@@ -27,12 +27,22 @@ def watched_state(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _folder_state(folder: str, suffix: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for path in _files_below(folder, suffix):
-        if len(found) == MOST_FILES:
-            return {f"file {folder}": f"more than {MOST_FILES} files"}
-        found[f"file {path}"] = _file_state(path)
-    return found
+    files = list(_files_below(folder, suffix))
+    if len(files) <= MOST_FILES:
+        return {f"file {path}": _file_state(path) for path in files}
+    listed = sha256()
+    for path in files:
+        listed.update(f"{path}\0{_stamp(path)}\n".encode("utf-8", "surrogateescape"))
+    return {f"file {folder}": f"{len(files)} files, {listed.hexdigest()[:_SHOWN]}"}
+
+
+def _stamp(path: Path) -> str:
+    """Return the size of a file, and when it was changed, which nobody can set back."""
+    try:
+        found = path.lstat()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
 
 
 def _files_below(folder: str, suffix: str) -> Iterator[Path]:
