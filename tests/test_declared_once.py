@@ -8,6 +8,7 @@ prints every line of the source that names a field, in any spelling.
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from pydantic.alias_generators import to_camel
@@ -42,11 +43,18 @@ def lines_with(field: str) -> Iterator[tuple[str, int, str]]:
     """Yield every line of the source that names a field: its file, its number and its text."""
     spelled = {field, to_camel(field), field.replace("_", "-")}
     pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, sorted(spelled)))})(?![\w-])")
-    for path in sorted(SOURCE.rglob("*")):
-        if path.suffix in (".py", ".js", ".sql"):
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for file, text in sources().items():
+        if any(one in text for one in spelled):
+            for number, line in enumerate(text.splitlines(), 1):
                 if pattern.search(line):
-                    yield path.relative_to(SOURCE).as_posix(), number, line.strip()
+                    yield file, number, line.strip()
+
+
+@cache
+def sources() -> dict[str, str]:
+    """Return the files of the source by their paths."""
+    found = (path for path in sorted(SOURCE.rglob("*")) if path.suffix in (".py", ".js", ".sql"))
+    return {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
 
 def fields() -> set[str]:
