@@ -12,11 +12,11 @@ addEventListener("keydown", (event) => {
       current[event.key]();
       return;
     }
-    if (current.covers) return; // what lies below a panel is left alone
+    if (current.covers?.()) return; // what lies below a panel is left alone
   }
 });
 
-/** Act on keys while a component is there: `{key: act}`, with `covers` where nothing below it is to act. */
+/** Act on keys while a component is there: `{key: act}`, with `covers` that tells whether nothing below it is to act. */
 export function useKeys(keys) {
   const now = useRef(keys);
   now.current = keys;

@@ -142,7 +142,7 @@ export function Panel({ title, onClose, children, head, keys = {} }) {
   const place = useRef(null);
   const panel = useRef(null); // the name of its entry in the history, also after a reload
   const isShown = () => history.state?.panel === panel.current;
-  useKeys({ ...keys, covers: true });
+  useKeys({ ...keys, covers: () => place.current?.open }); // the browser may have closed it before its entry has left the history
   // Whoever closes it goes back, and it ends when that has happened: going back takes a while, and would undo a step that was made meanwhile.
   const leave = (event) => {
     event?.preventDefault();
