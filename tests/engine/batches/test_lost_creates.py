@@ -227,7 +227,8 @@ async def test_uploads_that_failed_are_counted_over_restarts(house: House) -> No
         ended = await (await muster.resume(run)).wait()
         [made] = await batches_of(muster, ended)
         assert (made.state, made.uploads) == (BatchState.REFUSED, 3)
-        assert (await told(muster, ended)).count("batch.put_back") == 3
+        # One more if the first process ended in the middle of an upload, which then is no failure.
+        assert (await told(muster, ended)).count("batch.put_back") in (3, 4)
 
 
 @pytest.mark.parametrize(
