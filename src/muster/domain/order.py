@@ -149,12 +149,10 @@ class DeclaredField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldFlaw:
-    """What is wrong with a field: where, which rule, in words, and what to do about it."""
+    """What is wrong with a field: where, and in words."""
 
     path: str
-    code: str
     message: str
-    suggestion: str = ""
 
     def __str__(self) -> str:
         """Return it as part of a sentence."""
@@ -197,7 +195,7 @@ def field_flaws(value: Any, prefix: str = "") -> Iterator[FieldFlaw]:
 
 def _flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iterator[FieldFlaw]:
     if bounds is not None and (wrong := bounds.flaw(given)):
-        yield FieldFlaw(path=path, code="out_of_bounds", message=wrong)
+        yield FieldFlaw(path=path, message=wrong)
         return
     inner, inner_bounds = element_of(kind)
     if is_dataclass(given) and not isinstance(given, type):
@@ -206,7 +204,7 @@ def _flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iter
         for place, one in enumerate(given):
             yield from _flaws(one, inner, inner_bounds, f"{path}[{place}]")
     elif inner_bounds is not None and (wrong := inner_bounds.flaw(given)):
-        yield FieldFlaw(path=path, code="out_of_bounds", message=wrong)
+        yield FieldFlaw(path=path, message=wrong)
 
 
 def element_of(kind: Any) -> tuple[Any, ValueBounds | None]:

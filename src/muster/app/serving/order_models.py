@@ -37,7 +37,6 @@ class OrderModel(StrictModel):
     """What was sent, by the names of an order."""
 
     order_kind: ClassVar[Any]
-    order_door: ClassVar[Door]
 
     @model_validator(mode="after")
     def _says_things_once(self) -> Self:
@@ -75,7 +74,7 @@ class OrderBody(Generic[T]):
 
 @cache
 def order_model(
-    kind: Any, door: Door, *, name: str, camel: bool = False, base: type[StrictModel] = OrderModel, docs: str = ""
+    kind: Any, door: Door, *, name: str, camel: bool = False, base: type[StrictModel] = OrderModel
 ) -> type[Any]:
     """Return the model of an order at a door; `camel` writes the names of fields as battles have had them."""
     fields: dict[str, Any] = {
@@ -83,9 +82,9 @@ def order_model(
         for one in order_fields(kind)
         if one.at(door)
     }
-    made = create_model(name, __base__=base, __doc__=docs or kind.__doc__, **fields)
+    made = create_model(name, __base__=base, __doc__=kind.__doc__, **fields)
     if issubclass(made, OrderModel):
-        made.order_kind, made.order_door = kind, door
+        made.order_kind = kind
     return made
 
 
@@ -175,7 +174,7 @@ def _listed(names: Sequence[str]) -> str:
 def words_of(error: ValidationError) -> str:
     """Return where something is wrong and what it must be; never what was sent, which may be a secret."""
     told = [
-        f"{'.'.join(map(str, one['loc']))}: {PLAIN_WORDS.get(one['type'], one['msg'])}"
+        ": ".join(filter(None, (".".join(map(str, one["loc"])), PLAIN_WORDS.get(one["type"], one["msg"]))))
         for one in error.errors(include_input=False)[:MAX_TOLD]
     ]
     left = error.error_count() - len(told)
