@@ -35,12 +35,10 @@ EVERYWHERE = LOCAL | REMOTE
 
 
 class FieldForm(StrEnum):
-    """What a text means, which decides at which doors it may arrive."""
+    """What a text means: which doors it may arrive at, and what completes it on the command line."""
 
     VALUE = "value"
     AGENT = "agent"
-    RUN = "run"  # a reference to a run
-    LIBRARY = "library"  # the name of a file that the operator offers
     PATH = "path"
     COMMAND = "command"
 
@@ -113,7 +111,6 @@ class OrderField(ValueBounds):
     metavar: str = ""
     shown: str = ""
     heading: str = ""
-    complete: str = ""  # the name of what completes it on the command line
 
     def __post_init__(self) -> None:
         if self.form in (FieldForm.PATH, FieldForm.COMMAND) and self.doors & REMOTE:

@@ -13,7 +13,16 @@ from typing import Any, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from muster.domain.order import DeclaredField, Door, choices_of, element_of, given_fields, is_many, order_fields
+from muster.domain.order import (
+    DeclaredField,
+    Door,
+    FieldForm,
+    choices_of,
+    element_of,
+    given_fields,
+    is_many,
+    order_fields,
+)
 from muster.text.words import choice_error
 
 OPTIONS = "Options"  # the heading of options that have none of their own
@@ -139,7 +148,7 @@ def _ordered(field: DeclaredField) -> Taken:
         values=choices_of(field.kind),
         shown=declared.shown,
         heading=declared.heading or OPTIONS,
-        complete=declared.complete or (files if kind is Path else None),
+        complete=_COMPLETERS.get(declared.form) or (files if kind is Path else None),
     )
     default = inspect.Parameter.empty if field.required(Door.COMMAND) else field.usual
     made = _made(inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default), option, kind, many)
@@ -149,6 +158,9 @@ def _ordered(field: DeclaredField) -> Taken:
         return tuple(found) if many else found
 
     return Taken(name=field.name, parameters=(made,), make=value)
+
+
+_COMPLETERS = {FieldForm.AGENT: "agent_names"}
 
 
 def _sayable(bound: float | None) -> float | None:
