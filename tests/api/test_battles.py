@@ -106,3 +106,11 @@ def test_the_report_of_a_scale_test_is_there_at_its_end(server: Server) -> None:
     assert server.post(f"/api/scale/{run}/cancel").json == {"acknowledged": True}
     server.until(run, "canceled")
     assert server.get(f"/api/scale/{run}/report").status == 200
+
+
+def test_what_is_wrong_with_an_order_is_told_by_the_names_of_requests(server: Server) -> None:
+    missing = server.post("/api/scale/start", {"agentIds": []})
+    assert (missing.status, missing.error["message"]) == (400, "agentIds is missing: name an agent under test")
+    twice = {"agentId": "sim/echo", "prompts": [{"name": "a", "text": "Be brief."}], "systemPrompt": "Be long."}
+    refused = server.post("/api/scale/start", twice)
+    assert refused.error["message"].startswith("prompts and systemPrompt cannot be used together")

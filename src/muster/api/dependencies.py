@@ -76,6 +76,13 @@ Audit = Annotated[RequestAudit, Depends(_audit)]
 Begin = Callable[[Muster], Awaitable[RunHandle | Run]]
 
 
+def _named(error: BadArgument, names: Mapping[str, str]) -> BadArgument:
+    """Return an error about fields by the names that they have in requests."""
+    if isinstance(error, ConflictingArguments):
+        return error.named(names)
+    return error.renamed(names[error.argument]) if error.argument in names else error
+
+
 class AskedBody(Protocol):
     """A body that starts a run."""
 
@@ -123,8 +130,8 @@ class RunStarter:
 
         try:
             found = await self._starts.start(user, create)
-        except ConflictingArguments as error:
-            raise error.named({} if body is None else body.names) from error
+        except BadArgument as error:
+            raise _named(error, {} if body is None else body.names) from error
         response.status_code = 200 if found.known else 202
         return found.run
 
