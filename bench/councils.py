@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from muster.councils.scoring import RoundScore, score_round
-from muster.councils.stopping import (
+from muster.councils.rules.scoring import RoundScore, score_round
+from muster.councils.rules.stopping import (
     ROUND_WEIGHT,
     Conditions,
     StopRule,
@@ -20,7 +20,7 @@ from muster.councils.stopping import (
     evidence_budget,
     evidence_of,
 )
-from muster.councils.values import Evaluation, Proposal, Vote
+from muster.councils.rules.values import Evaluation, Proposal, Vote
 from muster.statistics.intervals import wilson
 from muster.text.words import percent
 

@@ -3,10 +3,8 @@
 import gc
 import os
 import signal
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -14,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import forkserver
-from tests.postgres import postgres_server
+from tests.postgres import new_database, postgres_server, url_of
 from tests.workers import run_in_workers
 
 # How long an example takes says something about the machine, not about what is tested.
@@ -99,7 +97,7 @@ def postgres_template(postgres: str) -> str:
 
     with psycopg.connect(postgres, autocommit=True) as server:
         server.execute("CREATE DATABASE template_of_tests")
-    connection = PostgresConnection(parse_address(_url_of(postgres, "template_of_tests")))
+    connection = PostgresConnection(parse_address(url_of(postgres, "template_of_tests")))
     migrate(connection)
     connection.close()
     return "template_of_tests"
@@ -108,14 +106,5 @@ def postgres_template(postgres: str) -> str:
 @pytest.fixture
 def database_url(postgres: str, postgres_template: str) -> Iterator[str]:
     """Make a database of its own for a test, with empty tables, and return its address."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(postgres, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name} TEMPLATE {postgres_template} STRATEGY file_copy".encode())
-    yield _url_of(postgres, name)
-    with psycopg.connect(postgres, autocommit=True) as server:
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-def _url_of(server: str, name: str) -> str:
-    folder = psycopg.conninfo.conninfo_to_dict(server)["host"]
-    return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user=muster"
+    with new_database(postgres, postgres_template) as url:
+        yield url

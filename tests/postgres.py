@@ -6,10 +6,13 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
+
+import psycopg
 
 USER = "muster"
 PATIENCE = 60.0
@@ -107,6 +110,23 @@ def postgres_server(password: str = "") -> Iterator[PostgresServer]:
             server.stop()
         finally:
             shutil.rmtree(folder)
+
+
+@contextmanager
+def new_database(server: str, template: str) -> Iterator[str]:
+    """Make a database of its own at a server, as a copy of another one, and give its address."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy".encode())
+    yield url_of(server, name)
+    with psycopg.connect(server, autocommit=True) as session:
+        session.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def url_of(server: str, name: str) -> str:
+    """Return the address of a database at a server."""
+    folder = psycopg.conninfo.conninfo_to_dict(server)["host"]
+    return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user={USER}"
 
 
 def _runs(process: int) -> bool:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.isolation import Isolation
 from muster.domain.run import RunState
-from muster.git.layout import Isolation
 from muster.pool.chains.chain import MOST_ITEMS, MOST_ROWS
 from muster.pool.chains.conditions import parse_condition
 from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from bench.councils import BEGIN, COUNCILS, END, SETTINGS, row, simulate
 
-from muster.councils.scoring import TieBreak, score_round, weight_of
-from muster.councils.stopping import DEFAULT_EFFORT, ROUND_WEIGHT, StopReason, StopRule, conviction_of, evidence_budget
-from muster.councils.values import AbstentionCause, Evaluation, ScoreScale, Vote
+from muster.councils.order import DEFAULT_EFFORT, ScoreScale
+from muster.councils.rules.scoring import TieBreak, score_round, weight_of
+from muster.councils.rules.stopping import ROUND_WEIGHT, StopReason, StopRule, conviction_of, evidence_budget
+from muster.councils.rules.values import AbstentionCause, Evaluation, Vote
 from tests.councils.cases import evaluations, proposals
 
 PAGE = (Path(__file__).parent.parent / "docs" / "COUNCILS.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@
 prints every line of the source that names a field, in any spelling.
 """
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -13,29 +14,94 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
-from muster.battles.order import BattleOrder, ScaleOrder
-from muster.domain.order import order_fields
+from muster.domain.order import DeclaredField, order_fields
+from tests.orders import ORDERS
 
 SOURCE = Path(__file__).parent.parent / "src/muster"
 DOORS = ("cli", "api", "mcp", "app/serving")
-ORDERS = {"battles": (BattleOrder, ScaleOrder)}
-# Words that other things are called by too; what they mean there is not an order's field.
-COMMON = {
-    *("agent", "agents", "budget_usd", "cache", "concurrency", "counterpart", "dispatch", "fallback", "goal", "goals"),
-    *("id", "job_id", "judge", "max_tokens", "model", "name", "persona", "prompts", "provider", "reviser", "revision"),
-    *("run_id", "run_tags", "runs", "seed", "temperature", "timeout_secs", "user_message", "validators"),
-}
+# What other things are called by too; a single word always is. What they mean there is not an order's field.
+COMMON = {"budget_usd", "job_id", "max_tokens", "output_schema", "run_id", "run_tags", "timeout_secs", "user_message"}
 # Where a door names a field for another reason than to declare it.
 REASONS = {
     ("api/routes/battles.py", "message_limit"): "the example of a body",
     ("app/serving/battles.py", "confirm_judge"): "requests may name only agents of the library",
+    ("cli/chains/order.py", "rows_file"): "read once, for several chains",
+    ("app/serving/councils.py", "policy_file"): "the file of a policy of the library",
+    **dict.fromkeys(
+        ((f"cli/verify/{file}.py", "agents_file") for file in ("plan", "setup", "words")),
+        "which file says who verifies, as a part of what is planned",
+    ),
+    **dict.fromkeys(
+        (("cli/verify/order.py", "allow_empty"), ("cli/verify/plan.py", "allow_empty")), "the command alone uses it"
+    ),
 }
 # Where one is declared for another reason than to be ordered.
 DECLARED_AGAIN = {
+    ("app/views/tasks.py", "max_rejections"): "a part of the answer",
+    ("app/views/verify.py", "agents_file"): "a part of the answer",
+    ("battles/reports/json_report.py", "min_goal_rate"): "a part of the answer",
+    ("battles/reports/json_report.py", "confirm_judge"): "a part of the answer",
+    ("battles/reports/json_report.py", "message_limit"): "a part of the answer",
     ("app/battles/battles.py", "confirm_judge"): "an argument of Python",
     ("app/battles/scales.py", "min_goal_rate"): "an argument of Python",
     ("app/battles/scales.py", "try_revised"): "an argument of Python",
+    ("engine/context.py", "max_turns"): "how often an agent may use tools in a step",
+    **dict.fromkeys(
+        ((file, "schema_file") for file in ("suites/format/forms.py", "pool/chains/forms.py")), "a key of a file"
+    ),
+    ("councils/policy.py", "min_rounds"): "the file to begin with",
+    ("councils/spec.py", "min_rounds"): "what it is where nobody says",
+    ("councils/rules/stopping.py", "min_rounds"): "a rule that is given all it needs",
     ("settings/sections.py", "confirm_judge"): "the operator's choice where an order has none",
+    **dict.fromkeys(
+        (("settings/sections.py", name) for name in ("max_turns", "on_permission", "permission_mode")),
+        "what the operator sets for the pool and its slots",
+    ),
+    ("pool/tasks.py", "on_permission"): "what a slot is set to",
+    ("suites/spec.py", "judge_samples"): "what it is where nobody says",
+    ("app/verify/request.py", "agents_file"): "which file says who verifies, found if none was named",
+    ("verify/declaration/verification.py", "keep_going"): "a part of what is stored, which is not only the order's",
+    **dict.fromkeys(
+        (("agents/claude_code/setup.py", name) for name in ("max_turns", "permission_mode")),
+        "what the agent of a slot is set to",
+    ),
+}
+
+BOUNDS = {"ge", "le", "gt", "lt", "min", "max", "above", "min_length", "max_length"}
+UNAWARE = ("sim/", "statistics/", "store/", "testing/")  # rooms that know nothing of orders
+# Where a number or a word of its own is the bound or the default of something that only has the same name.
+VALUES_WRITTEN = {
+    ("api/routes/suites.py", "threshold"): "of a comparison",
+    ("cli/suites/compare.py", "threshold"): "of a comparison",
+    ("suites/spec.py", "epochs"): "what it is where nobody says",
+    ("suites/spec.py", "judge_samples"): "what it is where nobody says",
+    ("suites/statistics.py", "epochs"): "how often a case was run",
+    ("suites/values/verdict.py", "threshold"): "of one result",
+    ("api/bodies.py", "timeout_secs"): "of a drain",
+    ("app/pool/task_queries.py", "rounds"): "how often a task was worked on",
+    ("cli/service/worker.py", "concurrency"): "runs of a worker",
+    ("domain/agent.py", "concurrency"): "calls to one agent",
+    ("domain/rules.py", "max_tokens"): "a rule that stored runs keep",
+    ("domain/run.py", "seed"): "of a stored run",
+    ("engine/context.py", "max_turns"): "how often an agent may use tools in a step",
+    ("mcp/control_inputs.py", "timeout_secs"): "of a drain",
+    ("mcp/inputs.py", "timeout_secs"): "how long a tool waits",
+    ("mcp/inputs.py", "runs"): "1 is a battle, and more a scale test",
+    ("settings/sections.py", "concurrency"): "runs of a worker",
+    ("settings/sections.py", "runs"): "at once",
+    ("settings/service.py", "runs"): "at once",
+    **dict.fromkeys(
+        (
+            *(("api/bodies.py", name) for name in ("concurrency", "max_tokens", "temperature")),
+            *(("suites/spec.py", name) for name in ("max_tokens", "temperature")),
+            ("suites/statistics.py", "seed"),
+            ("suites/compare/test.py", "seed"),
+            *(("cli/options.py", name) for name in ("dispatch", "fallback")),
+            ("cli/verify/options.py", "fallback"),
+            ("mcp/inputs.py", "dispatch"),
+        ),
+        "of suites and of what is sent live or not in a verification",
+    ),
 }
 
 
@@ -58,11 +124,16 @@ def sources() -> dict[str, str]:
 
 
 def fields() -> set[str]:
-    return {field.name for orders in ORDERS.values() for order in orders for field in order_fields(order)}
+    return {field.name for order in ORDERS for field in order_fields(order)}
+
+
+def telling() -> set[str]:
+    """Return the fields whose names are used for nothing else."""
+    return {name for name in fields() if "_" in name} - COMMON
 
 
 def test_no_door_names_a_field_of_an_order() -> None:
-    checked = fields() - COMMON
+    checked = telling()
     assert {"message_limit", "confirm_judge", "plateau_turns", "min_goal_rate", "try_revised"} <= checked
     named = {(file, field) for field in checked for file, _, _ in lines_with(field) if file.startswith(DOORS)}
     assert named == set(REASONS)
@@ -70,13 +141,73 @@ def test_no_door_names_a_field_of_an_order() -> None:
 
 def test_a_field_is_declared_in_one_file() -> None:
     declared = {
-        (file, field)
-        for field in fields() - COMMON
-        for file, _, line in lines_with(field)
-        if re.match(rf"{field}\s*:", line)
+        (file, field) for field in telling() for file, _, line in lines_with(field) if re.match(rf"{field}\s*:", line)
     }
-    assert {field for file, field in declared if file.endswith("/order.py")} == fields() - COMMON
-    assert {one for one in declared if not one[0].endswith("/order.py")} == set(DECLARED_AGAIN)
+    assert {field for file, field in declared if _declares(file)} == telling()
+    assert {one for one in declared if not _declares(one[0])} == set(DECLARED_AGAIN)
+
+
+def test_no_bound_and_no_default_of_a_field_is_written_again() -> None:
+    assert {"rounds", "min_rounds", "quorum", "effort", "runs", "concurrency", "message_limit"} <= valued()
+    checked = (file for file in sources() if not _declares(file) and not file.startswith(UNAWARE))
+    again = {(file, name) for file in checked for name in values_written(file)}
+    assert again <= set(VALUES_WRITTEN), sorted(again - set(VALUES_WRITTEN))
+
+
+def test_values_that_are_written_again_are_seen() -> None:
+    text = "class A:\n rounds: int = 3\ndef f(*, quorum: Annotated[float, Field(le=1)] = None, runs=LIMIT): ...\n"
+    seen = {name for name, parts in _declarations(ast.parse(text)) if any(map(_says_value, parts))}
+    assert seen == {"rounds", "quorum"}
+
+
+@cache
+def valued() -> frozenset[str]:
+    """Return the fields that have a number as a bound, or a number or a word as their default."""
+    declared = (field for order in ORDERS for field in order_fields(order))
+    return frozenset(field.name for field in declared if _has_value(field))
+
+
+def _has_value(field: DeclaredField) -> bool:
+    bounds = (field.declared.min, field.declared.max, field.declared.above)
+    usual = field.default if isinstance(field.default, int | float | str) else ""
+    return any(bound is not None for bound in bounds) or (usual not in ("", False, True))
+
+
+def values_written(file: str) -> set[str]:
+    """Return the fields that a file declares with a bound or a default of its own, which is not a named constant."""
+    if not file.endswith(".py"):
+        return set()
+    declared = _declarations(ast.parse(sources()[file]))
+    return {name for name, parts in declared if name in valued() and any(map(_says_value, parts))}
+
+
+def _declarations(tree: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """Yield the fields of classes and the parameters that have a default, with the default and all bounds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, [*_bounds(node.annotation), *([] if node.value is None else [node.value])]
+        elif isinstance(node, ast.arguments):
+            plain = [*node.posonlyargs, *node.args]
+            optional = [*plain[len(plain) - len(node.defaults) :], *node.kwonlyargs]
+            for parameter, default in zip(optional, [*node.defaults, *node.kw_defaults], strict=True):
+                bounds = [] if parameter.annotation is None else _bounds(parameter.annotation)
+                yield parameter.arg, [*bounds, *([] if default is None else [default])]
+
+
+def _bounds(annotation: ast.expr) -> list[ast.expr]:
+    calls = (node for node in ast.walk(annotation) if isinstance(node, ast.keyword) and node.arg in BOUNDS)
+    return [call.value for call in calls]
+
+
+def _says_value(part: ast.expr) -> bool:
+    """Return whether an expression is a number or a word; none, nothing and no say nothing."""
+    return (
+        isinstance(part, ast.Constant) and part.value not in (None, "", b"", ...) and not isinstance(part.value, bool)
+    )
+
+
+def _declares(file: str) -> bool:
+    return file.endswith("order.py") and not file.startswith(DOORS)
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadFile
-from muster.suites.case import Case, CheckKind, Evaluator, ToolOrder
 from muster.suites.format.discovery import find_suites
 from muster.suites.format.lint import lint
 from muster.suites.format.suite import open_suite
+from muster.suites.values.case import Case, CheckKind, Evaluator, ToolOrder
 from tests.cli.shell import Shell
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "suites"

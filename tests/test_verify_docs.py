@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from muster.text.expressions import LONGEST, NAMES, parse, spell_mapping
+from muster.text.expressions import NAMES, parse, spell_mapping
+from muster.text.logic import MAX_CHARACTERS
 from muster.verify.declaration.declaration import read_declaration, shipped
 from muster.verify.declaration.forms import AGENT, LIMITS, PARSERS, TOP
-from muster.verify.source import LONGEST_LINE, MOST_BYTES
-from muster.verify.verification import Kind, Limits, Shape
+from muster.verify.declaration.verification import Kind, Limits, Shape
+from muster.verify.sources.source import LONGEST_LINE, MOST_BYTES
 
 DOCS = Path(__file__).parent.parent / "docs"
 VERIFY = (DOCS / "VERIFY.md").read_text(encoding="utf-8")
@@ -62,7 +63,7 @@ def test_the_grammar_is_told_as_it_is() -> None:
     assert spell_mapping({"critical": 0, "score": 9.0, "coverage": 80, "parts": {"design": 8}}) == tuple(
         re.findall(r"`([a-z.]+ [<>]= \d+)`", text.partition("\nmeans ")[2].partition(".\n")[0])
     )
-    assert f"at most {LONGEST} characters" in text
+    assert f"at most {MAX_CHARACTERS} characters" in text
 
 
 def test_the_numbers_are_told_as_they_are() -> None:

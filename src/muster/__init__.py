@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from muster.app.runs.options import RunOptions
     from muster.app.suites.generation import Generation
     from muster.app.suites.reviews import ReviewDraft
-    from muster.app.suites.suites import AnswerSource, SuiteChoice
-    from muster.app.suites.values import ComparisonTerms, RowFilter, SuiteSpec
+    from muster.app.suites.suites import AnswerSource
+    from muster.app.suites.values import ComparisonTerms, RowFilter, SuiteChoice, SuiteSpec
     from muster.app.verify.request import VerifyChoice, VerifyRequest
     from muster.app.verify.values import FileSelection
     from muster.domain.batch import Batch, BatchState
     from muster.domain.budget import Allowance
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
     from muster.domain.entry import Event
-    from muster.domain.errors import MusterError, Overdraft, RunFailed, StopRun
+    from muster.domain.errors import MusterError, Overdraft, RunFailed, StopRun, ToolError, ToolTurnsExceeded
     from muster.domain.observation import (
         AttemptBegan,
         AttemptEnded,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from muster.domain.run import Dispatch, Run, RunState
     from muster.engine.context import Context
+    from muster.engine.steps import step
     from muster.engine.workload import workload
     from muster.observability.options import LogFormat, LogLevel, LogOptions
 
@@ -88,10 +89,13 @@ __all__ = [
     "TextDelta",
     "Tool",
     "ToolCall",
+    "ToolError",
+    "ToolTurnsExceeded",
     "VerifyChoice",
     "VerifyRequest",
     "doctor",
     "open",
+    "step",
     "workload",
 ]
 
@@ -136,17 +140,20 @@ _HOMES = {
     "RunState": ("muster.domain.run", "RunState"),
     "RunWatcher": ("muster.app.runs.follow", "RunWatcher"),
     "StopRun": ("muster.domain.errors", "StopRun"),
-    "SuiteChoice": ("muster.app.suites.suites", "SuiteChoice"),
+    "SuiteChoice": ("muster.app.suites.values", "SuiteChoice"),
     "SuiteSpec": ("muster.app.suites.values", "SuiteSpec"),
     "TaskSpec": ("muster.app.pool.values", "TaskSpec"),
     "TaskState": ("muster.app.pool.values", "TaskState"),
     "TextDelta": ("muster.app.runs.follow", "TextDelta"),
     "Tool": ("muster.domain.call", "Tool"),
     "ToolCall": ("muster.domain.call", "ToolCall"),
+    "ToolError": ("muster.domain.errors", "ToolError"),
+    "ToolTurnsExceeded": ("muster.domain.errors", "ToolTurnsExceeded"),
     "VerifyChoice": ("muster.app.verify.request", "VerifyChoice"),
     "VerifyRequest": ("muster.app.verify.request", "VerifyRequest"),
     "doctor": ("muster.app.doctor", "examine"),
     "open": ("muster.app", "open_muster"),
+    "step": ("muster.engine.steps", "step"),
     "workload": ("muster.engine.workload", "workload"),
 }
 

@@ -15,7 +15,7 @@ import pytest
 
 from muster.agents.function import FunctionAgent
 from muster.agents.prices import price_from_toml
-from muster.agents.service.terms import ServiceTerms
+from muster.agents.service_terms import ServiceTerms
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.services import make_function
 from muster.domain.agent import Profile, Timeouts

@@ -14,7 +14,7 @@ from muster.agents.http.client import HttpClient
 from muster.agents.prices import price_from_toml
 from muster.agents.service.agent import ServiceAgent
 from muster.agents.service.answer import places_of, template_of
-from muster.agents.service.terms import ServiceTerms
+from muster.agents.service_terms import ServiceTerms
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.services import make_service
 from muster.domain.agent import Profile, Timeouts

@@ -6,11 +6,10 @@ from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from jsonschema import Draft202012Validator
 
 from muster.api.app import ROUTERS
-from muster.api.schema import METHODS, completed
+from muster.api.schema import METHODS, described
 
 NOT_OF_ROUTES = {405, 204}  # of methods that a path does not take, and of preflights
 
@@ -20,7 +19,7 @@ def schema() -> dict[str, Any]:
     app = FastAPI(title="Muster", version="1")
     for router in ROUTERS:
         app.include_router(router)
-    return completed(get_openapi(title=app.title, version=app.version, routes=app.routes))
+    return described(app, ROUTERS)
 
 
 @cache

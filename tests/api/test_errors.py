@@ -53,12 +53,39 @@ def test_every_error_has_its_status(kind: type[MusterError]) -> None:
 def test_a_request_that_is_not_valid_is_400_with_its_place(server: Server) -> None:
     answer = server.post("/api/ask", {"agent": "sim/echo", "prompt": 3, "extra": True})
     assert answer.status == 400
-    assert "body prompt: input should be a valid string" in answer.error["message"]
+    assert "body prompt: must be a valid string" in answer.error["message"]
     assert "body extra: unknown field" in answer.error["message"]
+    assert answer.error["fields"] == [
+        {"path": "prompt", "code": "invalid", "message": "must be a valid string", "suggestion": None},
+        {"path": "extra", "code": "unknown", "message": "unknown field", "suggestion": None},
+    ]
     assert server.request("POST", "/api/ask", raw=b"{", headers={"content-type": "application/json"}).status == 400
     assert server.get("/api/runs?limit=0").status == 400
     assert server.get("/api/runs?limit=100000").status == 400
     assert server.get("/api/runs?state=nowhere").status == 400
+
+
+def test_every_flaw_of_an_order_has_its_field_by_its_name_in_requests(server: Server) -> None:
+    body = {"agentId": "sim/echo", "messageLimit": 99, "goals": [{"goal": "a", "userMessage": 3}], "runCont": 3}
+    fields = server.post("/api/scale/start", body).error["fields"]
+    assert [(one["path"], one["code"]) for one in fields] == [
+        ("messageLimit", "out_of_bounds"),
+        ("goals[0].userMessage", "invalid"),
+        ("runCont", "unknown"),
+    ]
+    assert fields[2]["suggestion"] == "did you mean runCount?"
+
+
+def test_what_is_found_further_in_has_the_names_of_requests_too(server: Server) -> None:
+    body = {"agentId": "sim/echo", "minGoalRate": 0.5, "runCount": 9}
+    error = server.post("/api/scale/start", body).error
+    assert {"path": "minGoalRate", "code": "invalid"}.items() <= error["fields"][0].items()
+    assert "not a valid spec of a scale test: minGoalRate needs a judge" in error["message"]
+    error = server.post("/api/scale/start", {"agentId": "sim/echo", "runCount": 99}).error
+    assert [(one["path"], one["message"]) for one in error["fields"]] == [("runCount", "must be at most 10, not 99")]
+    both = {"agentId": "sim/echo", "goal": "a", "goals": [{"goal": "b"}]}
+    error = server.post("/api/scale/start", both).error
+    assert [(one["path"], one["code"]) for one in error["fields"]] == [("goals", "conflict"), ("goal", "conflict")]
 
 
 def test_what_is_wrong_with_a_body_is_told_without_what_was_sent(server: Server) -> None:

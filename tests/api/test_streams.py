@@ -12,6 +12,7 @@ from muster.agents.http.sse import EventParser
 from muster.app.views.battles import battle_status_view, messages_view, scale_status_view
 from muster.client import ServiceClient, ServiceUpdate
 from muster.domain.errors import NotFound
+from muster.text.views import plain
 
 from .raw import RawStream, RawWatcher
 from .served import ServedStore
@@ -297,7 +298,7 @@ async def test_the_messages_of_a_battle_are_told_as_polling_gives_them(tmp_path:
             spec = m.battles.spec("sim/echo", "sim/echo", user_message="hello", message_limit=2)
             run = (await m.battles.submit(spec)).id
             updates = await everything(client, run)
-            polled = messages_view(await m.battles.messages(run))
+            polled = plain(messages_view(await m.battles.messages(run)))
         assert [update.data for update in updates if update.name == "message"] == polled["messages"]
         assert len(polled["messages"]) == 4
         assert [update.seq for update in updates] == [*range(1, len(updates)), len(updates) - 1]
@@ -312,7 +313,7 @@ async def test_the_status_of_battles_and_scale_tests_is_told_as_polling_gives_it
              scale_status_view, m.battles.scales.status),
         ):  # fmt: skip
             live = await everything(client, run)
-            wanted = view(await poll(run))
+            wanted = plain(view(await poll(run)))
             told = [update.data for update in live if update.name in ("status", "end")]
             assert {name: told[-1][name] for name in wanted} == wanted  # of `end`
             assert {name: told[-2][name] for name in wanted} == wanted

@@ -6,27 +6,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import muster.api.routes
 import muster.cli
 from muster.api.app import ROUTERS
 from muster.api.bodies import (
-    AskBody,
-    ChainBody,
-    CouncilBody,
     ForkBody,
     ResumeBody,
-    StrictBody,
-    SuiteBody,
-    TaskBody,
-    VerifyBody,
 )
 from muster.app.batches import Batches
 from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
 from muster.app.chains.chains import Chains
 from muster.app.councils import Councils
+from muster.app.kind_part import KindPart
 from muster.app.muster import Muster
 from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.pool import Pool
@@ -39,7 +31,6 @@ from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites
 from muster.app.verify.verifications import Verifications
-from muster.cli.commands import COMMANDS
 
 PARTS: dict[str, type] = {
     "": Muster,
@@ -65,6 +56,9 @@ PARTS: dict[str, type] = {
 NO_ROUTE = {
     "runs": {
         "newest": "a part of other use cases",
+        "of_kind": "a part of other use cases",
+        **dict.fromkeys(("options", "ordered"), "by app.serving, for every door"),
+        "last_of": "a part of other use cases",
         "list": "page does it",
         "get": "a part of other use cases",
         "entry": "a part of call",
@@ -96,6 +90,8 @@ NO_ROUTE = {
     "": {
         "ask": "submit_question does it",
         "start_question": "submit_question does it",
+        "start_with": "submit does it",
+        "submit_question": "by app.serving, for every door",
         "outcome_of_question": "the run has it",
         "answer_of": "the call has it",
         "start": "a server submits",
@@ -105,36 +101,33 @@ NO_ROUTE = {
         "report_of": "report does it",
         "succeeded": "the report has it",
         "error_of": "the report has it",
+        "output_of": "the run has its result",
         "may_use_batches": "a part of other use cases",
         "worker": "the server is one",
         "stop": "of the process itself",
         "close": "of the process itself",
     },
     "suites": {
+        **dict.fromkeys(("source", "spec", "submit"), "by app.serving, for every door"),
         "plan": "a run is refused before it is stored when it cannot be done; plans read many files",
-        "require": "a part of other use cases",
-        "stored": "a part of other use cases",
         "start": "a server submits",
-        "start_stored": "a server submits",
         "rejudge": "not offered yet: fork the run",
         "find": "it reads files",
-        "judges_in_batches": "a part of other use cases",
         "open": "a part of other use cases",
         "whole_report": "of Muster",
         "report": "of Muster",
         "export_evidence": "it writes a signed file with a key of the machine",
         "generate": "it writes files of the project",
-        "error_of_generation": "a part of other use cases",
         "conclude_generation": "a part of other use cases",
     },
     "suites.baselines": {"set": "a choice of the operator", "remove": "a choice of the operator"},
     "verify": {
+        "begin": "by app.serving",
         "prepare": "begin does it",
         "plan": "begin does it",
         "require_folders": "a part of other use cases",
         "start": "a server submits",
         "submit": "begin does it",
-        "uses_batches": "a part of other use cases",
         "require_batches": "a part of other use cases",
         "conclude": "the server does it by itself",
         "leave_behind": "a part of conclude",
@@ -144,6 +137,8 @@ NO_ROUTE = {
     },
     "pool": {
         "driver": "the server drives by itself",
+        "require_driver": "the server drives by itself",
+        "run_ordered": "submit, and the result later",
         "run": "submit, and the result later",
         "wait": "submit, and the result later",
         "fan_out": "submit one task for each prompt",
@@ -153,9 +148,12 @@ NO_ROUTE = {
     },
     "pool.tasks": {
         "cancel": "of the pool, which keeps what was in the tree",
+        **dict.fromkeys(("submit", "submit_ordered"), "by app.serving, for every door"),
         "require": "a part of submit",
         "require_room": "a part of submit",
         "call_limit": "a part of other use cases",
+        "submit_ordered": "by app.serving, for every door",
+        "submit": "by app.serving, for every door",
         "most_of": "a part of other use cases",
         "next_limit": "a part of other use cases",
         "require_round": "a part of reject and retry",
@@ -185,6 +183,7 @@ NO_ROUTE = {
     },
     "pool.monitor": {"watch": "poll the status"},
     "chains": {
+        **dict.fromkeys(("load", "spec", "submit"), "by app.serving, for every door"),
         "plan": "a chain is refused before it is stored when it cannot be done",
         "start": "a server submits",
         "isolation_of": "a part of other use cases",
@@ -196,12 +195,13 @@ NO_ROUTE = {
         "progress_of": "progress does it",
     },
     "councils": {
+        **dict.fromkeys(("load", "ordered", "submit"), "by app.serving, for every door"),
+        "spec": "ordered makes it",
         "plan": "a council is refused before it is stored when it cannot be held",
         "start": "a server submits",
         "trace_of": "trace does it",
         "report": "of Muster",
         "result": "the run has it",
-        "require": "a part of other use cases",
         "rounds_of": "trace has it",
     },
     "battles": {
@@ -211,7 +211,6 @@ NO_ROUTE = {
         "start": "a server submits",
         "find": "a part of other use cases",
         "report": "of Muster",
-        "require": "a part of other use cases",
         "limit_of": "a part of other use cases",
     },
     "battles.scales": {
@@ -223,7 +222,6 @@ NO_ROUTE = {
         "find": "a part of other use cases",
         "conversations": "the status has their ids",
         "report": "of Muster",
-        "require": "a part of other use cases",
     },
     "batches": {
         "get": "a part of other use cases",
@@ -237,7 +235,10 @@ NO_ROUTE = {
         "under_way": "a part of other use cases",
     },
     "audit": {},
-    "library": {"offers": "requests of people name agents that they know; MCP tells a model what they are"},
+    "library": {
+        "offers": "requests of people name agents that they know; MCP tells a model what they are",
+        **dict.fromkeys(("find", "judge", "require_agents"), "by app.serving, for every door"),
+    },
 }
 
 
@@ -252,102 +253,25 @@ NO_COMMAND = {
     "councils.people_to_ask": "whoever has the store sees all of it",
     "councils.require_no_people_to_ask": "whoever has the store sees all of it",
     "councils.find": "a part of other use cases",
-    "councils.submit": "muster council starts it",
     "councils.trace": "muster trace, of any run",
-    "library.find": "commands name files",
     "library.items": "commands name files",
-    "library.judge": "commands name any file",
-    "library.require_agents": "commands name any agent",
-    "pool.require_driver": "muster task submit says that no process runs the pool",
     "pool.tasks.of": "a part of other use cases",
     "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",
     "runs.queue": "a part of forks over HTTP; muster runs fork drives it",
-    "submit_question": "muster ask starts it",
     "suites.pairs": "muster compare lists what changed",
     "suites.results.subjects": "muster report",
     "suites.results.summary": "muster report",
-    "suites.submit": "muster run starts it",
-    "verify.begin": "muster verify, through repairs",
     "verify.findings": "muster report; the code is where the command is run",
     "verify.report": "muster report",
 }
 
 
-# The start of each route, the words of its command, and the options of the command by the fields that say the same.
-STARTS: dict[type[StrictBody], tuple[str, dict[str, str]]] = {
-    AskBody: ("ask", {}),
-    SuiteBody: ("run", {"paths": "suites", "agent": "agents"}),
-    ChainBody: ("chain run", {"paths": "chain", "tag": "run_tags"}),
-    CouncilBody: ("council", {"agent": "agents"}),
-    VerifyBody: (
-        "verify",
-        {
-            **{"changed": "files", "staged": "files", "pending": "files"},
-            **{"agent": "agents", "agents": "", "wave": "waves", "batch": "dispatch", "live": "dispatch"},
-        },
-    ),
-    TaskBody: (
-        "task submit",
-        {"slot_tag": "slot_tags", "tag": "tags", "schema": "output_schema", "continue": "continues"},
-    ),
-}
-EVERYWHERE = {"budget": "budget_usd", "timeout": "timeout_secs", "no_cache": "cache"}
-
-# What commands can say of any start and requests cannot.
-NOT_REQUESTED = {
-    "report": "a path; GET /api/runs/{id}/report",
-    "detach": "a server leaves every run to its workers",
-    "allow_unpriced": "what may cost an unknown amount is the operator's choice",
-    "linger": "of the process that sends batches",
-    "poll_interval": "of the process that sends batches",
-    "deadline": "of the process that sends batches",
-    "max_parked": "of the process that sends batches",
-}
-NOT_REQUESTED_OF = {
-    "run": {"prompt": "a path"},
-    "chain run": {"inputs": "a path"},
-    "council": {"file": "a path"},
-    "verify": {
-        "paths": "paths",
-        "agents": "a path",
-        "allow_empty": "of the exit code; 409 when there is nothing",
-        "fix": "it changes files of the project",
-    },
-    "task submit": {
-        "cwd": "a path",
-        "permission_mode": "what a task may do is the operator's choice",
-        "tools": "what a task may do is the operator's choice",
-        "isolation": "where a task works is the operator's choice",
-        "on_permission": "what a task may do is the operator's choice",
-    },
-}
-
-
-def options_of(words: str) -> set[str]:
-    """Return what a command takes besides the shared options, by the words of its help."""
-    first, *more = words.split()
-    entry = COMMANDS[first]
-    for word in more:
-        entry = entry.commands[word]
-    said = [max(each.opts, key=len) for one in entry.taken() for each in one.parameters]
-    return {word.removeprefix("--").replace("-", "_") for word in said}
-
-
-@pytest.mark.parametrize("body", STARTS, ids=lambda body: body.__name__)
-def test_what_a_command_can_say_of_a_start_a_request_can_say_too(body: type[StrictBody]) -> None:
-    words, names = STARTS[body]
-    fields = set(body.model_fields)
-    left = {one for one in options_of(words) if (EVERYWHERE | names).get(one, one) not in fields}
-    reasons = set(NOT_REQUESTED_OF.get(words, {}))
-    assert left - set(NOT_REQUESTED) == reasons, "add a field, or say in NOT_REQUESTED_OF why there is none"
-
-
-def test_every_start_is_compared() -> None:
+def test_every_start_takes_an_order() -> None:
     starts = [route for router in ROUTERS for route in router.routes if getattr(route, "status_code", None) == 202]
     taken = {field.field_info.annotation for route in starts for field in route.dependant.body_params}  # type: ignore[attr-defined]
     again = {ForkBody, ResumeBody | None}  # they change nothing but the budget of a run that was started before
-    assert taken - again == set(STARTS)
+    assert taken == again
 
 
 def names_used(package: object) -> set[str]:
@@ -358,9 +282,15 @@ def names_used(package: object) -> set[str]:
     return {found[1] for chain in chains if (found := re.search(r"\b_?muster\.([\w.]+)$", chain))}
 
 
+def decides(kind: type, name: str) -> bool:
+    """Return whether a method is one that `Muster` asks about runs of a kind."""
+    return issubclass(kind, KindPart) and name in vars(KindPart)
+
+
 def use_cases(part: str, kind: type) -> Iterator[str]:
+    """Yield what a part offers."""
     for name, value in inspect.getmembers(kind):
-        if not name.startswith("_") and inspect.isfunction(value):
+        if not name.startswith("_") and inspect.isfunction(value) and not decides(kind, name):
             yield f"{part}.{name}" if part else name
 
 

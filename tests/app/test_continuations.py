@@ -196,7 +196,7 @@ async def test_a_resume_goes_to_the_end_of_the_lineage_from_anywhere_in_it(tmp_p
         for run in (first, second, third):
             assert await (await m.resume(run.id)).result() == list(WORDS)
             assert (await m.submit_resume(run.id)).id == third.id
-        links = [run_view(await m.runs.get(run.id))["continued_by"] for run in (first, second, third)]
+        links = [run_view(await m.runs.get(run.id)).continued_by for run in (first, second, third)]
         assert links == [second.id, third.id, None]
     assert _paid == Counter(WORDS)
 

@@ -14,6 +14,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.run import User
 from muster.settings import load_settings
 from muster.testing.clock import FakeClock
+from muster.text.views import plain
 
 DAY = 86_400.0
 BEGAN = 20_000 * DAY + 3_600.0
@@ -84,7 +85,7 @@ async def test_costs_equal_a_recount_of_the_store(folder: Path) -> None:
     assert today.total.settled == days[day_of(BEGAN + 2 * DAY)]
     assert [run.name for run in today.runs][:1] == ["dearest today"]
     assert {one.agent for one in today.agents} == {"dear", "cheap"}
-    standing = {one["kind"]: one for one in costs_view(today)["budgets"]}
+    standing = {one["kind"]: one for one in plain(costs_view(today))["budgets"]}
     assert standing["day"]["budget_usd"] == 2.0
     assert standing["day"]["spent_usd"] == today.total.billed / 1e6
     assert (standing["user"]["name"], standing["user"]["budget_usd"]) == ("ci", 1.0)

@@ -22,6 +22,7 @@ from muster.domain.run import Dispatch, Mode, RunState
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
+from muster.suites.order import GenerationOrder
 
 SETTINGS = """
 [agents.me]
@@ -333,7 +334,9 @@ async def test_a_person_writes_the_cases_of_a_suite(tmp_path: Path) -> None:
     case = {"id": "adds", "description": "Adds.", "tags": ["smoke"], "messages": [{"role": "user", "content": "1+1?"}]}
     case |= {"output": [{"kind": "contains", "value": "2"}], "rubric": []}
     async with opened(tmp_path) as m:
-        wanted = Generation.of("me", 1, skill="sums", description="Adds numbers.", dry_run=True)
+        wanted = Generation.of(
+            GenerationOrder(agent="me", count=1, skill="sums", description="Adds numbers.", dry_run=True)
+        )
         handle = await m.suites.generate(wanted)
         (question,) = await questions(m, handle.id)
         assert question.schema is not None

@@ -13,6 +13,7 @@ from muster.app.views.verdicts import RunVerdict, Tone, verdict_of
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
 from muster.settings import load_settings
+from muster.text.views import plain
 from tests.witness.kinds import COMPLETED, open_kinds
 
 WORDS = {
@@ -31,7 +32,7 @@ async def test_the_verdict_of_every_kind_of_work_is_that_of_its_report(tmp_path:
     async with open_muster(settings=settings) as muster:
         for name, (code, _) in COMPLETED.items():
             run = await muster.runs.find(name)
-            view = listed_run_view(run, await muster.runs.batches_of(run.id))
+            view = plain(listed_run_view(run, await muster.runs.batches_of(run.id)))
             if view["verdict"] is not None:
                 said[name] = view["verdict"]["words"]
                 assert view["verdict"]["ok"] == (code == 0) == (await muster.report_of(run)).ok, name

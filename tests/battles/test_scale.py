@@ -20,6 +20,7 @@ from muster.domain.errors import BadArgument, Conflict
 from muster.domain.money import Microdollars, to_usd
 from muster.domain.run import RunState
 from muster.statistics.intervals import percentile, wilson
+from muster.text.views import plain
 from tests.battles.home import BOOKED, GOAL, GUEST, NO, YES, battle_home
 from tests.pool.chains.home import BRISK, MODEL, OPENAI
 
@@ -36,7 +37,7 @@ async def test_every_figure_of_a_report_is_a_recount_of_the_stored_conversations
         battle = home.spec(message_limit=2)
         spec = home.muster.battles.scales.spec(battle, runs=6, goals=GOALS, reviser="")
         found = await home.measure(spec)
-        view = scale_view(found)
+        view = plain(scale_view(found))
         ids = view["conversationIds"]
         assert len(set(ids)) == 6
         told = [await home.muster.battles.status(one) for one in ids]
@@ -153,7 +154,7 @@ async def test_a_revised_prompt_is_only_a_proposal_until_it_was_played(tmp_path:
     async with battle_home(tmp_path, judge=judge) as home:
         scales = home.muster.battles.scales
         found = await home.measure(scales.spec(home.spec(message_limit=1), runs=2))
-        view = scale_view(found)
+        view = plain(scale_view(found))
         assert (view["revisedPrompt"], view["rationale"]) == (REVISED["prompt"], "It asks too much.")
         assert (view["comparison"], view["revised"]) == (None, [])
         report = await scales.report(found.run)
@@ -209,7 +210,7 @@ async def test_a_prompt_is_not_better_because_its_agent_was_broken_before(tmp_pa
         assert compared is not None
         assert (compared.pairs, compared.left_out, compared.gained, compared.p) == (0, 6, 0, 1.0)
         assert compared.word == "no pair can be compared"
-        assert scale_view(found)["comparison"]["leftOut"] == 6
+        assert plain(scale_view(found))["comparison"]["leftOut"] == 6
         report = await home.muster.battles.scales.report(found.run)
         assert "6 pairs are left out: 6 since a side ended by error, budget, timeout or cancel" in await report.text(
             "markdown"
@@ -240,7 +241,7 @@ async def test_a_prompt_is_not_better_because_its_judge_was_broken_before(tmp_pa
         assert (compared.word, found.ok) == ("no pair can be compared", False)
         assert "; 6 judged by nobody; no battle was played to its end and judged" in found.verdict
         assert "reached the turn limit" not in found.verdict
-        view = scale_view(found)
+        view = plain(scale_view(found))
         assert (view["unjudged"], view["comparison"]["leftOut"], view["comparison"]["leftOutUnjudged"]) == (6, 6, 6)
         assert "exited with code 5" in view["battles"][0]["unjudged"]
         text = await (await home.muster.battles.scales.report(found.run)).text("markdown")
@@ -290,7 +291,7 @@ async def test_a_canceled_test_cancels_its_battles_and_counts_them(tmp_path: Pat
         await home.questions(handle.id, 3)
         with pytest.raises(Conflict, match="its report is available when it has ended"):
             await scales.result(handle.id)
-        before = scale_status_view(await scales.status(handle.id))
+        before = plain(scale_status_view(await scales.status(handle.id)))
         assert (before["completed"], before["total"], len(before["conversationIds"])) == (0, 3, 3)
         await scales.cancel(handle.id)
         await handle.wait()

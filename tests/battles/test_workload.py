@@ -16,6 +16,7 @@ from muster.battles.values import PLATEAU
 from muster.domain.call import Role
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.run import RunState
+from muster.text.views import plain
 from tests.battles.home import BOOKED, CLERK, GOAL, JUDGE, NO, YES, BattleHome, battle_home, verdict
 
 PRICE = "price = { input = 1.00, output = 5.00 }"
@@ -255,7 +256,7 @@ async def test_messages_are_read_in_pages_by_any_process(tmp_path: Path) -> None
         none = await home.muster.battles.messages(run.id, since_seq=rest.next_seq)
         assert [one.seq for one in (*first.messages, *rest.messages)] == [1, 2, 3, 4, 5, 6]
         assert (none.messages, none.next_seq) == ((), 6)
-        reply = messages_view(first)["messages"][1]
+        reply = plain(messages_view(first))["messages"][1]
         assert {"seq", "role", "content", "tokensIn", "tokensOut", "costUsd", "createdAt"} <= set(reply)
         assert (reply["role"], reply["tokensOut"] > 0, reply["costUsd"] > 0) == ("assistant", True, True)
         with pytest.raises(BadArgument, match="limit must be from 1 to 500, not 501"):
@@ -268,9 +269,9 @@ async def test_events_are_what_polling_gives_and_come_once(tmp_path: Path) -> No
         events = [battle_event_view(event) for event in await home.muster.runs.events(run.id)]
         page = messages_view(await home.muster.battles.messages(run.id))
         decisions = decisions_view(await home.muster.battles.decisions(run.id))
-        assert [view[1] for view in events if view and view[0] == "message"] == page["messages"]
+        assert [view[1] for view in events if view and view[0] == "message"] == page.messages
         assert [view[1] for view in events if view and view[0] == "decision"] == decisions
-        assert set(decisions[0]) >= {
+        assert set(plain(decisions[0])) >= {
             "turn", "stage", "verdict", "confidence", "criteriaApplied", "model", "latencyMs", "createdAt",
         }  # fmt: skip
 
@@ -423,7 +424,7 @@ async def test_the_judge_is_that_of_the_settings_or_the_small_model_of_the_provi
 
 
 async def test_only_a_battle_is_found_as_one(home_with_run: BattleHome) -> None:
-    with pytest.raises(BadArgument, match="is a run of 'ask', not a battle"):
+    with pytest.raises(BadArgument, match="is a run of 'question', not a battle"):
         await home_with_run.muster.battles.find("asked")
     again = await home_with_run.muster.resume("played")  # it has completed: that is the answer
     assert again.id == (await home_with_run.muster.runs.find("played")).id

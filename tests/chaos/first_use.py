@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from muster.app.project.workloads import OWN
+from muster.app.kinds import BUILT_IN
 from muster.domain.canonical import Json
 from muster.engine.workload import REGISTRY, Workloads
 
@@ -37,7 +37,7 @@ SPECS: dict[str, Json] = {
 
 def loaded() -> Workloads:
     """Return the registry with every workload of ours."""
-    for name, module in OWN.items():
+    for name, module in ((kind.workload, kind.module) for kind in BUILT_IN):
         REGISTRY.promise(name, module)
         REGISTRY.find(name)
     return REGISTRY

@@ -90,7 +90,7 @@ async def drive(order: Order) -> dict[str, Any]:
             await opened.batches.reconcile(resubmit=True)
         handle = await _begin(opened, order)
         run = await handle.wait()
-        return {"run": run_view(run), "windows": _windows(opened)}
+        return {"run": run_view(run).builtins(), "windows": _windows(opened)}
 
 
 async def _begin(opened: muster.Muster, order: Order) -> RunHandle:

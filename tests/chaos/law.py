@@ -26,7 +26,7 @@ ERRORS = ("failed", "canceled", "expired")  # states of attempts that ended with
 AGAIN = "\x1f"  # in the key of a child that was tried again: between its key and the run before
 
 Names = dict[tuple[str, str], str]  # run and key of a call to the digest of its request
-Runs = dict[str, sqlite3.Row]
+Runs = dict[str, Any]  # rows by id, of either database
 Work = tuple[str, ...]  # one piece of work: lineage of the root, keys of the children from there, key, digest
 
 CALLS = """

@@ -17,7 +17,7 @@ from muster.domain.entry import EntryKind
 from muster.domain.run import RunState
 from muster.suites.journal import SNAPSHOT
 from muster.suites.reports.run import open_suite_run
-from muster.suites.verdict import CaseResult
+from muster.suites.values.verdict import CaseResult
 from tests import forked
 from tests.chaos import work
 from tests.chaos.books import Books, books_of

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from muster.domain.batch import BatchState
-from muster.engine.killpoints import POINTS
+from muster.engine.base.killpoints import POINTS
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_judged, check_paid_once, read_books
 from tests.chaos.fleet import Order

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.money import show_usd
-from muster.engine.killpoints import POINTS
+from muster.engine.base.killpoints import POINTS
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_paid_once, check_whole, read_books
 from tests.chaos.fleet import Order

@@ -1,5 +1,6 @@
-"""Runs that fail, are canceled, are killed or run out of budget, and that several processes resume at once through all
-doors, some of which are killed as well: in the end one run of the lineage has completed, and all work is paid once."""
+"""Runs, chains and tasks that fail, are canceled, are killed or run out of budget, and that several processes resume at
+once through all doors, some of which are killed as well, in a file and on PostgreSQL: in the end one run of the lineage
+has completed, and all work is paid once."""
 
 import asyncio
 import json
@@ -7,21 +8,25 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from muster.pool.chains.spec import stored
 from tests.chaos import law, work
 from tests.chaos.fleet import Order
+from tests.chaos.fleets import open_copy
 from tests.chaos.stage import PATIENCE, Driver, Stage, declare_prices, until
 from tests.chaos.test_chains import spec_of
 from tests.forked import ForkedProcess
+from tests.postgres import new_database
 from tests.rehearsal import ForkedRehearsal
 
 KINDS = ("live", "chain", "child", "batch", "task")
@@ -50,10 +55,12 @@ class Told:
 class Resumes:
     """One piece of work in a folder of its own, and everybody who resumes it."""
 
-    def __init__(self, stage: Stage, seed: int, *, served: bool) -> None:
-        self.stage, self.dice, self.served = stage, random.Random(seed), served
+    def __init__(self, stage: Stage, seed: int, *, served: bool, url: str | None) -> None:
+        self.stage, self.dice, self.served, self.url = stage, random.Random(seed), served, url
         self.kind, self.mishap = KINDS[seed % len(KINDS)], MISHAPS[seed // len(KINDS) % len(MISHAPS)]
-        self.told = Told(f"{seed}: {self.kind} {self.mishap}{' served' if served else ''}")
+        self.told = Told(
+            f"{seed}: {self.kind} {self.mishap}{' served' if served else ''}{' on PostgreSQL' if url else ''}"
+        )
         declare_prices(stage.folder, "max_tokens = 50\nconcurrency = 4")
         settings = stage.folder / "muster.toml"
         own = f'[workloads]\nimport = ["tests.chaos.work"]\n[pool]\nslots = 1\nagent = "{work.ANTHROPIC}"\n'
@@ -195,34 +202,34 @@ class Resumes:
         return f"{self.dice.choice((*points, *more))}:{self.dice.randint(1, most)}"
 
     async def exists(self) -> bool:
-        return self.database_file.exists() and bool(self.runs())
+        return bool(self.runs())
 
     def first(self) -> str:
         return str(min(self.runs().values(), key=lambda run: run["created_at"])["id"])
 
-    def end(self, run: str) -> sqlite3.Row:
+    def end(self, run: str) -> Any:
         runs = self.runs()
         return runs[law.end_of(runs, runs[run])]
 
-    @property
-    def database_file(self) -> Path:
-        return self.stage.folder / ".muster" / "muster.db"
-
     def runs(self) -> law.Runs:
-        with closing(self.database()) as database:
+        """Return the runs of the store that no other has started; none before there are tables."""
+        query = "SELECT * FROM runs WHERE parent_id IS NULL"
+        if self.url is not None:  # of a database with empty tables
+            with psycopg.connect(self.url, row_factory=dict_row) as server:
+                return {run["id"]: run for run in server.execute(query)}
+        file = self.stage.folder / ".muster" / "muster.db"
+        if not file.exists():
+            return {}
+        with closing(sqlite3.connect(file, timeout=PATIENCE)) as database:
+            database.row_factory = sqlite3.Row
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
                 return {}
-            return {run["id"]: run for run in database.execute("SELECT * FROM runs WHERE parent_id IS NULL")}
+            return {run["id"]: run for run in database.execute(query)}
 
-    def database(self) -> sqlite3.Connection:
-        found = sqlite3.connect(self.database_file, timeout=PATIENCE)
-        found.row_factory = sqlite3.Row
-        return found
-
-    def check(self) -> None:
+    async def check(self) -> None:
         """The laws of work and of money hold, from the store and the provider's audit."""
         audit = law.read_audit(self.stage.sim.audit_url)
-        with closing(self.database()) as database:
+        with closing(await open_copy(self.stage.folder, self.stage.environment)) as database:
             attempts = database.execute("SELECT * FROM attempts").fetchall()
             calls = [call for call in database.execute(law.CALLS) if call["request"] is not None]
             names = {(call["run_id"], call["key"]): law.digest(law.body(call)) for call in calls}
@@ -248,11 +255,12 @@ def quick() -> Iterator[ForkedRehearsal]:
         yield running
 
 
-async def play(folder: Path, sim: ForkedRehearsal, seed: int, *, served: bool) -> Counter[int]:
+async def play(folder: Path, sim: ForkedRehearsal, seed: int, *, served: bool, url: str | None) -> Counter[int]:
     sim.reset()
-    resumes = Resumes(Stage(folder / str(seed), sim), seed, served=served)
+    variables = {} if url is None else {"MUSTER_DATABASE_URL": url}
+    resumes = Resumes(Stage(folder / str(seed), sim, variables), seed, served=served, url=url)
     told = await resumes.play()
-    resumes.check()
+    await resumes.check()
     print(f"{told.what}: exits {dict(told.ends)}, answers {dict(told.statuses)}, {len(resumes.runs())} runs")
     return told.ends
 
@@ -261,16 +269,26 @@ async def play(folder: Path, sim: ForkedRehearsal, seed: int, *, served: bool) -
 async def test_what_many_resume_at_once_is_done_and_paid_once(
     tmp_path: Path, quick: ForkedRehearsal, seed: int
 ) -> None:
-    await play(tmp_path, quick, seed, served=seed == 5)
+    await play(tmp_path, quick, seed, served=seed == 5, url=None)
+
+
+@pytest.mark.parametrize("seed", [6, 9])  # a chain and a task
+async def test_what_many_resume_at_once_on_postgres_is_done_and_paid_once(
+    tmp_path: Path, quick: ForkedRehearsal, database_url: str, seed: int
+) -> None:
+    await play(tmp_path, quick, seed, served=True, url=database_url)
 
 
 @pytest.mark.chaos
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 async def test_what_many_resume_at_once_is_done_and_paid_once_with_100_seeds(
-    tmp_path: Path, quick: ForkedRehearsal
+    tmp_path: Path, quick: ForkedRehearsal, postgres: str, postgres_template: str
 ) -> None:
     ends: Counter[int] = Counter()
     for seed in range(100):
-        ends += await play(tmp_path, quick, seed, served=seed % 3 == 0)
+        served, on_postgres = seed % 3 == 0, seed // (len(KINDS) * len(MISHAPS)) % 2 == 1
+        with ExitStack() as stack:
+            url = stack.enter_context(new_database(postgres, postgres_template)) if on_postgres else None
+            ends += await play(tmp_path, quick, seed, served=served, url=url)
     assert ends[-9] > 50, ends
     print(f"processes by exit code: {dict(ends)}")

@@ -18,10 +18,10 @@ from muster.domain.batch import BatchState
 from muster.domain.entry import EntryKind
 from muster.domain.money import NOTHING
 from muster.domain.run import RunState
-from muster.engine.killpoints import POINTS
+from muster.engine.base.killpoints import POINTS
 from muster.settings import load_settings
 from muster.sim.audit import Audit
-from muster.verify.journal import CLEARED, CLEARING, report_key
+from muster.verify.findings.journal import CLEARED, CLEARING, report_key
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import Cost, VerifyReport, summarize
 from muster.verify.spec import stored

@@ -45,7 +45,7 @@ async def fleet(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
         agent = agent_of(number, mixed=spec["mixed"])
         return (await ctx.call(agent, request, key=key_of(number), stream=number % 3 == 0)).text
 
-    return {"texts": [text async for text in ctx.map(ask, range(spec["calls"]), window=spec["window"])]}
+    return {"texts": [text async for text in ctx.map(ask, range(spec["calls"]), limit=spec["window"])]}
 
 
 def answer_key(number: int) -> str:

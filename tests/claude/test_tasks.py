@@ -12,6 +12,7 @@ import pytest
 import muster
 from muster.agents.claude_code.sdk import require
 from muster.app import Muster
+from muster.pool.order import OnPermission
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.settings import load_settings
 from muster.sim.files import read_script
@@ -119,7 +120,7 @@ async def test_a_permission_that_it_asks_for_is_decided_and_its_session_goes_on(
     repository: Repository, allowed: bool
 ) -> None:
     async with repository.open() as m:
-        task = await m.pool.tasks.submit(TaskSpec(prompt="please touch", on_permission="ask"))
+        task = await m.pool.tasks.submit(TaskSpec(prompt="please touch", on_permission=OnPermission.ASK))
         await m.pool.driver().serve(until_idle=True)
         asked = await m.pool.tasks.get(task.id)
         assert asked.permission is not None, asked.run.error

@@ -195,6 +195,37 @@ def test_what_cannot_be_played_is_refused_before_anything_is_stored(
     assert battles.muster("runs", "list", "--json").data() == []
 
 
+BOUNDS = "out_of_bounds"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        (
+            (*BATTLE, "--message-limit", "26", "--plateau-turns", "x", "--temprature", "1"),
+            [("--temprature", "unknown")],
+        ),
+        (
+            (*BATTLE, "--message-limit", "26", "--plateau-turns", "x"),
+            [("--message-limit", "invalid"), ("--plateau-turns", "invalid")],
+        ),
+        ((*BATTLE, "--timeout", "0", "--budget", "0"), [("--timeout", BOUNDS), ("--budget", BOUNDS)]),
+        (
+            (*SCALE, "--runs", "99", "--concurrency", "9"),
+            [("--runs", BOUNDS), ("--concurrency", BOUNDS)],
+        ),
+        (("battle", *SIDES[:4], "--goal", GOAL), [("--judge", "missing")]),
+    ],
+)
+def test_everything_that_is_wrong_is_told_by_the_names_of_options(
+    battles: BattleFolder, arguments: tuple[str, ...], fields: list[tuple[str, str]]
+) -> None:
+    error = battles.muster(*arguments, "--json").error()
+    assert sorted((one["path"], one["code"]) for one in error["fields"]) == sorted(fields)
+    assert all(path in error["message"] or code == "missing" for path, code in fields)
+    assert "timeout_secs" not in error["message"]
+
+
 async def test_progress_shows_the_last_messages_and_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_agents(tmp_path)

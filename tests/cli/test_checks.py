@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.cli.pool.task_options import check_of
+from muster.cli.pool.checks import check_of
 from muster.domain.errors import BadArgument
 
 

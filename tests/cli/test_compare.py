@@ -10,7 +10,7 @@ import pytest
 
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from tests.suites.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import NAMES, Home, a_run
@@ -212,7 +212,7 @@ def test_a_file_that_is_no_run_is_named(home: Home) -> None:
 def test_a_run_of_something_else_cannot_be_compared(home: Home) -> None:
     home.muster("ask", "sim/echo", "hello", "--name", "asked")
     found = home.muster("compare", "asked", "good1")
-    assert (found.code, "not of a suite" in found.err) == (2, True)
+    assert (found.code, "not a suite" in found.err) == (2, True)
 
 
 def repeated(name: str, failing: Sequence[tuple[str, int]]) -> Story:

@@ -15,8 +15,8 @@ import muster
 from muster.cli.councils.order import CouncilProgress
 from muster.cli.councils.table import support_lines, tell_council
 from muster.cli.main import run
-from muster.councils.outcome import CouncilOutcome
-from muster.councils.scoring import Contribution
+from muster.councils.rules.outcome import CouncilOutcome
+from muster.councils.rules.scoring import Contribution
 from tests.councils.home import council_home, declared, program, spec_of
 
 from .shell import Result

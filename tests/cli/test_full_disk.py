@@ -1,13 +1,15 @@
-"""A disk that fills up under a run: that is said, answers wait for room, and nothing is half-written."""
+"""A disk, a quota or a limit that is reached under a run: that is said, answers wait for room, and none is lost."""
 
 import json
 import re
+import resource
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,51 +17,9 @@ import pytest
 
 from tests.rehearsal import ForkedRehearsal
 
-from .shell import PATIENCE, WORKLOADS, line_with
+from .shell import COMMAND, PATIENCE, WORKLOADS, line_with
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-
-WORK = """
-import muster
-
-@muster.workload("fill")
-async def fill(ctx, spec):
-    async def one(i, item):
-        return len((await ctx.call("sim/echo", "x" * 4000 + str(i), key=f"k/{i}")).text)
-    return sum([n async for n in ctx.map(one, range(400))])
-"""
-
-LIMITED = """
-import asyncio, resource, signal, muster
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-async def main():
-    async with muster.open() as m:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, resource.RLIM_INFINITY))
-        run = await m.start("fill", None, name="filling")
-        try:
-            await run.result()
-        except muster.MusterError as error:
-            print(error.code, error.message, *error.suggestions)
-asyncio.run(main())
-"""
-
-
-@pytest.mark.chaos
-def test_a_run_whose_store_may_not_grow_any_more_stops_and_is_resumed_when_it_may(tmp_path: Path) -> None:
-    (tmp_path / "work.py").write_text(WORK)
-    (tmp_path / "muster.toml").write_text('[workloads]\nimport = ["work"]\n')
-    environment = {**ENVIRONMENT, "HOME": str(tmp_path)}
-    program = [sys.executable, "-c", LIMITED]
-    limited = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
-    assert limited.returncode == 0, limited.stderr
-    assert "nothing was half-written" in limited.stdout
-
-    command = [sys.executable, "-m", "muster", "runs", "resume", "filling", "--json"]
-    resumed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
-    assert resumed.returncode == 0, resumed.stderr
-    data = json.loads(resumed.stdout)["data"]
-    assert (data["state"], data["calls"]["done"]) == ("completed", 400)
-
 
 SMALL = """
 set -e
@@ -150,6 +110,20 @@ asyncio.run(main())
 """
 
 
+def prepare(folder: Path) -> None:
+    """Write what it takes to submit the run."""
+    (folder / "work.py").write_text(WORKLOADS)
+    served = '[serve]\nmodels = ["anthropic/claude-haiku-5-5"]\n'
+    (folder / "muster.toml").write_text(f'[workloads]\nimport = ["work"]\n{served}')
+    (folder / "submit.py").write_text(SUBMIT)
+
+
+def environment_of(home: Path, rehearsal: ForkedRehearsal) -> dict[str, str]:
+    """Return the variables of commands that ask a rehearsal server."""
+    asked = {"ANTHROPIC_BASE_URL": rehearsal.anthropic, "ANTHROPIC_API_KEY": "rehearsal"}
+    return {**ENVIRONMENT, "HOME": str(home), "PYTHON": sys.executable, **asked}
+
+
 class SmallDisk:
     """A shell whose folder is a disk of 3 MB, with a run of 40 calls that was submitted."""
 
@@ -188,12 +162,8 @@ def small_disk(tmp_path: Path, rehearsal: ForkedRehearsal) -> Iterator[SmallDisk
     disk, files = tmp_path / "disk", tmp_path / "files"
     for folder in (disk, files):
         folder.mkdir()
-    (files / "work.py").write_text(WORKLOADS)
-    served = '[serve]\nmodels = ["anthropic/claude-haiku-5-5"]\n'
-    (files / "muster.toml").write_text(f'[workloads]\nimport = ["work"]\n{served}')
-    (files / "submit.py").write_text(SUBMIT)
-    environment = {**ENVIRONMENT, "HOME": str(tmp_path), "PYTHON": sys.executable}
-    environment |= {"ANTHROPIC_BASE_URL": rehearsal.anthropic, "ANTHROPIC_API_KEY": "rehearsal"}
+    prepare(files)
+    environment = environment_of(tmp_path, rehearsal)
     command = [*mounting(), "bash", "-c", FILLING, "small", str(disk), str(files)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
@@ -220,6 +190,56 @@ def test_answers_wait_for_room_on_a_full_disk_and_none_is_paid_twice(tmp_path: P
     waited = re.search(r"; (\d+) answers wait in memory, and no calls are started\. Free some space", told)
     assert waited is not None, told
     assert 8 <= int(waited[1]) <= begun < 40  # those on the wire, and those that took their places before it was full
+    assert (run["state"], run["calls"]["done"], run["calls"]["uncertain"], paid) == ("completed", 40, 0, 40)
+
+
+@contextmanager
+def limited(process: int, log: Path) -> Iterator[None]:
+    """Let no file of a process grow beyond the size that its log has now."""
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (log.stat().st_size, resource.RLIM_INFINITY))
+    yield
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+@contextmanager
+def over_quota(process: int, log: Path) -> Iterator[None]:
+    """Have the system refuse every write to files, as it does when the quota of a user is used up."""
+    inject = ("-e", "trace=pwrite64", "-e", "inject=pwrite64:error=EDQUOT")  # no other writes are made at a place
+    command = ("strace", "-f", "-o", "/dev/null", "-p", str(process), *inject)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
+        line_with(tracer.stderr, "attached")
+        yield
+        tracer.terminate()
+        tracer.communicate(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("refusing", "why", "way"),
+    [
+        pytest.param(limited, "this process may make no file larger than", "Raise the limit (prlimit", id="limit"),
+        pytest.param(over_quota, "the disk quota is used up", "raise the quota", id="quota", marks=pytest.mark.chaos),
+    ],
+)
+def test_answers_wait_while_the_store_may_not_grow_and_none_is_paid_twice(
+    tmp_path: Path, refusing: Callable[[int, Path], AbstractContextManager[None]], why: str, way: str
+) -> None:
+    prepare(tmp_path)
+    pipe = subprocess.PIPE
+    with ForkedRehearsal(latency_ms=1000) as rehearsal:
+        environment = environment_of(tmp_path, rehearsal)
+        subprocess.run([sys.executable, "submit.py"], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE)
+        command = (*COMMAND, "runs", "resume", "triaged", "--json")
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+            line_with(process.stderr, "8 on the wire")
+            with refusing(process.pid, tmp_path / ".muster" / "muster.db-wal"):
+                told = line_with(process.stderr, "answers wait in memory")
+                begun = rehearsal.audit().calls
+            out, _ = process.communicate(timeout=PATIENCE)
+        paid = rehearsal.audit().calls
+    assert why in told
+    assert way in told
+    assert begun < 40
+    run = json.loads(out)["data"]
     assert (run["state"], run["calls"]["done"], run["calls"]["uncertain"], paid) == ("completed", 40, 0, 40)
 
 
@@ -286,8 +306,10 @@ def test_a_server_refuses_at_once_what_it_cannot_store_and_does_it_not_later(tmp
             assert (status, "the disk is full" in said["error"]["message"]) == (503, True), path
         shell.do("rm fill; echo freed >&2")
         shell.line_with("freed")
-        status, said = post(f"{url}/api/ask", question | {"prompt": "hello again"})
-        assert status == 202, said
+        deadline = time.monotonic() + PATIENCE
+        while (status := post(f"{url}/api/ask", question | {"prompt": "hello again"})[0]) != 202:
+            assert (status, time.monotonic() < deadline) == (503, True)  # what waits looks for room now and then
+            time.sleep(0.5)
         shell.do("kill $PID; wait $PID; muster runs list --json")
         asked = [run for run in shell.answer()["data"] if run["workload"] == "ask"]
     assert len(asked) == 1

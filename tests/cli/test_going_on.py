@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sqlite3
+from contextlib import closing
 
 from tests.rehearsal import ForkedRehearsal
 
@@ -244,3 +246,32 @@ def test_a_workload_of_the_users_own_may_use_batches_at_any_time(shell: Shell) -
     shell.declare_workloads()
     run = shell.submit("triage", {"agent": "sim/echo", "tickets": ["a"]})
     assert shell.muster("runs", "resume", run, "--linger", "5").code == 0
+
+
+NESTED = """
+import muster
+
+@muster.workload("top")
+async def top(ctx, spec):
+    return await ctx.child("middle", "middle", None)
+
+@muster.workload("middle")
+async def middle(ctx, spec):
+    return await ctx.child("bottom", "bottom", None)
+
+@muster.workload("bottom")
+async def bottom(ctx, spec):
+    raise ValueError("this workload breaks")
+"""
+
+
+def test_a_run_below_others_is_continued_by_the_one_at_the_top(shell: Shell) -> None:
+    shell.write("nested.py", NESTED)
+    shell.write("muster.toml", '[workloads]\nimport = ["nested"]\n')
+    top = shell.submit("top", None)
+    shell.muster("runs", "resume", top)
+    with closing(sqlite3.connect(shell.folder / ".muster" / "muster.db")) as database:
+        ((bottom,),) = database.execute("SELECT id FROM runs WHERE workload = 'bottom'").fetchall()
+    assert f"muster runs resume {top} " in shell.muster("runs", "show", bottom).out
+    refused = shell.muster("runs", "resume", bottom, "--json").error()
+    assert refused["suggestions"] == [f"muster runs resume {top}"]

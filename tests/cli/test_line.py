@@ -133,6 +133,7 @@ def test_what_does_not_fit_is_told_with_what_would(words: str, said: str, capsys
     path = " ".join(["muster", *names])
     ways = [*(["quote the prompt"] if "what" in words else []), f"{path} --help"]
     usage = {"code": "usage", "message": said, "suggestions": ways}
+    assert all(one["path"] in said for one in told["error"].pop("fields", ()))
     assert told == {"ok": False, "command": path.partition(" ")[2], "error": usage}
     assert perform_it(words.split()) == {"code": 2}
     assert capsys.readouterr().err == "\n  ".join([f"error: {said}", *ways]) + "\n"

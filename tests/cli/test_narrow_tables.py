@@ -15,7 +15,7 @@ from muster.app.costs import Load
 from muster.app.pool.monitor import PoolSnapshot
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.values import SlotProfile, TaskSpec, TaskState
+from muster.app.pool.values import AssignedSlot, SlotProfile, TaskSpec, TaskState
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.views.errors import failed_tasks, task_error, undone_tasks
 from muster.cli.batches.display import batches_table
@@ -34,7 +34,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import BudgetedCost, CallCounts, Lease, Run, RunState, Spent
 from muster.store.base import SlotRecord
 from muster.verify.findings.finding import Counts
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from muster.verify.reports.metrics import AgentMetrics, VerifyMetrics
 from tests.verify.reports.house import Story, agent, checker, model, summary, wave
 
@@ -193,7 +193,7 @@ def a_task(number: int, state: RunState, **more: Any) -> Task:
     run = replace(a_run(f"fix-{number}"), id=RunId(f"1m7hctjgexvzn27{number}"), workload="task", state=state)
     whole = replace(run, total=spent, cap=Microdollars(5_000_000), budgets=None)
     spec = TaskSpec(prompt="Rewrite the parser so that it reads every form of a date\nand test it. " * 3)
-    slot = SlotProfile(id="slot-1", name="reviewer-of-everything")
+    slot = AssignedSlot(id="slot-1", name="reviewer-of-everything", agent="coder", folder="/project")
     saved = {"branch": f"muster/task-{run.id}", "changed": 12, "summary": "s", "other_branches": []}
     return Task(run=whole, spec=spec, slot=slot, saved=saved | more)
 

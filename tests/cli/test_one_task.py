@@ -18,6 +18,7 @@ from muster.app import Muster, open_muster
 from muster.mcp.answers import document, short_run
 from muster.mcp.tools.following import find
 from muster.settings import load_settings
+from muster.text.views import plain
 from tests.api.server import Project
 from tests.browser import chromium
 from tests.git.repository import Repository
@@ -86,13 +87,13 @@ async def at_servers(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 async def _asked(muster: Muster) -> tuple[dict[str, Any], dict[str, Any]]:
     run = await find(muster, "one")
     tasks = {
-        "board": (await list_tasks(muster))["tasks"][0],
-        "task page": await task_result(muster, "one"),
+        "board": plain((await list_tasks(muster)).tasks[0]),
+        "task page": plain(await task_result(muster, "one")),
         "mcp": await document(muster, run),
     }
     runs = {
-        "page of runs": (await list_runs(muster))["runs"][0]["lineage"],
-        "page of the run": (await show_run(muster, run.id))["lineage"],
+        "page of runs": plain((await list_runs(muster)).runs[0].lineage),
+        "page of the run": plain((await show_run(muster, run.id)).lineage),
         "list of mcp": short_run(run),
     }
     return tasks, runs

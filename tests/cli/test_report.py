@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from muster.app.kinds import SUITE
 from muster.app.runs.files import borrow, export_run
 from muster.cli.main import run
-from muster.cli.outcome import SUITE_FORMATS, wanted_report
+from muster.cli.outcome import formats_of, wanted_report
 from muster.cli.suites.table import MOST_TROUBLES, tell_report
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from tests.suites.reports.house import RUN, Story, case, fill, fill_file, hostile, result, shop, summary
 
 from .shell import Result, Shell
@@ -170,12 +171,12 @@ def test_texts_of_strangers_cannot_draw_on_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["junit", "=a.xml", "junit=", "pdf=a.pdf", "html=/", "html=/proc/a.html"])
 def test_a_report_that_cannot_be_made_is_refused_beforehand(given: str) -> None:
     with pytest.raises(BadArgument):
-        wanted_report(given, SUITE_FORMATS)
+        wanted_report(given, formats_of(SUITE))
 
 
 def test_a_wanted_report_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    file, printed = wanted_report("junit=out=1.xml", SUITE_FORMATS), wanted_report("json=-", SUITE_FORMATS)
+    file, printed = wanted_report("junit=out=1.xml", formats_of(SUITE)), wanted_report("json=-", formats_of(SUITE))
     assert (file.format, file.path) == ("junit", Path("out=1.xml"))
     assert (printed.format, printed.path) == ("json", None)
 

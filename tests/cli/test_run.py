@@ -205,11 +205,11 @@ BAD = greets(PASSES).replace("schema_version: 1", "schema_version: 7")
         (("chain.yaml", "--agent", "sim/echo"), 2, ["is a chain, not a suite", "muster chain run chain.yaml"]),
         (("verify.yaml", "--agent", "sim/echo"), 2, ["declares verification agents", "--agents verify.yaml"]),
         (("passes.yaml", "--agent", "sim/echo", "--report", "hmtl=r"), 2, ["--report", "Did you mean 'html'?"]),
-        (("passes.yaml", "--agent", "sim/echo", "--timeout", "0"), 2, ["--timeout must be more than 0 seconds, not 0"]),
+        (("passes.yaml", "--agent", "sim/echo", "--timeout", "0"), 2, ["--timeout must be more than 0"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "other/*"), 5, ["other/*", "cases: desk/one, desk/two"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "oen"), 5, ["did you mean desk/one?"]),
         (("passes.yaml", "--agent", "sim/echo", "--tags", "smoke"), 5, ["smoke"]),
-        (("passes.yaml", "--agent", "sim/echo", "--tags", ""), 2, ["tags", "an empty tag selects nothing"]),
+        (("passes.yaml", "--agent", "sim/echo", "--tags", ""), 2, ["--tags has an empty tag, which selects nothing"]),
         (
             ("passes.yaml", "--agent", "sim/echo", "--linger", "5"),
             2,
@@ -349,7 +349,7 @@ def test_only_failed_takes_over_who_is_asked_and_what_decides_unless_it_is_given
 
 def test_the_last_run_is_the_last_of_a_suite_for_whatever_works_on_suites(desk: Shell) -> None:
     empty = desk.muster("review", "last", "--json")
-    assert (empty.code, empty.error()["message"]) == (5, "this store has no suite run yet")
+    assert (empty.code, empty.error()["message"]) == (5, "this store has no suite yet")
     assert desk.muster("run", "fails.yaml", "--agent", "counts").code == 1
     run = desk.muster("report", "last", "--json").data()["run"]
     assert desk.muster("evidence", "keygen").code == 0

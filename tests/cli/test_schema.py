@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from muster.settings import load_settings
-from muster.text.documents.tree import plain_value
+from muster.text.document_tree import plain_value
 from muster.text.documents.yaml_reader import YamlFile
 
 from .suite_home import Home

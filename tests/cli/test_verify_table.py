@@ -12,9 +12,9 @@ from rich.console import Console
 
 from muster.cli.verify.table import MOST_FINDINGS, tell_report
 from muster.domain.run import RunState
+from muster.verify.declaration.verification import LeftOut
 from muster.verify.findings.finding import Finding, Severity
-from muster.verify.journal import Ending
-from muster.verify.verification import LeftOut
+from muster.verify.findings.journal import Ending
 from tests.verify.reports.house import Story, agent, bad, finding, good, hostile, model, summary, wave
 
 HERE = Path("/somewhere/else")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from muster.councils.members.turns import Council
-from muster.councils.outcome import CouncilRound
-from muster.councils.scoring import score_round
-from muster.councils.values import CouncilAbstention, CouncilMember, Evaluation, Proposal, Vote
+from muster.councils.rules.outcome import CouncilRound
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.values import CouncilAbstention, CouncilMember, Evaluation, Proposal, Vote
 from muster.domain.call import Reply, Stop
 from muster.domain.canonical import Json, canonical
 

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from muster.app import Muster, open_muster
-from muster.councils.anonymity import labels_for
-from muster.councils.outcome import CouncilOutcome
 from muster.councils.retelling import retell
+from muster.councils.rules.anonymity import labels_for
+from muster.councils.rules.outcome import CouncilOutcome
+from muster.councils.rules.values import CouncilMember, CouncilPhase
 from muster.councils.spec import CouncilSpec, stored
-from muster.councils.values import CouncilMember, CouncilPhase
 from muster.domain.canonical import Json, canonical
 from muster.domain.entry import Entry, EntryKind, Event
 from muster.domain.rules import CURRENT

@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from muster.councils.anonymity import labels_for
-from muster.councils.values import CouncilPhase
+from muster.councils.rules.anonymity import labels_for
+from muster.councils.rules.values import CouncilPhase
 from tests.chaos import work
 from tests.councils.home import SEED, declared, program
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.councils.anonymity import (
+from muster.councils.rules.anonymity import (
     CandidateLabels,
     PositionEffect,
     labels_for,
@@ -16,8 +16,8 @@ from muster.councils.anonymity import (
     without_labels,
     without_names,
 )
-from muster.councils.scoring import RoundScore, score_round
-from muster.councils.values import CouncilPhase, Evaluation, Vote
+from muster.councils.rules.scoring import RoundScore, score_round
+from muster.councils.rules.values import CouncilPhase, Evaluation, Vote
 from muster.domain.errors import BadArgument
 from tests.councils.cases import evaluation, proposals
 

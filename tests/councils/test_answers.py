@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.program.exec_protocol import decode
-from muster.councils.anonymity import CandidateLabels
 from muster.councils.members.answers import (
     EVALUATION_SCHEMA,
     MOST_CLAIMS,
@@ -17,7 +16,9 @@ from muster.councils.members.answers import (
     read_proposal,
     settled,
 )
-from muster.councils.values import (
+from muster.councils.order import ScoreScale
+from muster.councils.rules.anonymity import CandidateLabels
+from muster.councils.rules.values import (
     LONGEST_SCRATCHPAD,
     AbstentionCause,
     ClaimAssessment,
@@ -26,7 +27,6 @@ from muster.councils.values import (
     CouncilPhase,
     Evaluation,
     Proposal,
-    ScoreScale,
     Vote,
 )
 from muster.domain.call import Reply, Stop, Usage

@@ -8,9 +8,9 @@ import pytest
 
 from muster.councils.baseline import MOST_SAMPLES, samples_next
 from muster.councils.reports.html import council_html
-from muster.councils.reports.json_report import council_json
+from muster.councils.reports.json_report import council_view
 from muster.councils.reports.markdown import council_markdown
-from muster.councils.values import AbstentionCause
+from muster.councils.rules.values import AbstentionCause
 from muster.domain.money import Microdollars
 from tests.councils.home import council_home, declared, program, spec_of
 
@@ -72,7 +72,7 @@ async def test_a_baseline_that_may_cost_more_than_the_council_did_is_not_asked(t
     async with council_home(tmp_path, toml=toml) as home:
         run = await home.hold(spec_of(*FREE, rounds=1, baseline="solo"))
         report = await home.muster.councils.trace(run.id)
-        found = council_json(report)["baseline"]
+        found = council_view(report).builtins()["baseline"]
         assert (found["asked"], found["samples"], found["baseline_usd"]) == (1, 0, 0)
         assert found["flaw"].startswith("solo was not asked, since it may spend no more than the council did")
         assert "lower the most that a call of it can cost: max_tokens of a model, budget_usd" in found["flaw"]
@@ -105,7 +105,7 @@ async def test_samples_and_evaluations_that_are_missing_are_named_everywhere(tmp
     async with council_home(tmp_path, toml=declared(agents, solo(program()))) as home:
         run = await home.hold(spec_of(*agents, rounds=1, baseline="solo"))
         report = await home.muster.councils.trace(run.id)
-        (missing,) = council_json(report)["baseline"]["missing"]
+        (missing,) = council_view(report).builtins()["baseline"]["missing"]
         assert (missing["agent"], missing["phase"], missing["cause"]) == ("odd", "evaluate", "unreadable")
         assert "baseline/evaluate/odd/repair" in {entry.key for entry in await home.calls(run)}
         assert "| evaluate | `odd` | unreadable |" in council_markdown(report).partition("## Baseline")[2]
@@ -126,7 +126,7 @@ async def test_a_tie_with_the_baseline_is_shown_as_a_tie(tmp_path: Path) -> None
     async with council_home(tmp_path, toml=declared(same, solo(program()))) as home:
         run = await home.hold(spec_of(*same, rounds=1, baseline="solo"))
         report = await home.muster.councils.trace(run.id)
-        found = council_json(report)["baseline"]
+        found = council_view(report).builtins()["baseline"]
         everybody = {"the council", "solo#1", "solo#2", "solo#3"}
         assert (found["ahead"], set(found["tied"])) == (None, everybody)
         assert "tie of " in council_markdown(report).partition("## Baseline")[2]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.councils.deadlines import PhaseTime, call_seconds, phase_seconds, quorum_of
-from muster.councils.values import CouncilPhase
+from muster.councils.rules.values import CouncilPhase
 from muster.domain.errors import BadArgument
 
 PROPOSE, EVALUATE = CouncilPhase.PROPOSE, CouncilPhase.EVALUATE

@@ -7,11 +7,11 @@ import pytest
 
 from muster.councils.phase import PhaseRecord, require_quorum
 from muster.councils.reports.html import council_html
-from muster.councils.reports.json_report import council_json
+from muster.councils.reports.json_report import council_view
 from muster.councils.reports.markdown import council_markdown
+from muster.councils.rules.stopping import StopReason
+from muster.councils.rules.values import AbstentionCause, CouncilAbstention, CouncilPhase
 from muster.councils.spec import CouncilSpec
-from muster.councils.stopping import StopReason
-from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilPhase
 from muster.domain.errors import CouncilFailed
 from muster.domain.run import Run, RunState
 from tests.councils.cases import proposals
@@ -28,7 +28,7 @@ async def test_proposals_of_a_phase_without_a_quorum_are_told(tmp_path: Path) ->
         run = await home.hold(spec_of(*agents))
         assert run.state is RunState.FAILED
         report = await home.muster.councils.trace(run.id)
-        (phase,) = council_json(report)["open_round"]
+        (phase,) = council_view(report).builtins()["open_round"]
         assert (phase["round"], phase["phase"], phase["counts"], phase["over"]) == (1, "propose", False, False)
         assert [(one["agent"], one["text"]) for one in phase["proposals"]] == [("ada", "42 for sure")]
         assert [(one["agent"], one["cause"]) for one in phase["abstentions"]] == [
@@ -46,7 +46,7 @@ async def test_evaluations_of_a_phase_without_a_quorum_are_told(tmp_path: Path) 
     async with council_home(tmp_path, toml=declared(agents)) as home:
         run = await home.hold(spec_of(*agents))
         report = await home.muster.councils.trace(run.id)
-        proposed, evaluated = council_json(report)["open_round"]
+        proposed, evaluated = council_view(report).builtins()["open_round"]
         assert (proposed["over"], len(proposed["proposals"])) == (True, 4)
         assert {(one["evaluator"], one["target"], one["weight"]) for one in evaluated["critiques"]} == {
             ("ada", name, 100) for name in ("bob", "cyd", "dan")
@@ -114,7 +114,7 @@ async def test_a_stop_below_the_quorum_of_the_first_round_decides_and_says_so(tm
         report = await home.muster.councils.trace(run.id)
         assert report.ok
         words = "decided by 2 of 4 evaluations; the council was stopped"
-        assert council_json(report)["stop"]["detail"] == words
+        assert council_view(report).builtins()["stop"]["detail"] == words
         assert words in report.verdict
         assert words in council_markdown(report)
         assert report.open_round == ()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from muster.councils.outcome import Synthesis
-from muster.councils.stopping import StopReason
+from muster.councils.rules.outcome import Synthesis
+from muster.councils.rules.stopping import StopReason
 from muster.domain.errors import BadArgument
 from muster.domain.run import RunState
 from tests.councils.home import council_home, declared, program, spec_of

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from muster.cli.councils.table import tell_trace
-from muster.councils.anonymity import labels_for
-from muster.councils.reports.json_report import council_json
+from muster.councils.reports.json_report import council_view
 from muster.councils.reports.markdown import council_markdown
-from muster.councils.scoring import score_round
-from muster.councils.values import AbstentionCause, CouncilPhase, Evaluation, Vote
+from muster.councils.rules.anonymity import labels_for
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.values import AbstentionCause, CouncilPhase, Evaluation, Vote
 from tests.councils.cases import proposals
 from tests.councils.home import SEED, council_home, declared, program, spec_of
 
@@ -53,7 +53,7 @@ async def test_each_bad_member_is_seen_in_the_trace(tmp_path: Path) -> None:
         assert report.as_read(vain) == "[agent] says 41"
         written = council_markdown(report)
         assert all(name in written for name in agents)
-        assert council_json(report)["rounds"][0]["abstentions"]
+        assert council_view(report).builtins()["rounds"][0]["abstentions"]
 
 
 async def test_a_colluding_pair_does_not_outweigh_three_honest_members(tmp_path: Path) -> None:

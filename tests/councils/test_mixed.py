@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from muster.councils.anonymity import labels_for
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal
-from muster.councils.values import (
+from muster.councils.order import ScoreScale
+from muster.councils.rules.anonymity import labels_for
+from muster.councils.rules.values import (
     AbstentionCause,
     CouncilAbstention,
     CouncilPhase,
     Evaluation,
     Proposal,
-    ScoreScale,
 )
 from muster.domain.call import Reply
 from muster.domain.run import RunState

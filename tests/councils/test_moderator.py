@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.councils.outcome import Synthesis
+from muster.councils.rules.outcome import Synthesis
+from muster.councils.rules.values import CouncilMember
 from muster.councils.spec import CouncilSpec
-from muster.councils.values import CouncilMember
 from muster.domain.errors import BadArgument
 from tests.councils.home import CouncilHome, council_home, declared, program, spec_of
 

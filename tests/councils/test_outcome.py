@@ -1,8 +1,8 @@
 """The outcome of a council: winner, claims with who said what, dissent."""
 
-from muster.councils.outcome import AssessedClaim, CouncilResult, claims_in, dissent_in
-from muster.councils.stopping import Conditions, StopRule, decide
-from muster.councils.values import ClaimAssessment, ClaimStance, Evaluation, Proposal, Vote
+from muster.councils.rules.outcome import AssessedClaim, CouncilResult, claims_in, dissent_in
+from muster.councils.rules.stopping import Conditions, StopRule, decide
+from muster.councils.rules.values import ClaimAssessment, ClaimStance, Evaluation, Proposal, Vote
 from tests.councils.cases import a_round, evaluation, proposals
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from muster.app.project.editor_schemas import council_schema
+from muster.councils.order import ScoreScale
 from muster.councils.policy import inspect_policy, read_policy, starter
-from muster.councils.values import CouncilMember, ScoreScale
+from muster.councils.rules.values import CouncilMember
 from muster.domain.errors import BadFile, NotFound
 from muster.text.schemas.json_schema import flaw
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.councils.scoring import RoundScore, TieBreak, score_round, weight_of
-from muster.councils.stopping import conviction_of
-from muster.councils.values import Evaluation, Proposal, RejectedVote, ScoreScale, Vote
+from muster.councils.order import ScoreScale
+from muster.councils.rules.scoring import RoundScore, TieBreak, score_round, weight_of
+from muster.councils.rules.stopping import conviction_of
+from muster.councils.rules.values import Evaluation, Proposal, RejectedVote, Vote
 from muster.domain.errors import BadArgument
 from tests.councils.cases import evaluation, evaluations, proposals
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.councils.scoring import score_round
-from muster.councils.stopping import (
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.stopping import (
     ROUND_WEIGHT,
     Conditions,
     StopReason,

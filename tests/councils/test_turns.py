@@ -6,7 +6,8 @@ import pytest
 
 from muster.councils.members.prompts import INSTRUCTIONS, context_of, repair_of, request_of, system_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
-from muster.councils.values import (
+from muster.councils.order import ScoreScale
+from muster.councils.rules.values import (
     AbstentionCause,
     ClaimAssessment,
     ClaimStance,
@@ -15,7 +16,6 @@ from muster.councils.values import (
     CouncilPhase,
     Evaluation,
     Proposal,
-    ScoreScale,
     Vote,
 )
 from muster.domain.canonical import canonical

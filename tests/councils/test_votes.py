@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.councils.reports.json_report import council_json
+from muster.councils.reports.json_report import council_view
 from muster.councils.reports.markdown import council_markdown
-from muster.councils.scoring import TieBreak, score_round
+from muster.councils.rules.scoring import TieBreak, score_round
 from muster.domain.rules import CURRENT_RULES, counted_anew, rules_of
 from muster.domain.run import Run, RunState
 from tests.councils.cases import evaluation, proposals
@@ -31,7 +31,10 @@ async def test_one_vote_of_three_decides_nothing(tmp_path: Path, behaviour: str)
         report = await home.muster.councils.trace(run.id)
         assert (run.state, report.ok, report.winner) == (RunState.COMPLETED, False, None)
         assert "no proposal won (1 evaluation counts, and 2 are needed) after 2 rounds" in report.verdict
-        assert [(one["counted"], one["needed"]) for one in council_json(report)["rounds"]] == [(1, 2), (1, 2)]
+        assert [(one["counted"], one["needed"]) for one in council_view(report).builtins()["rounds"]] == [
+            (1, 2),
+            (1, 2),
+        ]
 
 
 async def test_a_decision_names_how_few_votes_it_has(tmp_path: Path) -> None:
@@ -107,4 +110,4 @@ async def test_who_weighs_all_others_alike_leaves_a_tie_that_one_vote_does_not_b
         report = await home.muster.councils.trace(run.id)
         (score,) = (one.score for one in report.rounds)
         assert (score.tied, score.tie_break, score.alike) == (("ada", "bob", "cyd"), TieBreak.SUPPORT, ("bob", "cyd"))
-        assert [(one["counted"], one["alike"]) for one in council_json(report)["rounds"]] == [(1, ["bob", "cyd"])]
+        assert [(past.counted, past.alike) for past in council_view(report).rounds] == [(1, ("bob", "cyd"))]

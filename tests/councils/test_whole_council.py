@@ -7,10 +7,10 @@ from muster.agents.program.exec_protocol import decode
 from muster.councils.members.answers import read_evaluation, read_proposal
 from muster.councils.members.prompts import request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
-from muster.councils.outcome import CouncilResult, CouncilRound
-from muster.councils.scoring import score_round
-from muster.councils.stopping import Conditions, StopDecision, StopReason, StopRule, conviction_of, decide
-from muster.councils.values import CouncilMember, CouncilPhase, Evaluation, Proposal
+from muster.councils.rules.outcome import CouncilResult, CouncilRound
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.stopping import Conditions, StopDecision, StopReason, StopRule, conviction_of, decide
+from muster.councils.rules.values import CouncilMember, CouncilPhase, Evaluation, Proposal
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json, canonical
 from tests.councils.cases import reply

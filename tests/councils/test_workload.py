@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from muster.councils.rules.stopping import StopReason
+from muster.councils.rules.values import AbstentionCause, CouncilMember, CouncilPhase
 from muster.councils.spec import stored
-from muster.councils.stopping import StopReason
-from muster.councils.values import AbstentionCause, CouncilMember, CouncilPhase
 from muster.domain.canonical import Json
 from muster.domain.run import RunState
 from tests.councils.home import council_home, declared, program, spec_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult, Status
 from tests.api.server import Server
 from tests.rehearsal import ForkedRehearsal
 from tests.suites.reports.suite_store import Story, a_case, a_result, an_answer, fill

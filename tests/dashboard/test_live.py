@@ -31,10 +31,11 @@ def test_an_empty_store_says_what_to_do_first(look: Any, tmp_path: Path) -> None
 def test_a_battle_is_started_and_its_turns_arrive(look: Any, server: Server) -> None:
     seen = look(server, "start/battle")
     page = seen.page
-    page.get_by_label("Agent under test", exact=True).select_option("clerk")
+    page.get_by_label("Agent", exact=True).select_option("clerk")
     page.get_by_label("Counterpart").select_option("me")
-    page.get_by_label("Goal").fill("A table for two is booked")
-    page.get_by_label("Judge").select_option("referee")
+    page.get_by_label("Goal", exact=True).fill("A table for two is booked")
+    page.locator("summary").filter(has_text="Judging").click()
+    page.get_by_label("Judge", exact=True).select_option("referee")
     page.get_by_role("button", name="Start the battle").click()
     said = page.locator(".battle .talk > .message")
     decided = page.locator(".decision")
@@ -105,8 +106,8 @@ def test_a_resumed_suite_shows_all_its_cases_and_what_the_whole_work_has_cost(lo
 
 def test_a_battle_that_cannot_be_started_says_why(look: Any, server: Server) -> None:
     seen = look(server, "start/battle")
-    seen.page.get_by_label("Agent under test", exact=True).select_option("sim/echo")
-    seen.page.get_by_label("Goal").fill("Nobody judges this")
+    seen.page.get_by_label("Agent", exact=True).select_option("sim/echo")
+    seen.page.get_by_label("Goal", exact=True).fill("Nobody judges this")
     seen.page.get_by_role("button", name="Start the battle").click()
     expect(seen.page.get_by_role("alert")).to_contain_text("judge")
 

@@ -12,7 +12,8 @@ from .demo import submit_task
 def test_a_task_is_rejected_with_feedback_and_then_approved(look: Any, server: Server) -> None:
     seen = look(server, "start/task")
     page = seen.page
-    page.get_by_label("What is to be done").fill("Add the opening hours to the README.")
+    page.get_by_label("Prompt").fill("Add the opening hours to the README.")
+    page.get_by_label("Review").check()
     page.get_by_role("button", name="Submit the task").click()
     review = page.get_by_role("complementary", name="Review")
     expect(review).to_be_visible()

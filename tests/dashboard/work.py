@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from muster.councils.anonymity import labels_for
-from muster.councils.values import CouncilPhase
+from muster.councils.rules.anonymity import labels_for
+from muster.councils.rules.values import CouncilPhase
 from tests.api.server import Server
 from tests.git.repository import Repository
 

@@ -27,7 +27,7 @@ from muster.domain.errors import BadOutput, Conflict, MusterError, RunFailed, ex
 from muster.domain.ids import new_run_id
 from muster.domain.run import TERMINAL, RunState, move
 from muster.domain.script import Line, Rule, Script, count_tokens
-from muster.engine.context import require_data
+from muster.engine.schemas import require_data
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

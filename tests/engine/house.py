@@ -21,17 +21,17 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Origin, Run
+from muster.engine.base.clock import Clock, SystemClock
+from muster.engine.base.driven_run import BudgetCaps
+from muster.engine.base.killpoints import KillPoints
 from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_batcher
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
-from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
-from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
-from muster.engine.killpoints import KillPoints
 from muster.engine.workload import Workloads
 from muster.store.base import Store
 from muster.testing.batches import MemoryBatches

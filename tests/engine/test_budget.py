@@ -12,9 +12,9 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BudgetExhausted, OutcomeUnknown, Overloaded
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
+from muster.engine.base.driven_run import Levels
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.context import Context
-from muster.engine.driven_run import Levels
 from muster.testing.stores import NOW, new_run, opening
 from tests.engine.house import Hanging, Puppet, check_books, dead_driver, echo, house, reply
 

@@ -13,9 +13,9 @@ from muster.domain.canonical import Json
 from muster.domain.entry import NewSignal, Signal, slot_address
 from muster.domain.errors import Unreachable
 from muster.domain.run import RunState
+from muster.engine.base.signals import CallInbox
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.context import Context
-from muster.engine.signals import CallInbox
 from tests.engine.house import House, Puppet, echo, house, reply
 
 ADDRESS = slot_address("slot-1")

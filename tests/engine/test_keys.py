@@ -45,7 +45,7 @@ async def test_a_key_that_forgets_its_item_is_refused(tmp_path: Path, use: Use, 
         async def one(_: int, item: int) -> Json:
             return await use(ctx, item)
 
-        return [value async for value in ctx.map(one, [1, 2, 3, 4], window=window)]
+        return [value async for value in ctx.map(one, [1, 2, 3, 4], limit=window)]
 
     async with house(tmp_path) as h:
         run = await h.drive(work)

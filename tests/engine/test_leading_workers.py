@@ -14,7 +14,7 @@ from muster.agents.processes.system import namespace, started, this_process
 from muster.domain.canonical import Json
 from muster.domain.ids import RunId
 from muster.domain.run import Driver, Run, RunState
-from muster.engine.clock import Ticks
+from muster.engine.base.clock import Ticks
 from muster.engine.context import Context
 from muster.engine.queue.base import QUEUES
 from muster.engine.worker import FRESH_SECONDS, QUIET_SWEEP_SECONDS, Worker

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.engine.mapping import item_under_way, ordered_map
+from muster.engine.base.mapping import item_under_way, ordered_map
 
 MOST = 60
 

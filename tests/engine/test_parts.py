@@ -12,9 +12,9 @@ from muster.domain.entry import NewSignal
 from muster.domain.errors import BudgetExhausted
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
+from muster.engine.base.killpoints import KillPoints
 from muster.engine.context import Context
 from muster.engine.drive import Leave
-from muster.engine.killpoints import KillPoints
 from muster.testing.clock import FakeClock
 from tests.engine.house import Hanging, echo, house
 

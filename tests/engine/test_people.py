@@ -145,7 +145,7 @@ async def test_an_item_of_a_map_that_waits_for_a_person_leaves_its_place_to_othe
             drafted = await ctx.call("a", f"draft {number}", key=f"draft/{number}")
             return (await ctx.call("me", drafted.text, key=f"ask/{number}")).text
 
-        return [text async for text in ctx.map(one, range(6), window=2)]
+        return [text async for text in ctx.map(one, range(6), limit=2)]
 
     agent = echo()
     async with house(tmp_path, a=agent, me=person()) as h:

@@ -89,7 +89,7 @@ async def of_children(ctx: Context, spec: Any) -> Json:
         except Exception as error:
             return f"FAILED {type(error).__name__}"
 
-    return [text async for text in ctx.map(row, ROWS, window=1)]
+    return [text async for text in ctx.map(row, ROWS, limit=1)]
 
 
 async def of_grandchildren(ctx: Context, spec: Any) -> Json:
@@ -294,7 +294,7 @@ async def test_a_map_returns_the_failures_of_items_in_their_places(tmp_path: Pat
         async def row(number: int, _: int) -> str:
             return await answer(ctx, number)
 
-        rows = ctx.map(row, range(5), window=2, return_exceptions=True)
+        rows = ctx.map(row, range(5), limit=2, return_exceptions=True)
         return [repr(row) if isinstance(row, Exception) else row async for row in rows]
 
     async with house(tmp_path, a=Puppet(refuse_odd)) as h:
@@ -310,7 +310,7 @@ async def test_a_map_that_returns_failures_still_ends_with_a_stop_of_the_run(tmp
         async def row(number: int, _: int) -> str:
             return await answer(ctx, number)
 
-        async for text in ctx.map(row, ROWS, window=1, return_exceptions=True):
+        async for text in ctx.map(row, ROWS, limit=1, return_exceptions=True):
             heard.append(text)  # noqa: PERF401  # what came before the stop is heard
         return "done"
 

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from muster.git.layout import Isolation
+from muster.domain.isolation import Isolation
 from muster.git.worktrees import Worktrees
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import Conflict
-from muster.git.layout import Isolation, Worktree
+from muster.domain.isolation import Isolation
+from muster.git.layout import Worktree
 from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
 from tests.git.trees import git_in, hooks_ran, user_repository, users_state, worktrees

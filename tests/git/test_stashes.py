@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.git.layout import Isolation, Worktree
+from muster.domain.isolation import Isolation
+from muster.git.layout import Worktree
 from tests.git.repository import Repository
 from tests.git.trees import (
     environment,

@@ -10,7 +10,7 @@ import pytest
 
 from muster.agents.processes.system import working_in
 from muster.domain.errors import Conflict, MusterError
-from muster.git.layout import Isolation
+from muster.domain.isolation import Isolation
 from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
 from tests.git.trees import (

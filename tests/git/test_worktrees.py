@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadConfiguration, Conflict, MusterError, NotFound
-from muster.git.layout import Isolation
+from muster.domain.isolation import Isolation
 from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
 from tests.git.trees import environment, git_in, hooks_ran, program, user_repository, users_state, worktrees

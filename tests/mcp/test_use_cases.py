@@ -41,8 +41,6 @@ NO_TOOL = {
     "suites.review": "the opinion of a person on a judge",
     "suites.reviews": "the opinions of people on a judge",
     "suites.trend": "for people who look at charts; compare says whether a run is worse",
-    "suites.source": "replays and reuse are for people who look at a run",
-    "verify.begin": "the project is verified by its operator, its hook and its CI",
     "verify.find": "any id is found among all runs",
     "verify.findings": "the report has them",
     "verify.metrics": "the project is verified by its operator, its hook and its CI",

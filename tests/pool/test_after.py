@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from muster.app.views.pool import task_view
+from muster.app.views.tasks import task_view
 from muster.cli.pool.words import notice_lines
 from muster.mcp.answers import document
 from muster.pool.tasks import TaskSpec, TaskState
+from muster.text.views import plain
 from tests.pool.test_pool import drive, opened
 from tests.pool.test_trees import git, repository
 
@@ -123,7 +124,7 @@ async def handed_on(repository: Path, script: str, **more: Any) -> tuple[Mapping
         task = await m.pool.tasks.get(next_.id)
         assert task.state is TaskState.COMPLETED, task.run.error
         assert task.reply is not None
-        view = task_view(task)
+        view = plain(task_view(task))
         (call,) = [entry async for entry in m._backend.store.archive.entries(task.run.id) if entry.key == "work/000"]
         prompt = str(call.request["messages"][0]["text"]).replace(first.id, "ID")
         assert (await document(m, task.run))["handed_over"] == view["handed_over"]

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from muster.app.pool.orders import ordered_fan_out, run_terms
 from muster.app.views.pool import metrics_view
 from muster.domain.errors import BadFile, NotFound
 from muster.domain.money import Microdollars
 from muster.domain.run import Spent
-from muster.pool.fan_out import read_fan_out
+from muster.pool.fan_out import FanOut, read_fan_out
 from muster.pool.metrics import MeasuredTask, pool_metrics
+from muster.pool.order import FanOutOrder
 from muster.pool.tasks import TaskState
+from muster.text.views import plain
 from tests.pool.test_pool import TOML, opened
 
 
@@ -30,6 +33,17 @@ async def test_results_line_up_with_prompts_and_one_failure_drops_nothing(tmp_pa
         figures = await m.pool.metrics()
         assert (figures.tasks, figures.states[TaskState.FAILED]) == (3, 1)
         assert (await m.pool.metrics(tags=["none"])).tasks == 0
+
+
+async def test_what_is_ordered_counts_before_the_file_and_names_are_numbered(tmp_path: Path) -> None:
+    file = write(tmp_path, "agent: nobody\nsystem: Be brief.\nprompts: [a, b]\n")
+    order = FanOutOrder(file=file, agent="sim/echo", review=True, name="many", tags=("t",), timeout_secs=50.0)
+    wanted = ordered_fan_out(order)
+    assert wanted == FanOut(prompts=("a", "b"), agent="sim/echo", system="Be brief.", review=True)
+    async with opened(tmp_path) as m:
+        done = await m.pool.fan_out(wanted, **run_terms(order))
+    told = [(task.run.name, task.run.tags, task.run.timeout, str(task.state)) for task in done]
+    assert told == [(f"many-{number}", ("t",), 50.0, "pending_review") for number in (1, 2)]
 
 
 def test_prompts_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
@@ -83,6 +97,6 @@ def test_figures_by_model_add_up_to_those_of_all_tasks() -> None:
     found = pool_metrics([known, MeasuredTask(state=TaskState.CANCELED, spent=lost)])
     assert (found.unknown_model.tasks, found.unknown_model.spent) == (1, lost)
     assert sum((one.spent for one in found.models.values()), found.unknown_model.spent) == found.spent
-    view = metrics_view(found)
+    view = plain(metrics_view(found))
     assert (view["cost_usd"], view["imputed_usd"], view["uncertain_usd"]) == (0.00106, 0.00006, 0.001)
     assert view["unknown_model"]["uncertain_usd"] == 0.001

@@ -9,6 +9,7 @@ import pytest
 
 from muster.app.pool.monitor import LogRecord, PoolSnapshot
 from muster.domain.errors import Conflict
+from muster.domain.isolation import Isolation
 from muster.pool.tasks import TaskSpec, TaskState
 
 from .test_pool import TOML, drive, opened
@@ -32,7 +33,7 @@ def texts(records: list[LogRecord]) -> list[str]:
 
 async def test_a_log_is_followed_from_the_first_words_to_the_end_without_doubles(tmp_path: Path) -> None:
     async with opened(tmp_path, TOML + WRITER) as m, asyncio.timeout(60):
-        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="writer", isolation="none"))
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="writer", isolation=Isolation.NONE))
         driving = asyncio.ensure_future(drive(m))
         records: list[LogRecord] = []
         async with aclosing(m.pool.monitor.logs(task.id, follow=True)) as log:
@@ -68,7 +69,7 @@ async def test_a_log_tells_what_reviews_said_and_what_a_program_wrote_before_it_
 async def test_the_pool_is_seen_whenever_it_changes(tmp_path: Path) -> None:
     async with opened(tmp_path, TOML + WRITER) as m, asyncio.timeout(60):
         for _ in range(3):
-            await m.pool.tasks.submit(TaskSpec(prompt="write", agent="writer", isolation="none"))
+            await m.pool.tasks.submit(TaskSpec(prompt="write", agent="writer", isolation=Isolation.NONE))
         driving = asyncio.ensure_future(drive(m))
         seen: list[PoolSnapshot] = []
         async with aclosing(m.pool.monitor.watch()) as snapshots:
@@ -88,7 +89,9 @@ async def test_tasks_at_work_come_first_and_those_that_are_left_out_are_counted(
     async with opened(tmp_path, TOML + WRITER) as m, asyncio.timeout(60):
         await m.pool.tasks.submit(TaskSpec(prompt="first", review=True))
         await drive(m)
-        running = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="writer", isolation="none", priority=1))
+        running = await m.pool.tasks.submit(
+            TaskSpec(prompt="write", agent="writer", isolation=Isolation.NONE, priority=1)
+        )
         driving = asyncio.ensure_future(drive(m))
         async with aclosing(m.pool.monitor.watch(limit=1)) as snapshots:
             async for snapshot in snapshots:

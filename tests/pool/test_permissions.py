@@ -9,9 +9,10 @@ import pytest
 
 from muster.app import Muster
 from muster.app.pool.task_queries import Task
-from muster.app.views.pool import task_view
+from muster.app.views.tasks import task_view
 from muster.domain.errors import BadArgument, Conflict
 from muster.pool.tasks import TaskSpec, TaskState
+from muster.text.views import plain
 from tests.pool.test_pool import drive, opened, state
 
 POOL = """
@@ -94,14 +95,14 @@ async def test_what_the_task_says_goes_over_the_slot_and_that_over_the_pool(
     async with opened(tmp_path, toml + coder(tmp_path)) as m:
         assert (await asked(m, on_permission=task)).state is TaskState.PENDING_REVIEW
     with pytest.raises(BadArgument, match="on_permission must be fail or ask"):
-        TaskSpec(prompt="x", on_permission="maybe")
+        TaskSpec(prompt="x", on_permission="maybe")  # type: ignore[arg-type]
 
 
 async def test_several_questions_are_granted_and_each_call_is_made_once(tmp_path: Path) -> None:
     async with opened(tmp_path, POOL + coder(tmp_path)) as m:
         waiting = await asked(m)
         assert waiting.state is TaskState.PENDING_REVIEW
-        assert task_view(waiting)["permission"] == {"tool": "Bash", "input": {"command": "make install"}}
+        assert plain(task_view(waiting))["permission"] == {"tool": "Bash", "input": {"command": "make install"}}
         assert not waiting.run.is_driven
         assert {slot.state for slot in await m.pool.slots()} == {"idle"}
         with pytest.raises(Conflict, match="asks for permission to use Bash") as caught:

@@ -109,6 +109,21 @@ async def test_a_review_that_waits_overnight_holds_every_feedback(tmp_path: Path
         assert await state(m, task) is TaskState.COMPLETED
 
 
+async def test_of_two_who_reject_a_task_at_once_one_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m, opened(tmp_path) as elsewhere:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", review=True))
+        await drive(m)
+        rejecting = (one.pool.tasks.reject(task.id, "shorter") for one in (m, elsewhere, m))
+        outcomes = await asyncio.gather(*rejecting, return_exceptions=True)
+        refused = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+        assert len(refused) == 2
+        assert (await m.pool.tasks.get(task.id)).rejections == 1
+        await drive(m)
+        waiting = await m.pool.tasks.get(task.id)
+        assert (waiting.state, waiting.rounds, waiting.rejections) == (TaskState.PENDING_REVIEW, 2, 1)
+        await m.pool.tasks.reject(task.id, "kinder")
+
+
 async def test_a_task_that_is_rejected_too_often_has_failed_with_the_last_feedback(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="write", review=True, max_rejections=2))

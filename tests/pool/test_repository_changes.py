@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.views.pool import task_view
+from muster.app.views.tasks import task_view
 from muster.cli.pool.words import change_lines
+from muster.domain.isolation import Isolation
 from muster.git.commands import GitCommands
 from muster.git.repository_changes import changes_between, decides_check_outs
 from muster.mcp.answers import short_task
 from muster.pool.tasks import TaskSpec
+from muster.text.views import plain
 from tests.git.trees import worktrees
 from tests.pool.test_pool import drive, opened
 from tests.pool.test_trees import git, repository
@@ -49,7 +51,7 @@ async def test_what_an_agent_changes_in_the_users_repository_is_told_with_what_r
         task = await m.pool.tasks.submit(TaskSpec(prompt="x"), name="meddler")
         await drive(m)
         done = await m.pool.tasks.get(task.id)
-        changes = {one["what"]: one for one in task_view(done)["repository_changes"]}
+        changes = {one["what"]: one for one in task_view(done).repository_changes}
         assert short_task(done)["repository_changes"] == list(changes.values())  # in MCP's list of work
     assert set(changes) == {"ref refs/heads/main", "ref refs/tags/mine", "setting core.hookspath", "setting user.name"}
     assert (changes["setting core.hookspath"]["before"], changes["setting user.name"]["before"]) == (None, "Me")
@@ -63,47 +65,47 @@ async def test_what_an_agent_changes_in_the_users_repository_is_told_with_what_r
 
 async def test_what_an_agent_without_a_tree_changes_in_the_users_repository_is_told(repository: Path) -> None:
     async with opened(repository, TOML) as m:
-        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation="none"))
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation=Isolation.NONE))
         await drive(m)
         done = await m.pool.tasks.get(task.id)
-        changed = {one["what"] for one in task_view(done)["repository_changes"]}
+        changed = {one["what"] for one in task_view(done).repository_changes}
         assert changed >= {"ref refs/heads/main", "ref refs/tags/mine", "setting core.hookspath"}
-        assert (done.branch, task_view(done)["changed"]) == (None, None)
+        assert (done.branch, task_view(done).changed) == (None, None)
 
 
 async def test_a_task_without_a_tree_outside_of_git_has_nothing_to_compare(tmp_path: Path) -> None:
     async with opened(tmp_path, TOML.replace("meddler", "writer").replace(SCRIPT, "cat >x.txt; echo done")) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="x"))
         await drive(m)
-        view = task_view(await m.pool.tasks.get(task.id))
+        view = plain(task_view(await m.pool.tasks.get(task.id)))
         assert (view["state"], view["repository_changes"], view["repository_unknown"]) == ("completed", [], None)
 
 
 async def test_where_git_does_not_tell_what_changed_that_is_said(repository: Path) -> None:
     broken = "cat >/dev/null; mv .git elsewhere; mkdir .git; echo done"
     async with opened(repository, TOML.replace(SCRIPT, broken)) as m:
-        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation="none"))
+        task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation=Isolation.NONE))
         await drive(m)
         done = await m.pool.tasks.get(task.id)
-        assert "not in a git repository" in task_view(done)["repository_unknown"]
+        assert "not in a git repository" in str(task_view(done).repository_unknown)
         assert "is not known" in change_lines(done)[-1]
 
 
-@pytest.mark.parametrize("isolation", ["worktree", "none"])
+@pytest.mark.parametrize("isolation", [Isolation.WORKTREE, Isolation.NONE])
 async def test_what_changed_before_a_task_failed_is_still_told_after_it_was_tried_again(
-    repository: Path, isolation: str
+    repository: Path, isolation: Isolation
 ) -> None:
     script = "cat >/dev/null; git tag again 2>/dev/null && exit 3; git tag twice; echo done"
     async with opened(repository, TOML.replace(SCRIPT, script)) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="x", isolation=isolation))
         await drive(m)
-        failed = task_view(await m.pool.tasks.get(task.id))
+        failed = plain(task_view(await m.pool.tasks.get(task.id)))
         assert (failed["state"], [one["what"] for one in failed["repository_changes"]]) == (
             *("failed", ["ref refs/tags/again"]),
         )
         await m.pool.tasks.retry(task.id)
         await drive(m)
-        view = task_view(await m.pool.tasks.get(task.id))
+        view = plain(task_view(await m.pool.tasks.get(task.id)))
         assert [one["what"] for one in view["repository_changes"]] == ["ref refs/tags/again", "ref refs/tags/twice"]
 
 
@@ -111,7 +113,7 @@ async def test_a_task_that_keeps_to_its_branch_changes_nothing_else(repository: 
     async with opened(repository, TOML) as m:
         tasks = [await m.pool.tasks.submit(TaskSpec(prompt="x", agent="good")) for _ in range(3)]
         await drive(m)
-        found = [task_view(await m.pool.tasks.get(task.id)) for task in tasks]
+        found = [plain(task_view(await m.pool.tasks.get(task.id))) for task in tasks]
         assert [(view["changed"], view["repository_changes"]) for view in found] == [(1, [])] * 3
 
 

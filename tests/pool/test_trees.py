@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from muster.app.pool.trees import TaskOverlap
-from muster.app.views.pool import slot_view, task_view
+from muster.app.views.pool import slot_view
+from muster.app.views.tasks import task_view
 from muster.domain.errors import AgentFailed, BadArgument, MusterError
+from muster.domain.isolation import Isolation
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.testing.clock import FakeClock
+from muster.text.views import plain
 from tests.pool.test_pool import drive, opened, state
 from tests.pool.test_supervision import driven
 
@@ -106,11 +109,11 @@ async def test_a_failed_task_says_which_command_failed_how_and_where_its_work_is
         task = await m.pool.tasks.submit(TaskSpec(prompt="FAIL here"))
         other = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="broken"))
         await drive(m)
-        view = task_view(await m.pool.tasks.get(task.id))
+        view = plain(task_view(await m.pool.tasks.get(task.id)))
         assert (view["exit_code"], view["branch"], view["stderr"]) == (3, f"muster/task-{task.id}", None)
         assert view["failed_command"].startswith("sh -c")
         assert "FAIL here" not in view["failed_command"]  # the prompt is no part of it
-        program = task_view(await m.pool.tasks.get(other.id))
+        program = plain(task_view(await m.pool.tasks.get(other.id)))
         assert (program["exit_code"], program["failed_command"]) == (1, "cat missing.txt")
         assert program["stderr"].endswith("No such file or directory")
 
@@ -119,14 +122,12 @@ async def test_a_slot_says_where_it_works_what_it_has_cost_and_its_last_session(
     async with opened(repository, TOML) as m:
         done = await m.pool.run(TaskSpec(prompt="x", agent="paid"))
         assert done.state is TaskState.COMPLETED
-        (used,) = [slot_view(slot) for slot in await m.pool.slots() if slot.session]
+        (used,) = [plain(slot_view(slot)) for slot in await m.pool.slots() if slot.session]
         assert (used["session_id"], used["cost_usd"], used["worktree"]) == ("s-1", 0.02, None)
         await m.pool.tasks.submit(TaskSpec(prompt="x", agent="slow"), name="busy")
         serving = asyncio.create_task(m.pool.driver().serve(until_idle=True))
         async with asyncio.timeout(60):
-            while (
-                not (busy := [slot_view(slot)["worktree"] for slot in await m.pool.slots() if slot.task]) or not busy[0]
-            ):
+            while not (busy := [slot_view(slot).worktree for slot in await m.pool.slots() if slot.task]) or not busy[0]:
                 await m._backend.store.changes.wait(1.0, m._backend.store.changes.commits)
         assert Path(busy[0]).is_dir()
         await m.pool.tasks.cancel("busy")
@@ -172,7 +173,7 @@ async def test_many_tasks_at_once_in_one_repository(repository: Path) -> None:
 async def test_isolation_outside_of_git_fails_at_once(tmp_path: Path) -> None:
     async with opened(tmp_path, TOML) as m:
         with pytest.raises(MusterError, match="git"):
-            await m.pool.tasks.submit(TaskSpec(prompt="x", isolation="worktree"))
+            await m.pool.tasks.submit(TaskSpec(prompt="x", isolation=Isolation.WORKTREE))
         plain = await m.pool.tasks.submit(TaskSpec(prompt="x"))
         await drive(m)
         assert await state(m, plain) is TaskState.COMPLETED

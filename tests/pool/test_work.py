@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from muster.app import Muster
-from muster.app.views.pool import merge_view, task_view
+from muster.app.views.tasks import merge_view, task_view
 from muster.cli.pool.words import work_cell, work_commands, work_text
 from muster.domain.errors import Conflict
 from muster.mcp.answers import document, short_task
 from muster.pool.tasks import TaskSpec
 from muster.testing.clock import FakeClock
+from muster.text.views import plain
 from tests.pool.test_pool import drive, opened
 from tests.pool.test_supervision import driven
 from tests.pool.test_trees import SLOW, TOML, git, repository
@@ -64,11 +65,11 @@ async def test_work_that_lies_beside_the_branch_is_told_with_the_task(repository
         stashed = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="stashes"), name="stasher")
         nested = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="nests"))
         await drive(m)
-        view = task_view(await m.pool.tasks.get(stashed.id))
+        view = plain(task_view(await m.pool.tasks.get(stashed.id)))
         assert (view["name"], view["changed"]) == ("stasher", 0)
         assert view["other_branches"] == [f"muster/task-{stashed.id}-2"]
         assert "more work on" in view["summary"]
-        view = task_view(await m.pool.tasks.get(nested.id))
+        view = plain(task_view(await m.pool.tasks.get(nested.id)))
         assert view["nested_repositories"] == ["inner"]
         assert "nested git repositories: inner" in view["summary"]
 
@@ -91,7 +92,7 @@ async def test_the_command_for_work_on_another_branch_shows_it(repository: Path)
         done = await m.pool.tasks.get(task.id)
         (command,) = work_commands(done).split(", ")  # no `task diff`, which would be empty
         assert "+more" in git(repository, *command.split()[1:])
-        assert [one for one in task_view(done)["beside"] if command in one]
+        assert [one for one in task_view(done).beside if command in one]
         assert command in (await document(m, done.run))["next"]
 
 
@@ -102,10 +103,10 @@ async def test_what_is_merged_is_said_until_there_is_more_work(repository: Path)
         merge = await m.pool.trees.merge(task.id)
         done = await m.pool.tasks.get(task.id)
         assert (done.merged_into, "task merge" in work_commands(done)) == (None, True)
-        assert [f"muster/task-{task.id}-2" in one for one in merge_view(merge, done)["beside"]] == [True]
+        assert [f"muster/task-{task.id}-2" in one for one in merge_view(merge, done, applied=False).beside] == [True]
         await m.pool.trees.merge(task.id, apply=True)
         done = await m.pool.tasks.get(task.id)
-        assert (task_view(done)["merged_into"], work_text(done).endswith("; merged into main")) == ("main", True)
+        assert (task_view(done).merged_into, work_text(done).endswith("; merged into main")) == ("main", True)
         assert "task merge" not in work_commands(done)
         assert (short_task(done)["merged_into"], work_cell(done)) == ("main", "1 file+, merged")
         await m.pool.tasks.reject(task.id, "again")
@@ -150,11 +151,11 @@ async def test_a_task_that_was_stopped_tells_what_its_branch_holds(repository: P
         else:
             clock.advance(1_000)
         await all_free(m, clock)
-        view = task_view(await m.pool.tasks.get(task.id))
+        view = plain(task_view(await m.pool.tasks.get(task.id)))
         assert [file["path"] for file in view["files"]] == ["work.txt"]
         assert view["other_branches"] == [f"muster/task-{task.id}-2"]
         retried = await m.pool.tasks.retry(task.id)
-        assert task_view(retried)["summary"] == view["summary"]  # until it has more to tell
+        assert task_view(retried).summary == view["summary"]  # until it has more to tell
         await m.pool.cancel(task.id)
         await all_free(m, clock)
 
@@ -163,12 +164,12 @@ async def test_the_work_of_a_round_is_told_while_the_next_one_is_done(repository
     async with opened(repository, TOML + ODD) as m:
         task = await m.pool.tasks.submit(TaskSpec(prompt="x", agent="rounds", review=True))
         await drive(m)
-        before = task_view(await m.pool.tasks.get(task.id))["summary"]
+        before = task_view(await m.pool.tasks.get(task.id)).summary
         await m.pool.tasks.reject(task.id, "again")
         serving = asyncio.create_task(m.pool.driver().serve(until_idle=True))
         async with asyncio.timeout(60):
             while (now := await m.pool.tasks.get(task.id)).rounds < 2:
                 await m._backend.store.changes.wait(0.1, m._backend.store.changes.commits)
-        assert task_view(now)["summary"] == before
+        assert task_view(now).summary == before
         await m.pool.cancel(task.id)
         await serving

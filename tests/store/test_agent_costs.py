@@ -40,7 +40,7 @@ def _added_up(rows: Rows, since: float) -> Figures:
 
 
 async def _kept(store: Store, since: float) -> Figures:
-    found = (await store.spending.since(since, 1)).agents
+    found = (await store.totals.spent_since(since, 1)).agents
     lanes = ("billed", "imputed", "uncertain")
     return {
         one.agent: (one.attempts, {lane: int(cost) for lane in lanes if (cost := getattr(one.spent, lane))})

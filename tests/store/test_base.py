@@ -1,16 +1,19 @@
-"""The protocols of the store: one ability each, and nothing that reads blocks the caller."""
+"""The protocols of the store: each is what somebody is annotated with, and nothing that reads blocks the caller."""
 
+import ast
 import inspect
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
+import muster
 from muster.store import base
-from muster.store.base import Store
 
-MOST_METHODS = 4
+SOURCE = Path(muster.__file__).parent
 
 # These read nothing: a check of arguments, and a word to the writer.
-AT_ONCE = {"RunOffers.watch", "BatchPlanning.check", "StoreControl.give_up", "StoreControl.hide", "StoreTime.now"}
+AT_ONCE = {"RunOffers.watch", "BatchWriter.check", "Maintenance.give_up", "Maintenance.hide", "StoreTime.now"}
 
 
 def protocols() -> Iterator[type]:
@@ -20,7 +23,7 @@ def protocols() -> Iterator[type]:
 
 
 def methods(protocol: type) -> dict[str, Callable[..., Any]]:
-    return {name: found for name, found in vars(protocol).items() if inspect.isfunction(found) and name[0] != "_"}
+    return {name: value for name, value in vars(protocol).items() if inspect.isfunction(value) and name[0] != "_"}
 
 
 def is_awaited(method: Callable[..., Any]) -> bool:
@@ -28,12 +31,21 @@ def is_awaited(method: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(method) or returned in (Awaitable, AsyncIterator)
 
 
-def test_a_protocol_has_one_to_four_methods_or_is_the_sum_of_others() -> None:
-    sizes = {protocol.__name__: len(methods(protocol)) for protocol in protocols() if protocol is not Store}
-    composites = {protocol.__name__ for protocol in protocols() if len(protocol.__mro__) > 4}
+def annotations(tree: ast.AST) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            yield node.annotation
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
+            yield node.returns
 
-    assert {name for name, size in sizes.items() if size > MOST_METHODS} == set()
-    assert {name for name, size in sizes.items() if size == 0} == composites
+
+def names_in_annotations() -> set[str]:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py"))
+    return {word for tree in trees for each in annotations(tree) for word in re.findall(r"\w+", ast.unparse(each))}
+
+
+def test_each_protocol_is_named_in_an_annotation() -> None:
+    assert {protocol.__name__ for protocol in protocols()} - names_in_annotations() == set()
 
 
 def test_whatever_reads_or_writes_the_store_is_awaited() -> None:

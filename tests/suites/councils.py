@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from muster.councils.anonymity import labels_for
-from muster.councils.values import CouncilPhase
+from muster.councils.rules.anonymity import labels_for
+from muster.councils.rules.values import CouncilPhase
 from muster.domain.canonical import Json, digest
 from muster.suites.journal import case_key
 from tests.suites.stage import MODEL, a_verdict

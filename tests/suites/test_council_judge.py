@@ -10,12 +10,12 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from muster.app.costs import Quoting
-from muster.app.suites.suites import SuiteChoice
+from muster.app.suites.values import SuiteChoice
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
 from muster.domain.run import Run, RunState
 from muster.sim.options import Options
 from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import Judgement, Status
+from muster.suites.values.verdict import Judgement, Status
 from tests.suites.councils import MEMBERS, spoken, write_council
 from tests.suites.evidence.scene import KEY
 from tests.suites.evidence.test_rescoring import forged
@@ -236,7 +236,7 @@ async def test_a_judged_run_is_replayed_without_a_key_a_server_or_the_policy(tmp
         (tmp_path / "council.yaml").unlink()
     async with stage(tmp_path, variables=NO_KEYS) as s:
         source = await s.muster.suites.source(replay=run.id)
-        spec = await s.muster.suites.spec(SuiteChoice(given={"path": [str(tmp_path / "cases.yaml")]}), source)
+        spec = await s.muster.suites.spec(SuiteChoice(paths=(str(tmp_path / "cases.yaml"),)), source)
         again = await (await s.muster.suites.start(spec, origin=source.origin)).wait()
         assert again.state is RunState.COMPLETED, again.error
         assert await s.results(again) == before
@@ -344,7 +344,7 @@ async def test_a_run_travels_with_its_councils_and_is_replayed_elsewhere(tmp_pat
         await s.muster.runs.export(run.id, tmp_path / "run.jsonl")
     async with stage(there, variables=NO_KEYS) as s:
         source = await s.muster.suites.source(replay=str(tmp_path / "run.jsonl"))
-        spec = await s.muster.suites.spec(SuiteChoice(given={"path": [str(here / "cases.yaml")]}), source)
+        spec = await s.muster.suites.spec(SuiteChoice(paths=(str(here / "cases.yaml"),)), source)
         again = await (await s.muster.suites.start(spec, origin=source.origin)).wait()
         assert await s.results(again) == before
 

@@ -6,7 +6,7 @@ import pytest
 
 from muster.domain.run import RunState
 from muster.suites.reports.summary import summarize
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from tests.suites.stage import (
     JUDGE,
     KIND_JUDGE,

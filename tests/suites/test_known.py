@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from muster.app.suites.suites import AnswerSource, SuiteChoice
+from muster.app.suites.suites import AnswerSource
+from muster.app.suites.values import SuiteChoice
 from muster.domain.call import Quality
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run, RunState
-from muster.suites.case import Evaluator
 from muster.suites.checks.scoring import score
 from muster.suites.format.suite import open_suite
 from muster.suites.recorded import observe_recorded
-from muster.suites.rules import CURRENT_RULES, rules_in
-from muster.suites.verdict import Status
+from muster.suites.values.case import Evaluator
+from muster.suites.values.rules import CURRENT_RULES, rules_in
+from muster.suites.values.verdict import Status
 from tests.suites.stage import (
     JUDGE,
     MODEL,
@@ -36,9 +37,8 @@ FAILING = {"output": [{"kind": "contains", "value": "never said"}]}
 
 async def chosen(s: Stage, *, replay: str | None = None, reuse: str | None = None, **given: Any) -> Run:
     """Run as the command does: what is left open is taken from the run that is replayed or reused."""
-    only_failed = given.pop("only_failed", None)
     source = await s.muster.suites.source(replay=replay, reuse=reuse)
-    choice = SuiteChoice(given={"path": [str(s.folder / "cases.yaml")], **given}, only_failed=only_failed)
+    choice = SuiteChoice(paths=(str(s.folder / "cases.yaml"),), **given)
     spec = await s.muster.suites.spec(choice, source)
     return await (await s.muster.start("suite", spec.stored(), origin=source.origin)).wait()
 
@@ -151,7 +151,7 @@ async def test_only_failed_runs_what_did_not_pass_and_what_was_never_come_to(tmp
         run = await s.drive({}, concurrency=1)
         assert run.state is RunState.FAILED
         missed = (
-            await s.muster.suites.spec(SuiteChoice(given={"path": ["cases.yaml"]}, only_failed=run.id), AnswerSource())
+            await s.muster.suites.spec(SuiteChoice(paths=("cases.yaml",), only_failed=run.id), AnswerSource())
         ).only
         assert set(missed or ()) >= {"s/bad", "s/stop", "s/later"}
         again = await chosen(s, only_failed=run.id, agents=[MODEL])
@@ -294,7 +294,7 @@ async def test_a_run_of_something_else_and_one_that_is_not_there_are_refused(tmp
             await s.muster.suites.source(replay="nowhere")
         asked = await s.muster.start("ask", {"agent": "sim/echo", "prompt": "hello"})
         await asked.wait()
-        with pytest.raises(BadArgument, match="not of a suite"):
+        with pytest.raises(BadArgument, match="not a suite"):
             await s.muster.suites.source(reuse=asked.id)
 
 

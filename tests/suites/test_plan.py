@@ -8,15 +8,16 @@ import pytest
 from muster.app import Patience
 from muster.app.costs import Quoting
 from muster.app.suites.plan import SuitePlan
-from muster.cli.options import DispatchOptions, RunTerms
-from muster.cli.suites.order import SuiteOrder, judge_again
+from muster.cli.suites.options import RejudgeArguments
+from muster.cli.suites.order import judge_again
 from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
-from muster.domain.run import LIVE, Dispatch, Mode
+from muster.domain.run import Dispatch, Mode
 from muster.sim.faults import Fault, FaultKind, Faults
 from muster.sim.options import Options
-from muster.suites.case import MOST_TOOL_TURNS
+from muster.suites.order import RejudgeOrder
 from muster.suites.spec import read_spec
+from muster.suites.values.case import MOST_TOOL_TURNS
 from tests.suites.stage import JUDGE, MODEL, Stage, a_case, a_judged_case, a_suite, error_of, playing, stage
 
 NO_KEYS = {"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
@@ -170,12 +171,12 @@ async def test_a_judge_that_nobody_named_an_agent_without_a_key_and_an_unknown_o
 
 
 async def test_judging_anew_without_a_key_for_the_judge_is_told_before_a_run_is_stored(tmp_path: Path) -> None:
-    order = SuiteOrder(terms=RunTerms(), sending=DispatchOptions(dispatch=LIVE), patience=Patience())
     async with stage(tmp_path, variables=NO_KEYS) as s:
         a_suite(tmp_path, a_case("one"))
         run = await s.run(agents=["sim/echo"])
+        arguments = RejudgeArguments(order=RejudgeOrder(run=run.id, judge=JUDGE), patience=Patience())
         with pytest.raises(BadConfiguration, match="OPENAI_API_KEY"):
-            await judge_again(s.muster, run.id, {"judge": JUDGE}, order, CommonOptions(command="rejudge", quiet=True))
+            await judge_again(s.muster, arguments, (), CommonOptions(command="rejudge", quiet=True))
         assert await stored(s) == 1
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from muster.domain.ids import RunId
 from muster.domain.review import Opinion, Review
-from muster.suites.case import Evaluator
 from muster.suites.reviews import agreement_of
-from muster.suites.verdict import CaseResult, ItemScore, Judgement, Status
+from muster.suites.values.case import Evaluator
+from muster.suites.values.verdict import CaseResult, ItemScore, Judgement, Status
 from tests.suites.reports.suite_store import a_result
 
 JUDGEMENT = Judgement(by="sim/judge", items=(ItemScore(id="kind", score=1.0),))

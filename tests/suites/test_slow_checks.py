@@ -7,12 +7,12 @@ import pytest
 
 from muster.domain.call import Message, Role
 from muster.engine.context import Context
-from muster.suites.case import Case, CheckKind, OutputCheck
 from muster.suites.cases import Unit
 from muster.suites.journal import Subject
-from muster.suites.rules import CURRENT_RULES
 from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import Status
+from muster.suites.values.case import Case, CheckKind, OutputCheck
+from muster.suites.values.rules import CURRENT_RULES
+from muster.suites.values.verdict import Status
 from muster.suites.workload import examine
 
 SCHEMA = {"type": "array", "items": {"type": "string", "pattern": "^(a+)+$"}}

@@ -11,7 +11,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.statistics.intervals import Interval, wilson
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
-from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
 from tests.suites.checks.values import result
 
 PASSED, FAILED = Status.PASSED, Status.FAILED

@@ -9,8 +9,8 @@ import pytest
 
 from muster.domain.run import RunState
 from muster.sim.options import Options
-from muster.suites.case import MOST_TOOL_TURNS
-from muster.suites.verdict import Status
+from muster.suites.values.case import MOST_TOOL_TURNS
+from muster.suites.values.verdict import Status
 from tests.suites.stage import MODEL, Cases, a_case, a_suite, playing, program, stage, statuses
 
 LOOK = {"name": "look", "arguments": {"city": "Bern", "unit": "C"}}

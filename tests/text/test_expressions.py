@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
 from muster.text.expressions import (
-    DEEPEST,
-    LONGEST,
     NAMES,
     Conjunction,
     Disjunction,
@@ -23,6 +21,7 @@ from muster.text.expressions import (
     spell,
     spell_mapping,
 )
+from muster.text.logic import MAX_CHARACTERS, MAX_DEPTH
 
 CRITICAL, HIGH = Name("critical"), Name("high")
 NONE_CRITICAL = Relation("==", CRITICAL, Number(0))
@@ -123,11 +122,11 @@ def test_what_is_no_expression_is_refused_with_its_place(text: str, message: str
 
 
 def test_an_expression_is_bounded_in_length_and_depth() -> None:
-    assert parse("(" * DEEPEST + "critical" + ")" * DEEPEST + " == 0").names == ("critical",)
-    assert "nested more than" in refusal("(" * (DEEPEST + 1) + "critical == 0")
-    assert "nested more than" in refusal("not " * (DEEPEST + 1) + "critical == 0")
-    with pytest.raises(BadArgument, match=f"longer than {LONGEST} characters"):
-        parse("critical == 0" + " " * LONGEST)
+    assert parse("(" * MAX_DEPTH + "critical" + ")" * MAX_DEPTH + " == 0").names == ("critical",)
+    assert "nested more than" in refusal("(" * (MAX_DEPTH + 1) + "critical == 0")
+    assert "nested more than" in refusal("not " * (MAX_DEPTH + 1) + "critical == 0")
+    with pytest.raises(BadArgument, match=f"longer than {MAX_CHARACTERS} characters"):
+        parse("critical == 0" + " " * MAX_CHARACTERS)
 
 
 def test_names_are_told_once_and_in_their_order() -> None:
@@ -143,7 +142,7 @@ def test_names_are_told_once_and_in_their_order() -> None:
 @given(truths)
 def test_what_is_spelled_is_read_as_the_same(tree: Truth) -> None:
     text = spell(tree)
-    if len(text) <= LONGEST and Expression(text=text, tree=tree).names:
+    if len(text) <= MAX_CHARACTERS and Expression(text=text, tree=tree).names:
         assert parse(text) == Expression(text=text, tree=tree)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.files import CheckedStream, byte_lines, opened, text_lines, whole_text
 from tests.suites.format.suites import write
 

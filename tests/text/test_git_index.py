@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.git_index import tracked_files
 
 DIGEST = b"\x11" * 20

@@ -12,7 +12,7 @@ from muster.agents.program.exec_protocol import is_evaluations, is_proposal
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
 from muster.text.json_documents import LONGEST, find, find_value, flaw_of, json_fault, parseable, read_object, readable
-from muster.verify.agents.answers import bounded, cwe_of, replacement_of
+from muster.verify.findings.answers import bounded, cwe_of, replacement_of
 
 PAYLOAD = {"thought_process": "think", "content": "answer"}
 SPELLED = json.dumps(PAYLOAD)

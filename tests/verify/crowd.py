@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from muster.verify.declaration.declaration import shipped
-from muster.verify.markers import read_markers
-from muster.verify.verification import Limits, Verification, Verifier
+from muster.verify.declaration.verification import Limits, Verification, Verifier
+from muster.verify.sources.markers import read_markers
 from tests.verify.stage import ANTHROPIC, CLEAN, GOOD_REVIEW, GOOD_TESTS, OPENAI, PENDING, a_report, said
 
 FILES = 300

@@ -17,12 +17,12 @@ from muster.engine.batches.base import Patience
 from muster.settings import load_settings
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
-from muster.verify.journal import AgentReport, WaveReport
-from muster.verify.markers import read_markers
+from muster.verify.declaration.verification import Kind, Marker, Shape, Verification, Verifier
+from muster.verify.findings.journal import AgentReport, WaveReport
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
+from muster.verify.sources.markers import read_markers
 from muster.verify.spec import stored
-from muster.verify.verification import Kind, Marker, Shape, Verification, Verifier
 from tests.suites.stage import QUICK, playing
 
 ANTHROPIC = "anthropic/claude-haiku-5-5"

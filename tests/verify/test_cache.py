@@ -8,7 +8,7 @@ import pytest
 
 from muster.domain.run import Dispatch, Mode
 from muster.sim.options import Options
-from muster.verify.verification import Limits
+from muster.verify.declaration.verification import Limits
 from tests.verify.stage import ANTHROPIC, CODE, GOOD_REVIEW, OPENAI, WavesStage, a_model, a_reviewer, replying, stage
 
 LONG = {"a.py": CODE * 200, "b.py": CODE * 200}

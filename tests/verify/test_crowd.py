@@ -13,8 +13,8 @@ from muster.sim.audit import Tokens
 from muster.sim.files import read_script
 from muster.sim.options import Options
 from muster.verify.arrangement import cut, read_sources
-from muster.verify.journal import Ending
-from muster.verify.source import Source
+from muster.verify.findings.journal import Ending
+from muster.verify.sources.source import Source
 from tests.verify.crowd import FILES, OF_WAVES, SCRIPT, UNHURRIED, crowd_spec, write_crowd
 from tests.verify.stage import BRISK, stage
 

@@ -9,10 +9,10 @@ from typing import Any
 from muster.domain.call import Reply, Request
 from muster.domain.errors import Interrupted, InvalidRequest, MusterError
 from muster.domain.run import Origin, Reuse, Run, RunState
-from muster.verify.journal import CLEARED, Ending, WaveReport, files_key, report_key
+from muster.verify.declaration.verification import Limits, Verification
+from muster.verify.findings.journal import CLEARED, Ending, WaveReport, files_key, report_key
 from muster.verify.reports.run import open_waves_run
 from muster.verify.spec import stored
-from muster.verify.verification import Limits, Verification
 from muster.verify.workload import waves
 from tests.engine.house import House, Puppet, check_books, house, reply
 from tests.suites.stage import playing

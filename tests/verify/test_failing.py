@@ -10,8 +10,8 @@ import pytest
 from muster.domain.agent import Timeouts
 from muster.domain.run import RunState
 from muster.sim.options import Options
-from muster.verify.journal import AgentReport, Ending
-from muster.verify.verification import Limits, Verifier
+from muster.verify.declaration.verification import Limits, Verifier
+from muster.verify.findings.journal import AgentReport, Ending
 from tests.suites.stage import playing, troubled
 from tests.verify.stage import (
     BRISK,

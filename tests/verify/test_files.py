@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.verify.files import MOST_TOLD, Bounds, FileSelection, Selected, select
-from muster.verify.verification import LeftOut, Limits, Verifier
+from muster.verify.declaration.verification import LeftOut, Limits, Verifier
+from muster.verify.sources.files import MOST_TOLD, Bounds, FileSelection, Selected, select
 from tests.git.repository import Repository
 
 TOKEN = "ghp_" + "a1B2" * 9

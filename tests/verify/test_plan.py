@@ -10,9 +10,9 @@ from muster.app.verify.request import Prepared, VerifyChoice
 from muster.app.verify.verifications import VerifyFolders, declared
 from muster.domain.errors import BadConfiguration, NotFound
 from muster.domain.run import Dispatch, Mode, RunState
-from muster.verify.files import FileSelection
+from muster.verify.declaration.verification import Limits
+from muster.verify.sources.files import FileSelection
 from muster.verify.spec import stored
-from muster.verify.verification import Limits
 from tests.git.repository import Repository
 from tests.verify.stage import CODE, OPENAI, WavesStage, a_checker, a_model, a_reviewer, stage
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from muster.domain.run import LIVE, Dispatch, Mode
-from muster.verify.journal import Ending
-from muster.verify.verification import Limits, Shape
+from muster.verify.declaration.verification import Limits, Shape
+from muster.verify.findings.journal import Ending
 from tests.suites.stage import playing
 from tests.verify.stage import (
     CLEAN,

@@ -9,10 +9,10 @@ import pytest
 from muster.app.costs import Quoting
 from muster.app.verify.request import VerifyChoice
 from muster.domain.run import LIVE, Run
-from muster.verify.files import FileSelection
+from muster.verify.declaration.verification import Verification
 from muster.verify.findings.finding import Counts, Finding
-from muster.verify.journal import Ending
-from muster.verify.verification import Verification
+from muster.verify.findings.journal import Ending
+from muster.verify.sources.files import FileSelection
 from tests.suites.stage import playing
 from tests.verify.stage import (
     CLEAN,

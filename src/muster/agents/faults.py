@@ -152,4 +152,6 @@ def _suggestions(kind: type[WireError], status: int, account: Account) -> tuple[
         return ()
     if status in (402, 429):
         return ("add credit to the account, or raise its limit",)
-    return (f"set {account.variable} to a key that is valid here",) if account.variable else ()
+    if not account.variable:
+        return ('name the variable that holds the key in muster.toml: key_env = "MY_KEY"',)
+    return (f"set {account.variable} to a key that is valid here",)

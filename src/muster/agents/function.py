@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from muster.agents.base import OnDelta, read_answer
 from muster.agents.local import retold
 from muster.agents.payload import count_of, microdollars_of, to_json, tokens_of
-from muster.agents.service.terms import Counted, ServiceTerms, stop_of, tool_calls_of
+from muster.agents.service_terms import Counted, ServiceTerms, stop_of, tool_calls_of
 from muster.agents.usage import ceiling_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage, request_json

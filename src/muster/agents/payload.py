@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any, TypeVar
 
 from muster.domain.call import Message, Request
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.money import MOST_DOLLARS, Microdollars
 from muster.text import typed
 
@@ -147,9 +147,9 @@ def _number(value: Any) -> Decimal | None:
 _SAMPLING = ("max_tokens", "temperature", "top_p", "seed", "schema")
 
 
-def spelled(request: Request) -> dict[str, Any]:
+def spelled(request: Request) -> JsonObject:
     """Return all that is set in a request, besides its context and what is volatile."""
-    found: dict[str, Any] = {"messages": [spelled_message(message) for message in request.messages]}
+    found: JsonObject = {"messages": [spelled_message(message) for message in request.messages]}
     if request.system:
         found["system"] = request.system
     if request.tools:
@@ -163,9 +163,9 @@ def spelled(request: Request) -> dict[str, Any]:
     return found | {name: value for name, value in sampling.items() if value is not None}
 
 
-def spelled_message(message: Message) -> dict[str, Any]:
+def spelled_message(message: Message) -> JsonObject:
     """Return one turn."""
-    found: dict[str, Any] = {"role": str(message.role), "content": message.text}
+    found: JsonObject = {"role": str(message.role), "content": message.text}
     if message.tool_calls:
         found["tool_calls"] = [
             {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls

@@ -1,5 +1,7 @@
 """The application that uvicorn serves: routes, one mapping of errors, and what every request must pass."""
 
+from collections.abc import Sequence
+
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.routing import Route
@@ -32,10 +34,12 @@ from muster.api.routes import (
     suites,
     tasks,
     verify,
+    work,
 )
 from muster.api.schema import install_schema
 from muster.api.sse import FrameCache
 from muster.app import Muster
+from muster.app.kinds import WITH_MADE_DOORS, AppKind
 from muster.app.serving.cleaning import cleaner
 from muster.app.serving.starts import Starts
 from muster.settings import Settings
@@ -60,9 +64,17 @@ ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened o
 
 
 def create_app(
-    muster: Muster, settings: Settings, *, host: str = "127.0.0.1", lifetime: Lifetime | None = None
+    muster: Muster,
+    settings: Settings,
+    *,
+    host: str = "127.0.0.1",
+    lifetime: Lifetime | None = None,
+    made: Sequence[AppKind] = WITH_MADE_DOORS,
 ) -> FastAPI:
-    """Return the application over an open Muster; `host` is the address that it is served at."""
+    """Return the application over an open Muster; `host` is the address that it is served at.
+
+    `made` are the kinds of work whose routes are made from what they declare.
+    """
     app = FastAPI(
         title="Muster",
         summary="Runs of AI agents as durable work: started, watched and stopped.",
@@ -75,8 +87,9 @@ def create_app(
     app.state.muster, app.state.frames = muster, FrameCache()
     app.state.starts = Starts(muster)
     install_errors(app, cleaner(settings))
-    install_schema(app)
-    for router in ROUTERS:
+    routers = (*ROUTERS, *map(work.route_of, made))
+    install_schema(app, routers)
+    for router in routers:
         app.include_router(router)
     return app
 

@@ -13,8 +13,9 @@ from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.audit import AuditedAction
 from muster.app.serving.starts import Starts
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import digest
-from muster.domain.errors import BadArgument, ConflictingArguments
+from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState, StartRequest
 
@@ -76,11 +77,11 @@ Audit = Annotated[RequestAudit, Depends(_audit)]
 Begin = Callable[[Muster], Awaitable[RunHandle | Run]]
 
 
-def _named(error: BadArgument, names: Mapping[str, str]) -> BadArgument:
-    """Return an error about fields by the names that they have in requests."""
-    if isinstance(error, ConflictingArguments):
-        return error.named(names)
-    return error.renamed(names[error.argument]) if error.argument in names else error
+def _advice(way: str, names: Mapping[str, str]) -> str:
+    """Return a suggestion about a field with a value as a request has it."""
+    if not isinstance(way, ArgumentAdvice) or way.argument not in names or not way.value or way.entry:
+        return way
+    return way.named(f'"{names[way.argument]}": "{way.value}"')
 
 
 class AskedBody(Protocol):
@@ -131,7 +132,8 @@ class RunStarter:
         try:
             found = await self._starts.start(user, create)
         except BadArgument as error:
-            raise _named(error, {} if body is None else body.names) from error
+            names = {} if body is None else body.names
+            raise error.named(names, lambda way: _advice(way, names)) from error
         response.status_code = 200 if found.known else 202
         return found.run
 

@@ -1,6 +1,7 @@
-"""One mapping of errors to statuses and bodies: `{"error": {"code", "message", "request_id"}}`."""
+"""One mapping of errors to statuses and bodies: `{"error": {"code", "message", "request_id", "fields"}}`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -10,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from muster.app.serving.order_models import PLAIN_WORDS
+from muster.app.serving.request_flaws import flaws_sentence, request_flaws
 from muster.domain.errors import (
     AccessDenied,
     AgentFailed,
@@ -31,6 +32,7 @@ from muster.domain.errors import (
     TimedOut,
     TryLater,
 )
+from muster.domain.flaw import FieldFlaw
 
 # The first that fits counts, so a class stands before the one that it is derived from.
 STATUSES: tuple[tuple[type[MusterError], int], ...] = (
@@ -73,7 +75,6 @@ CODES = {
 
 LONGEST_MESSAGE = 10_000  # characters: secrets are looked for in all of it
 METHODS = ("DELETE", "GET", "POST", "PUT")
-MOST_TOLD = 5  # things that are wrong with one request
 
 
 class RequestRefused(Exception):
@@ -93,11 +94,19 @@ def status_of(error: MusterError) -> int:
 
 
 def error_response(
-    status: int, code: str, message: str, request_id: str, headers: Mapping[str, str] | None = None
+    status: int,
+    code: str,
+    message: str,
+    request_id: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    fields: Sequence[Mapping[str, Any]] = (),
 ) -> JSONResponse:
-    """Return the response for an error."""
-    body = {"error": {"code": code, "message": message, "request_id": request_id}}
-    return JSONResponse(body, status_code=status, headers=dict(headers or {}))
+    """Return the response for an error; `fields` are there only when it is about fields of the request."""
+    detail: dict[str, Any] = {"code": code, "message": message, "request_id": request_id}
+    if fields:
+        detail["fields"] = list(fields)
+    return JSONResponse({"error": detail}, status_code=status, headers=dict(headers or {}))
 
 
 def refusal_response(refused: RequestRefused, request_id: str) -> JSONResponse:
@@ -110,7 +119,14 @@ def muster_error_response(error: MusterError, request_id: str, clean: Callable[[
     status = status_of(error)
     after = getattr(error, "retry_after", None)
     headers = {"retry-after": str(max(1, ceil(after)))} if after is not None and status in (429, 503) else {}
-    return error_response(status, str(error.record()["code"]), clean(_shortened(error.message)), request_id, headers)
+    fields = [_field(flaw, clean) for flaw in error.flaws]
+    code, message = str(error.record()["code"]), clean(_shortened(error.message))
+    return error_response(status, code, message, request_id, headers, fields=fields)
+
+
+def _field(flaw: FieldFlaw, clean: Callable[[str], str]) -> dict[str, Any]:
+    """Return what is wrong with a field as JSON."""
+    return replace(flaw, message=clean(_shortened(flaw.message)), suggestion=clean(flaw.suggestion)).record()
 
 
 def _shortened(message: str) -> str:
@@ -126,7 +142,7 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        return error_response(400, "bad_request", validation_message(error.errors()), request.state.request_id)
+        return _validation_response(error.errors(), request)
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)  # noqa: S101
@@ -160,21 +176,20 @@ _HTTP_MESSAGES = {
 }
 
 
-def validation_message(errors: Any) -> str:
-    """Return what is wrong with a request: where, and what it must be; never what was sent, which may be a secret."""
-    told = [f"{_place(error['loc'])}: {_sentence(error)}" for error in errors[:MOST_TOLD]]
-    left = len(errors) - len(told)
-    return "; ".join(told) + (f"; and {left} more" if left else "")
+def _validation_response(errors: Sequence[Any], request: Request) -> JSONResponse:
+    """Return the response for a request whose fields do not fit: the path, the query, a header or the body."""
+    places: dict[str, list[Any]] = {}
+    for error in errors:
+        place, *inner = error["loc"]
+        places.setdefault(place, []).append({**error, "loc": inner})
+    flaws = {place: request_flaws(found, _known(request)) for place, found in places.items()}
+    message = "; ".join(flaws_sentence(found, place) for place, found in flaws.items())
+    fields = [flaw.record() for found in flaws.values() for flaw in found if flaw.path]
+    return error_response(400, "bad_request", message, request.state.request_id, fields=fields)
 
 
-def _place(location: Any) -> str:
-    where, *names = [str(part) for part in location]
-    names = [] if len(names) == 1 and names[0].isdecimal() else names  # the offset of a flaw in JSON helps nobody
-    return f"{where} {'.'.join(names)}" if names else where
-
-
-def _sentence(error: Mapping[str, Any]) -> str:
-    if error.get("type") in PLAIN_WORDS:
-        return PLAIN_WORDS[error["type"]]
-    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
+def _known(request: Request) -> Collection[str]:
+    """Return the names that fields of the body of a route have."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    fields = getattr(body and body.field_info.annotation, "model_fields", {})
+    return [field.alias or name for name, field in fields.items()]

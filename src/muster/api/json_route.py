@@ -1,10 +1,14 @@
-"""Reading bodies: what JSON leaves open is refused, because two readers would understand it differently."""
+"""Routes that take and answer with JSON: what it leaves open is refused in bodies, and values are encoded once.
+
+Two readers would understand otherwise what JSON leaves open. FastAPI neither converts nor checks answers.
+"""
 
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import wraps
+from typing import Any, NoReturn, get_args, get_type_hints
 
 from fastapi import Request, Response
 from fastapi.exceptions import HTTPException
@@ -12,6 +16,7 @@ from fastapi.routing import APIRoute
 
 from muster.api.callers import Scope
 from muster.text.json_documents import flaw_of
+from muster.text.views import json_bytes
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # of which there must be two, one after the other
 MOST_KEYS = 1_000  # of one object: each that no route knows becomes an error of its own
@@ -67,7 +72,12 @@ class RequiredScope:
 
 
 class JsonRoute(APIRoute):
-    """A route that reads bodies strictly, and only those of callers that have its scope."""
+    """A route that reads bodies strictly, and only those of callers that have its scope, and encodes its answer."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
+        self.answer = answer_of(endpoint)
+        status = options.get("status_code") or 200
+        super().__init__(path, _encoded(endpoint, status), **{**options, "response_model": None})
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         """Return what handles a request."""
@@ -80,3 +90,29 @@ class JsonRoute(APIRoute):
             return await handle(JsonRequest(request.scope, request.receive))
 
         return read_strictly
+
+
+def answer_of(endpoint: Callable[..., Any]) -> Any:
+    """Return the type of the value that an endpoint answers with; None when it makes responses only."""
+    declared = get_type_hints(endpoint)["return"]
+    if not any(isinstance(kind, type) and issubclass(kind, Response) for kind in (declared, *get_args(declared))):
+        return declared
+    return next((kind for kind in get_args(declared) if not issubclass(kind, Response)), None)
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Return a value as a response of JSON."""
+    return Response(json_bytes(value), status_code=status, media_type="application/json")
+
+
+def _encoded(endpoint: Callable[..., Awaitable[Any]], status: int) -> Callable[..., Awaitable[Response]]:
+    """Return an endpoint whose value becomes a response, with the status that it has set if it has set one."""
+
+    @wraps(endpoint)
+    async def answer(**given: Any) -> Response:
+        value, set_by = await endpoint(**given), given.get("response")
+        if isinstance(value, Response):
+            return value
+        return json_response(value, (set_by.status_code if set_by is not None else None) or status)
+
+    return answer

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import Depends
 from pydantic import ConfigDict
 
+from muster.api.forms import field_label
 from muster.app.serving.order_models import OrderBody, OrderModel, asked_for, order_model
 from muster.domain.order import Door
 
@@ -25,4 +26,5 @@ def ordered(kind: Any, *, name: str, camel: bool = False, **example: Any) -> Any
 
 
 def _showing(example: dict[str, Any]) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": [example]})
+    shown: ConfigDict = {"field_title_generator": field_label}
+    return shown | {"json_schema_extra": {"examples": [example]}} if example else shown

@@ -1,11 +1,18 @@
-"""/openapi.json: what FastAPI knows of the routes, with the errors that every route can answer with."""
+"""/openapi.json: what FastAPI knows of the routes, with their answers and the errors that each can answer with.
 
+The schemas of answers are made from the types of the values that routes return.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
-from muster.api.answers import ANSWERS, SHAPES
+from muster.api.json_route import JsonRoute
+from muster.domain.flaw import FlawCode
+from muster.text import typed
 
 ERRORS = {
     400: "The request is not valid, or names something that it may not.",
@@ -32,42 +39,68 @@ PROVIDER_ROUTES = frozenset({"post /api/batches/{batch_id}/cancel"})  # that ask
 
 _TEXT = {"type": "string"}
 _TEXTS = ("code", "message", "request_id")
-_DETAIL = {"type": "object", "required": list(_TEXTS), "properties": dict.fromkeys(_TEXTS, _TEXT)}
+_FIELD_TEXTS = ("path", "code", "message", "suggestion")
+_FIELD = {
+    "type": "object",
+    "description": "What is wrong with a field; the path is its name in requests, like `goals[0].persona`.",
+    "required": list(_FIELD_TEXTS),
+    "properties": dict.fromkeys(_FIELD_TEXTS, _TEXT)
+    | {"code": {"enum": [str(code) for code in FlawCode]}, "suggestion": {"type": ["string", "null"]}},
+}
+_FIELDS = {"type": "array", "items": {"$ref": "#/components/schemas/FieldError"}}
+_DETAIL = {
+    "type": "object",
+    "required": list(_TEXTS),
+    "properties": {**dict.fromkeys(_TEXTS, _TEXT), "fields": _FIELDS},
+}
 _ERROR = {"type": "object", "required": ["error"], "properties": {"error": _DETAIL}}
 
 
-def install_schema(app: FastAPI) -> None:
+def install_schema(app: FastAPI, routers: Iterable[APIRouter]) -> None:
     """Let the application describe itself with every status that it answers with."""
 
     def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
-            found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-            app.openapi_schema = completed(found)
+            app.openapi_schema = described(app, routers)
         return app.openapi_schema
 
     app.openapi = describe  # type: ignore[method-assign]  # as FastAPI wants it to be extended
 
 
-def completed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema in which every operation names what it answers with, the errors of this server too."""
+def described(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
+    """Return the schema of an application: every operation names what it answers with, the errors too."""
+    schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    answers, values = answer_schemas(route for router in routers for route in router.routes)
     components = schema.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    schemas.update(SHAPES, Error=_ERROR)
+    schemas.update(values, Error=_ERROR, FieldError=_FIELD)
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{}, {"token": []}]
     for path, operations in schema["paths"].items():
         for method in METHODS:
             if method in operations:
-                _complete(f"{method} {path}", operations[method])
+                _complete(f"{method} {path}", operations[method], answers)
     return schema
 
 
-def _complete(route: str, operation: dict[str, Any]) -> None:
+def answer_schemas(routes: Iterable[BaseRoute]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the schema of the answer of each route by method and path, and the schemas that these refer to."""
+    kinds = {
+        f"{method.lower()} {route.path}": route.answer
+        for route in routes
+        if isinstance(route, JsonRoute) and route.answer is not None
+        for method in route.methods or ()
+    }
+    schemas, components = typed.schema_components(kinds.values(), ref_template="#/components/schemas/{name}")
+    return dict(zip(kinds, schemas, strict=True)), components
+
+
+def _complete(route: str, operation: dict[str, Any], answers: Mapping[str, Any]) -> None:
     responses = operation["responses"]
     responses.pop("422", None)
-    shape = ANSWERS.get(route)
+    shape = answers.get(route)
     for status, response in responses.items():
         if shape is not None and status.startswith("2"):
             response.setdefault("content", {})[JSON] = {"schema": shape}

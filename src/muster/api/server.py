@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +21,7 @@ from muster.api.errors import RequestRefused, refusal_response
 from muster.api.guards import ANSWER_HEADERS, HEADER_BYTES, RequestLog
 from muster.domain.errors import BadArgument
 from muster.settings import Settings
+from muster.text.http_messages import whole_response
 
 GRACE_SECONDS = 5  # for responses that are under way when the server stops
 MOST_REFUSED = 100  # connections that are open only to be told that there are too many
@@ -223,16 +223,8 @@ class BoundedProtocol(HttpToolsProtocol):
             cycle.message_event.set()
         request_id = uuid4().hex
         response = refusal_response(refused, request_id)
-        head = [
-            f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
-            "content-type: application/json",
-            f"content-length: {len(response.body)}",
-            f"x-request-id: {request_id}",
-            "connection: close",
-            *(f"{name}: {value}" for name, value in ANSWER_HEADERS.items()),
-            *(f"{name}: {value}" for name, value in refused.headers.items()),
-        ]
-        self.transport.write("\r\n".join(head).encode("ascii") + b"\r\n\r\n" + bytes(response.body))
+        headers = {"x-request-id": request_id, "connection": "close", **ANSWER_HEADERS, **refused.headers}
+        self.transport.write(whole_response(refused.status, bytes(response.body), headers.items()))
         self.transport.write_eof()
         self._ignores = True
         self._wait(self._limits.linger_secs)

@@ -16,7 +16,7 @@ from muster.app.views.stream import update_view
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, MusterError
 from muster.domain.run import Run
-from muster.text import typed
+from muster.text.views import json_bytes
 
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0  # shorter than proxies and clients wait in silence
@@ -43,7 +43,7 @@ def frame(name: str, data: bytes, id_: int | None = None) -> bytes:
 def update_frame(update: RunUpdate, standing: Standing | None = None) -> bytes:
     """Return an update as bytes; what can be asked for again has the number of its event as id."""
     name, view = update_view(update, standing)
-    return frame(name, typed.encode(view), _id_of(update))
+    return frame(name, json_bytes(view), _id_of(update))
 
 
 def _id_of(update: RunUpdate) -> int | None:

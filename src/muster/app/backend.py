@@ -8,9 +8,9 @@ from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.project.workloads import ProjectWorkloads
 from muster.app.runs.handle import RunFeeds
 from muster.domain.run import AT_THIS_MACHINE, User
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
+from muster.engine.base.killpoints import KillPoints
 from muster.engine.engine import Engine
-from muster.engine.killpoints import KillPoints
 from muster.engine.queue.base import LazyQueue
 from muster.settings import Settings
 from muster.store.base import Store

@@ -3,31 +3,38 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from muster.app.backend import Backend
 from muster.app.costs import NOTHING, Load, Quoter, Quoting
-from muster.app.reports import RunReport, report_of_council
+from muster.app.kind_part import KindPart
+from muster.app.reports import RunReport
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.councils.baseline import MOST_SAMPLES
+from muster.councils.kind import COUNCIL
 from muster.councils.members.prompts import request_of
 from muster.councils.members.turns import Council, propose_turn
-from muster.councils.outcome import CouncilOutcome, CouncilRound
+from muster.councils.order import CouncilFields, CouncilOrder, MemberFields, MemberOrder
 from muster.councils.phase import STOP
 from muster.councils.policy import NAME, CouncilInspection, read_policy
-from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec, stored
+from muster.councils.reports.formats import report_of_council
+from muster.councils.reports.json_report import CouncilView, council_view
+from muster.councils.rules.outcome import CouncilOutcome, CouncilRound
+from muster.councils.rules.values import CouncilAbstention, CouncilMember, Evaluation
+from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec, require_council, stored
 from muster.councils.summary import AgentCost, CouncilReport, Injection, summarize_council
-from muster.councils.values import CouncilAbstention, CouncilMember, Evaluation
 from muster.councils.workload import INJECT
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.order import given_by
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Run
 from muster.engine.drive import Listener
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.files import opened, shown
 
 __all__ = [
@@ -40,9 +47,11 @@ __all__ = [
     "CouncilReport",
     "CouncilRound",
     "CouncilSpec",
+    "CouncilView",
     "Councils",
     "Evaluation",
     "Injection",
+    "council_view",
 ]
 
 MOST_FILE = 1_000_000  # bytes of a file that is part of the question
@@ -57,7 +66,12 @@ class CouncilPlan:
     most_calls: int  # in all rounds, repairs left out
 
 
-class Councils:
+def member_of(order: MemberOrder) -> CouncilMember:
+    """Return a member that was ordered."""
+    return CouncilMember(name=order.agent, **given_by(MemberFields, order))
+
+
+class Councils(KindPart):
     """The councils of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs) -> None:
@@ -76,39 +90,36 @@ class Councils:
         *,
         policy: CouncilSpec | None = None,
         files: Iterable[str | Path] = (),
-        rounds: int | None = None,
-        min_rounds: int | None = None,
-        effort: float | None = None,
-        timeout_secs: float | None = None,
-        seed: int | None = None,
-        synthesis: str | None = None,
-        baseline: str | None = None,
+        **chosen: Any,
     ) -> CouncilSpec:
         """Return the spec of a council; what is given counts before what the policy says.
 
-        Agents come after those of the policy. Raises BadArgument with everything that is wrong.
+        Agents come after those of the policy. `chosen` are fields of a CouncilSpec (rounds, effort, …); None leaves one
+        as it is. Raises BadArgument with everything that is wrong.
         """
         added = tuple(CouncilMember(name=one) if isinstance(one, str) else one for one in agents)
         base = policy or CouncilSpec(question="", members=())
-        given = {
-            "rounds": rounds,
-            "min_rounds": min_rounds,
-            "effort": effort,
-            "timeout_secs": timeout_secs,
-            "seed": seed,
-            "synthesis": synthesis,
-            "baseline": baseline,
-        }
         members = (*base.members, *added)
-        chosen = {name: value for name, value in given.items() if value is not None}
+        given = {name: value for name, value in chosen.items() if value is not None}
         whole = "\n\n".join([question, *(_quoted(Path(file)) for file in files)])
-        made = replace(base, question=whole if says_something(question) else "", members=members, **chosen)  # type: ignore[arg-type]
+        made = replace(base, question=whole if says_something(question) else "", members=members, **given)
         return self._completed(made)
+
+    def ordered(self, order: CouncilOrder) -> CouncilSpec:
+        """Return the spec of a council that was ordered; raises BadArgument with everything that is wrong."""
+        return self.spec(
+            order.question or "",
+            [one if isinstance(one, str) else member_of(one) for one in order.agents],
+            policy=None if order.policy_file is None else self.load(order.policy_file),
+            files=order.files,
+            **given_by(CouncilFields, order),
+        )
 
     def _completed(self, spec: CouncilSpec) -> CouncilSpec:
         """Return a valid council whose people are marked, and whose author is the moderator unless it is a member."""
-        spec = replace(spec, members=tuple(self._told_apart(member) for member in spec.members))
-        return read_spec(stored(self._moderated(spec)))
+        spec = self._moderated(replace(spec, members=tuple(self._told_apart(member) for member in spec.members)))
+        require_council(spec)
+        return spec
 
     def _moderated(self, spec: CouncilSpec) -> CouncilSpec:
         is_member = any(member.name == spec.synthesis for member in spec.members)
@@ -172,18 +183,7 @@ class Councils:
 
     async def find(self, reference: str) -> Run:
         """Return a council by its reference; `last` is the newest council."""
-        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
-        if reference == "last" and newest is None:
-            raise NotFound(
-                "this store has no council yet", suggestions=("muster council QUESTION --agent A --agent B",)
-            )
-        found = newest or await self._runs.find(reference)
-        if found.workload != WORKLOAD:
-            raise BadArgument(
-                f"run {found.id} is a run of {found.workload!r}, not a council",
-                suggestions=(f"muster runs show {found.id}",),
-            )
-        return found
+        return await self._runs.of_kind(COUNCIL, reference)
 
     async def inject(self, reference: str, text: str, *, client_id: str | None = None) -> Signal:
         """Tell all members something; they are told in every phase that begins from now on."""
@@ -241,6 +241,13 @@ class Councils:
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep a stored spec from being held; elsewhere the keys of this process do not count."""
         self.plan(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+
+    async def output(self, run: Run) -> str:
+        """Return the answer of a council: what was written from its proposals, or the best of them."""
+        report = await self.trace_of(run)
+        synthesis = None if report.outcome is None else report.outcome.synthesis
+        best = synthesis or report.winner
+        return "" if best is None else best.text
 
     def rounds_of(self, run: Run) -> int:
         """Return how many rounds a council may hold."""

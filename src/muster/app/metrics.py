@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from muster.app.backend import Backend
 from muster.app.batches import Batches
+from muster.app.kinds import IN_SLOTS
 from muster.domain.batch import UNDER_WAY, Batch, BatchState
 from muster.domain.money import to_usd
 from muster.domain.run import RunState
 from muster.engine.engine import Engine
 from muster.observability.exposition import Gauge, Labels, exposition
 from muster.store.base import RunGroup, RunTotal, SlotGroup, SlotStanding, StoreTotals
-
-TASK = "task"
 
 
 async def metrics_text(backend: Backend, sse_watchers: int) -> str:
@@ -73,7 +72,7 @@ def _queues(runs: Mapping[RunGroup, RunTotal]) -> Mapping[str, int]:
     found = {"runs": 0, "tasks": 0}
     for group, total in runs.items():
         if group.state is RunState.QUEUED:
-            found["tasks" if group.workload == TASK else "runs"] += total.runs
+            found["tasks" if group.workload in IN_SLOTS else "runs"] += total.runs
     return found
 
 

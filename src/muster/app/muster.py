@@ -1,26 +1,26 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
-from muster.app.project.workloads import OWN
-from muster.app.runs.ask import WORKLOAD as QUESTION
+from muster.app.kind_part import KindPart
+from muster.app.kinds import REPORTED, app_kind, kind_of
 from muster.app.runs.ask import (
     AskOutcome,
     Question,
     answer_of,
     outcome_of_question,
-    read_question,
     start_question,
     submit_question,
 )
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
+from muster.app.runs.question_part import Questions
 from muster.app.runs.runs import Runs
 from muster.app.serving.audit import UserActions
 from muster.app.serving.budgets import ServerBudgets
@@ -29,16 +29,16 @@ from muster.app.stores import StoreFile
 from muster.app.views.errors import not_passed
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
+from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run, User
-from muster.engine.clock import Clock
-from muster.engine.context import SchemaLike, json_schema, require_data
+from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run, User
+from muster.engine.base.clock import Clock
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
 from muster.engine.queue.sweeps import CancelKeys, FleetRuns
 from muster.engine.queue.turns import DriveCaps
+from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
@@ -54,12 +54,6 @@ if TYPE_CHECKING:
     from muster.app.suites.suites import Suites
     from muster.app.verify.code_repairs import CodeRepairs
     from muster.app.verify.verifications import Verifications
-
-SUITE, VERIFICATION, GENERATION, CHAIN = "suite", "waves", "generate", "chain"
-TASK = "task"
-COUNCIL = "deliberation"
-BATTLE, SCALE = "battle", "scale"
-REPORTED = (SUITE, VERIFICATION, COUNCIL, BATTLE, SCALE)  # workloads whose runs have reports
 
 
 class Muster:
@@ -101,6 +95,11 @@ class Muster:
         from muster.app.suites.suites import Suites
 
         return Suites(self._backend, self.runs, self.agents)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """Return what decides about runs of single questions."""
+        return Questions(self._backend, self.runs, self.agents)
 
     @cached_property
     def verify(self) -> "Verifications":
@@ -237,7 +236,7 @@ class Muster:
         name: str | None = None,
         tags: Sequence[str] = (),
         timeout: float | None = None,
-        concurrency: int = 20,
+        concurrency: int = DEFAULT_CONCURRENCY,
         dispatch: str | Dispatch = LIVE,
         detach: bool = False,
         on_delta: Listener | None = None,
@@ -255,28 +254,36 @@ class Muster:
             concurrency=concurrency,
             dispatch=dispatch,
         )
-        if workload == SUITE and origin is None:  # what is read to check it is not read again
-            return await self.suites.start_stored(spec, options, detach=detach)
-        if workload == SUITE:
-            spec = self.suites.stored(spec)
+        return await self.start_with(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
+
+    async def start_with(
+        self,
+        workload: str,
+        spec: Json,
+        options: RunOptions,
+        *,
+        detach: bool = False,
+        on_delta: Listener | None = None,
+        origin: Origin | None = None,
+    ) -> RunHandle:
+        """Start a run as `start` does, with options that were made before."""
+        part = self._part_of(workload)
+        begun = await part.start_stored(spec, options, detach=detach) if origin is None else None
+        if begun is not None:
+            return begun
+        spec = part.stored(spec)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
 
     def _admit(self, workload: str, spec: Json, options: RunOptions, here: bool) -> None:
         """Raise what would keep a run of ours from being done: an unknown agent, and if it is driven here, a key."""
-        if workload == QUESTION:
-            question = read_question(spec)
-            if here:
-                self.agents.require(question.agent, question.request(), options.dispatch)
-            else:
-                self._backend.directory.find(question.agent)
-        elif workload == SUITE:
-            self.suites.require(spec, options.dispatch, here=here)
-        elif workload == COUNCIL:
-            self.councils.require(spec, options.dispatch, here=here)
-        elif workload == BATTLE:
-            self.battles.require(spec, options.dispatch, here=here)
-        elif workload == SCALE:
-            self.battles.scales.require(spec, options.dispatch, here=here)
+        self._part_of(workload).require(spec, options.dispatch, here=here)
+
+    def _part_of(self, workload: str) -> KindPart:
+        """Return what decides about runs of a workload."""
+        name = app_kind(workload).part
+        part = attrgetter(name)(self) if name else KindPart()
+        assert isinstance(part, KindPart)  # noqa: S101  # the list of kinds names it
+        return part
 
     async def submit(
         self,
@@ -287,7 +294,7 @@ class Muster:
         name: str | None = None,
         tags: Sequence[str] = (),
         timeout: float | None = None,
-        concurrency: int = 20,
+        concurrency: int = DEFAULT_CONCURRENCY,
         dispatch: str | Dispatch = LIVE,
     ) -> RunHandle:
         """Store a run for the workers."""
@@ -299,9 +306,7 @@ class Muster:
             concurrency=concurrency,
             dispatch=dispatch,
         )
-        if workload == SUITE:
-            spec = self.suites.stored(spec)
-        return await self.runs.submit(workload, spec, options)
+        return await self.runs.submit(workload, self._part_of(workload).stored(spec), options)
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
@@ -330,11 +335,7 @@ class Muster:
     async def _require_resumable(self, reference: str) -> None:
         """Raise before anything is spent when a run could not write what it leaves behind, or needs a slot."""
         run = await self.runs.find(reference)
-        if run.workload == VERIFICATION:
-            self.verify.require_folders()
-        if run.workload == TASK:
-            ways = ("muster pool start", f"muster task retry {run.id}", f"muster task result {run.id}")
-            raise BadArgument(f"run {run.id} is a task, which runs in a slot of the pool", suggestions=ways)
+        self._part_of(run.workload).require_resumable(run)
 
     def log(self, event: str, *, level: str = "info", **fields: Json) -> None:
         """Write a line to the log of this process, if it was opened with one."""
@@ -378,24 +379,20 @@ class Muster:
         """Return why what a completed run came to is not a success by the rules of its workload; None when it is."""
         if run.overdraft is not None:
             return run.overdraft
-        if run.workload == QUESTION:
-            return (await self.outcome_of_question(run)).error
         if run.workload in REPORTED:
             report = await self.report_of(run)
             return None if report.ok else not_passed(report.summary.verdict, [f"muster report {run.id}"])
-        if run.workload == GENERATION:
-            return self.suites.error_of_generation(run)
-        return None
+        return await self._part_of(run.workload).error_of(run)
+
+    async def output_of(self, run: Run) -> str:
+        """Return what a run came to as a text: an answer if its kind has one, else its result as JSON."""
+        return await self._part_of(run.workload).output(run)
 
     async def may_use_batches(self, run: Run) -> bool:
         """Return whether calls of a run may go into batches; a workload of the user's own may decide so at any time."""
-        if run.dispatch.mode is Mode.BATCH or run.workload not in OWN:
+        if run.dispatch.mode is Mode.BATCH or not kind_of(run).is_built_in:
             return True
-        if (await self.runs.batches_of(run.id)).batches:
-            return True
-        if run.workload == SUITE:
-            return self.suites.judges_in_batches(run)
-        return run.workload == VERIFICATION and self.verify.uses_batches(run)
+        return bool((await self.runs.batches_of(run.id)).batches) or self._part_of(run.workload).uses_batches(run)
 
     def worker(
         self,
@@ -418,23 +415,13 @@ class Muster:
 
         async def conclude(run: Run) -> None:
             if run.parent is None and run.state in TERMINAL:  # of a child its parent takes care
-                await self._conclude(run)
+                await self._part_of(run.workload).after_end(run)
             on_end(run)
 
         options = WorkerOptions(
             most=most, queues=tuple(queues), caps=caps, on_end=conclude, on_error=on_error, on_note=on_note
         )
         return make_worker(self, self._backend, options, self._fallback if serving else None)
-
-    async def _conclude(self, run: Run) -> None:
-        """Write what a run of ours leaves behind beside the store."""
-        if run.workload == VERIFICATION:
-            await self.verify.conclude(run)
-        if run.workload == CHAIN:
-            await self.chains.save(run)
-        if run.workload == SUITE:
-            with suppress(NotFound):  # it stopped before its suites were read
-                await self.suites.report(run)  # its figures are kept for whoever looks at them
 
     @cached_property
     def _fallback(self) -> FallbackDelivery | None:

@@ -12,6 +12,7 @@ from muster.agents.processes.registry import ProcessRegistry, Reaper
 from muster.agents.processes.system import is_gone, sees, this_process
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.backend import Backend
+from muster.app.kinds import BUILT_IN
 from muster.app.muster import Muster
 from muster.app.project.workloads import project_workloads
 from muster.app.runs.handle import RunFeeds
@@ -23,6 +24,9 @@ from muster.domain.money import from_usd
 from muster.domain.observation import Observer
 from muster.domain.run import Driver
 from muster.domain.script import Script
+from muster.engine.base.clock import Clock, StoreClock
+from muster.engine.base.driven_run import BudgetCaps
+from muster.engine.base.killpoints import POINTS, KillPoints
 from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, Batcher, make_batcher
 from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
@@ -30,10 +34,7 @@ from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
 from muster.engine.calls.state import CallServices, LazyBatcher
-from muster.engine.clock import Clock, StoreClock
-from muster.engine.driven_run import BudgetCaps
 from muster.engine.engine import Engine
-from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.queue.base import FleetQueue, LazyQueue
 from muster.engine.queue.sharing import ChildSharing
 from muster.settings import Settings, load_settings
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 # Child runs that other workers may drive. Tasks and chains work in slots and folders of one machine, and councils that
 # judge a case are over before another process has begun.
-SHARED = frozenset({"battle"})
+SHARED = frozenset(kind.workload for kind in BUILT_IN if kind.is_shared)
 
 
 @asynccontextmanager

@@ -71,7 +71,7 @@ async def costs_since(backend: Backend, days: int) -> Costs:
         raise BadArgument(f"must be between 1 and {MOST_DAYS}, not {days}", argument="days")
     today = backend.clock.now() // DAY_SECONDS
     names = [_day_name((today - back) * DAY_SECONDS) for back in range(days - 1, -1, -1)]
-    found = await backend.store.spending.since((today - days + 1) * DAY_SECONDS, MOST_RUNS)
+    found = await backend.store.totals.spent_since((today - days + 1) * DAY_SECONDS, MOST_RUNS)
     levels = {level.id: level for level in found.levels}
     return Costs(
         days=tuple(_day(name, levels, backend.settings, today=name == names[-1]) for name in names),

@@ -11,7 +11,7 @@ from muster.battles.order import MAX_GOALS, BattleGoal
 from muster.domain.errors import BadFile, NotFound
 from muster.text import forms as v
 from muster.text.diagnostics import Diagnostics, validation_words
-from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Unreadable
+from muster.text.document_tree import MOST_FLAWS, Flaw, Items, Unreadable
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import opened, shown, text_lines
 from muster.text.forms import Form

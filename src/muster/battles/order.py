@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import ConflictingArguments
@@ -15,9 +15,9 @@ MAX_VALIDATORS = 20
 MAX_GOALS = 1000
 DEFAULT_TOKENS = 512
 DEFAULT_SECONDS = 600.0
-JUDGING, SAMPLING, SCALE_TEST = "Judging", "Sampling", "Scale test"  # headings
+JUDGING, SAMPLING, SCALE_TEST, MODEL = "Judging", "Sampling", "Scale test", "A model by its name"  # headings
 _REQUEST = frozenset({Door.REQUEST})
-_SAME_ID = OrderField(help="Another name of id.", same_as="id", pattern=RUN_ID, doors=_REQUEST)
+_SAME_ID = OrderField(help="Another name of id.", same_as="id", form=FieldForm.ID, pattern=RUN_ID, doors=_REQUEST)
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
@@ -192,10 +192,15 @@ class BattleFields:
 class BattleOrder(BattleFields, RunOrder):
     """What is said to start a battle."""
 
+    without: ClassVar = {"dispatch": frozenset({Door.TOOL})}
+
     validators: Annotated[
         tuple[Mapping[str, Json], ...],
         OrderField(
-            help="Checks of each reply that decide before a judge is asked.", max_length=MAX_VALIDATORS, doors=WIRE
+            help="Checks of each reply that decide before a judge is asked.",
+            heading=JUDGING,
+            max_length=MAX_VALIDATORS,
+            doors=WIRE,
         ),
     ] = ()
     validator_texts: Annotated[
@@ -224,10 +229,12 @@ class BattleOrder(BattleFields, RunOrder):
     job_id: Annotated[str | None, _SAME_ID] = None
     run_id: Annotated[str | None, _SAME_ID] = None
     provider: Annotated[
-        Name | None, OrderField(help="The provider of `model`, where its name does not say it.", doors=_REQUEST)
+        Name | None,
+        OrderField(help="The provider of `model`, where its name does not say it.", heading=MODEL, doors=_REQUEST),
     ] = None
     model: Annotated[
-        Name | None, OrderField(help="The model under test; agentId then is a tag of the run.", doors=_REQUEST)
+        Name | None,
+        OrderField(help="The model under test; agentId then is a tag of the run.", heading=MODEL, doors=_REQUEST),
     ] = None
 
     @property
@@ -238,7 +245,7 @@ class BattleOrder(BattleFields, RunOrder):
         return self.model if self.provider is None else f"{self.provider}/{self.model}"
 
     @property
-    def tags(self) -> tuple[str, ...]:
+    def stored_tags(self) -> tuple[str, ...]:
         """The tags of the run: with a model, the name of the agent that it stands for."""
         return self.run_tags if self.model is None else (*self.run_tags, f"agent:{self.agent}")
 
@@ -300,16 +307,27 @@ class Measurement:
     ] = ()
     prompts: Annotated[
         tuple[PromptVariant, ...],
-        OrderField(help="System prompts of the agent under test, which are compared.", max_length=100, doors=WIRE),
+        OrderField(
+            help="System prompts of the agent under test, which are compared: objects with `name` and `text`.",
+            heading=SCALE_TEST,
+            max_length=100,
+            doors=WIRE,
+        ),
     ] = ()
     goals: Annotated[
         tuple[BattleGoal, ...],
-        OrderField(help="Goals and personas, played in turn.", max_length=MAX_GOALS, doors=WIRE),
+        OrderField(
+            help="Goals and personas, played in turn: objects with `goal`, `persona` and `userMessage`.",
+            heading=SCALE_TEST,
+            max_length=MAX_GOALS,
+            doors=WIRE,
+        ),
     ] = ()
     min_goal_rate: Annotated[
         float | None,
         OrderField(
-            help="Exit 1 if a smaller share of the battles reaches the goal.",
+            help="The share of the battles that must reach the goal.",
+            option_help="Exit 1 if a smaller share of the battles reaches the goal.",
             heading=SCALE_TEST,
             metavar="X",
             shown="none",

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from muster.battles.kind import SCALE
 from muster.battles.revision import PlayedBattle, PromptRevision, revision_question
 from muster.battles.scale_spec import (
-    SCALE,
     PlannedBattle,
     ScaleSpec,
-    limit_flaw,
     plan_battles,
     plan_revised,
     read_scale,
+    require_limits,
 )
 from muster.battles.spec import stored
 from muster.battles.values import WORKLOAD
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed
+from muster.domain.errors import BudgetExhausted, ChildFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.judging.structured import ask_structured
@@ -37,13 +37,11 @@ class ScaleOutcome:
     revised: tuple[PlayedBattle, ...] = ()  # the same goals with the revised prompt
 
 
-@workload(SCALE, check=read_scale)
+@workload(SCALE.workload, check=read_scale)
 async def scale(ctx: Context, spec: Any) -> Json:
     """Play all battles, propose a better prompt, and try it if that is wanted."""
     wanted = await in_schema_thread(read_scale, spec)  # as a battle does
-    wrong = limit_flaw(wanted, ctx.limits)
-    if wrong:
-        raise BadArgument(wrong, suggestions=("the limit is set under [battles] in muster.toml",))
+    require_limits(wanted, ctx.limits)
     planned = plan_battles(wanted)
     played = await _play_all(ctx, planned, wanted.at_once)
     revision = await _revise(ctx, wanted, planned, played)
@@ -56,7 +54,7 @@ async def _play_all(ctx: Context, planned: Sequence[PlannedBattle], concurrency:
     async def play(_: int, one: PlannedBattle) -> PlayedBattle:
         return await _play(ctx, one)
 
-    return tuple([one async for one in ctx.map(play, planned, window=concurrency)])
+    return tuple([one async for one in ctx.map(play, planned, limit=concurrency)])
 
 
 async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:

@@ -9,10 +9,11 @@ from muster.battles.spec import BattleSpec, battle_flaws, lean, stored, unknown_
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import field_flaws
 from muster.text import typed
 
-SCALE = "scale"  # the workload
+NO_SCALE_TEST = "not a valid spec of a scale test"
 MOST_RUNS, MOST_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
 RUNS_LIMIT, CONCURRENCY_LIMIT = "battles.runs", "battles.concurrency"  # the names of the operator's limits
 
@@ -112,16 +113,11 @@ def stored_scale(spec: ScaleSpec) -> dict[str, Json]:
 
 def read_scale(spec: Json) -> ScaleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    flaws = list(_unknown(spec))
-    if not flaws:
-        try:
-            found = typed.convert(spec, ScaleSpec)
-        except typed.ValidationError as error:
-            flaws = [str(error)]
-        else:
-            flaws = list(scale_flaws(found))
-    if flaws:
-        raise BadArgument(f"not a valid spec of a scale test: {'; '.join(dict.fromkeys(flaws))}")
+    if unknown := list(_unknown(spec)):
+        raise BadArgument(f"{NO_SCALE_TEST}: {'; '.join(unknown)}")
+    found = known_scale(spec)
+    if flaws := list(dict.fromkeys(scale_flaws(found))):
+        raise BadArgument.of(flaws, about=NO_SCALE_TEST)
     return found
 
 
@@ -130,41 +126,49 @@ def known_scale(spec: Json) -> ScaleSpec:
     try:
         return typed.convert(spec, ScaleSpec)
     except typed.ValidationError as error:
-        raise BadArgument(f"not a valid spec of a scale test: {error}") from error
+        raise BadArgument(f"{NO_SCALE_TEST}: {error}") from error
 
 
-def scale_flaws(spec: ScaleSpec) -> Iterator[str]:
+def scale_flaws(spec: ScaleSpec) -> Iterator[FieldFlaw]:
     """Yield what is wrong with a scale test; the operator's limits are checked where they are known."""
-    numbers = [*map(str, field_flaws(spec)), *([] if spec.runs else ["runs must be 1 or more, not 0"])]
+    numbers = list(field_flaws(spec))
+    if not spec.runs:
+        numbers.append(FieldFlaw(path="runs", message="must be 1 or more, not 0", code=FlawCode.OUT_OF_BOUNDS))
     yield from numbers
     yield from _gate_flaws(spec)
     names = [one.name for one in spec.prompts]
     if len(set(names)) < len(names):
-        yield "two prompts have the same name"
-    yield from (f"goals[{place}] is empty" for place, one in enumerate(spec.goals) if not says_something(one.goal))
+        yield FieldFlaw(path="prompts", message="two prompts have the same name", by_itself=True)
+    for place, one in enumerate(spec.goals):
+        if not says_something(one.goal):
+            yield FieldFlaw(path=f"goals[{place}]", message="is empty", code=FlawCode.OUT_OF_BOUNDS)
     if not numbers:
         once = len(spec.subjects) * len(spec.wanted)  # later battles repeat these
         for planned in plan_battles(replace(spec, runs=min(spec.runs, once))):
             yield from battle_flaws(planned.spec)
 
 
-def _gate_flaws(spec: ScaleSpec) -> Iterator[str]:
+def _gate_flaws(spec: ScaleSpec) -> Iterator[FieldFlaw]:
     if spec.min_goal_rate is not None and not spec.battle.decides:
-        yield "min_goal_rate needs a judge or validators, else no goal is ever reached"
+        message = "needs a judge or validators, else no goal is ever reached"
+        yield FieldFlaw(path="min_goal_rate", message=message)
     if spec.try_revised and not spec.reviser:
-        yield "try_revised needs a reviser, who proposes the prompt"
+        yield FieldFlaw(path="try_revised", message="needs a reviser, who proposes the prompt")
 
 
-def limit_flaw(spec: ScaleSpec, limits: Mapping[str, int]) -> str:
-    """Return which limit of the operator a scale test exceeds; empty when none."""
+def require_limits(spec: ScaleSpec, limits: Mapping[str, int]) -> None:
+    """Raise BadArgument for each limit of the operator that a scale test exceeds."""
+    flaws = []
     for name, given, key, usual in (
         ("runs", spec.runs, RUNS_LIMIT, MOST_RUNS),
         ("concurrency", spec.at_once, CONCURRENCY_LIMIT, MOST_CONCURRENT),
     ):
         most = limits.get(key, usual)
         if given > most:
-            return f"{name} must be at most {most}, not {given}"
-    return ""
+            message = f"must be at most {most}, not {given}"
+            flaws.append(FieldFlaw(path=name, message=message, code=FlawCode.OUT_OF_BOUNDS))
+    if flaws:
+        raise BadArgument.of(flaws, suggestions=("the limit is set under [battles] in muster.toml",))
 
 
 def _unknown(given: Any) -> Iterator[str]:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from statistics import fmean, median
 
+from muster.battles.kind import SCALE
 from muster.battles.revision import PromptRevision
 from muster.battles.scale import PLAYED, PLAYED_EVENT, ScaleOutcome
-from muster.battles.scale_spec import SCALE, PlannedBattle, ScaleSpec, known_scale, plan_battles, plan_revised
+from muster.battles.scale_spec import PlannedBattle, ScaleSpec, known_scale, plan_battles, plan_revised
 from muster.battles.summary import (
     BattleReport,
     BattleUsage,
     events_until,
-    require_workload,
     summarize_battle,
     unended,
 )
@@ -22,6 +22,7 @@ from muster.battles.values import BattleEnding, failed_verdict
 from muster.domain.entry import Event
 from muster.domain.errors import state_verb
 from muster.domain.ids import RunId
+from muster.domain.kind import require_kind
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.statistics.intervals import Interval, percentile, wilson
@@ -297,7 +298,7 @@ def compared(pairs: Sequence[tuple[BattleEnding | None, BattleEnding | None]]) -
 
 async def summarize_scale(store: Store, run: Run) -> ScaleReport:
     """Sum a scale test up; raises BadArgument for a run of another workload."""
-    require_workload(run, SCALE, "scale test")
+    require_kind(run, SCALE)
     spec = known_scale(run.spec)
     outcome = typed.convert(run.result, ScaleOutcome) if run.state is RunState.COMPLETED else None
     revision = None if outcome is None else outcome.revision

@@ -10,11 +10,13 @@ from muster.battles.validators import ReplyValidator, ValidatorKind, total_flaws
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import field_flaws
 from muster.text import typed
 from muster.text.limited.allowance import CpuAllowance
 
 BEGIN = "Begin."
+NO_BATTLE = "not a valid spec of a battle"
 MOST_FLAWS = 5  # unknown keys that are told
 _CHECK_SECONDS = 10.0  # of CPU, for all validators together
 
@@ -69,18 +71,12 @@ def stored(spec: BattleSpec) -> dict[str, Json]:
 
 def read_spec(spec: Json) -> BattleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    flaws = list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS))
-    if not flaws:
-        flaws = list(_unknown_in_validators(spec))
-    if not flaws:
-        try:
-            found = typed.convert(spec, BattleSpec)
-        except typed.ValidationError as error:
-            flaws = [str(error)]
-        else:
-            flaws = list(battle_flaws(found))
-    if flaws:
-        raise BadArgument(f"not a valid spec of a battle: {'; '.join(flaws)}")
+    unknown = list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS)) or list(_unknown_in_validators(spec))
+    if unknown:
+        raise BadArgument(f"{NO_BATTLE}: {'; '.join(unknown)}")
+    found = known_spec(spec)
+    if flaws := list(battle_flaws(found)):
+        raise BadArgument.of(flaws, about=NO_BATTLE)
     return found
 
 
@@ -89,37 +85,45 @@ def known_spec(spec: Json) -> BattleSpec:
     try:
         return typed.convert(spec, BattleSpec)
     except typed.ValidationError as error:
-        raise BadArgument(f"not a valid spec of a battle: {error}") from error
+        raise BadArgument(f"{NO_BATTLE}: {error}") from error
 
 
-def battle_flaws(spec: BattleSpec) -> Iterator[str]:
+def battle_flaws(spec: BattleSpec) -> Iterator[FieldFlaw]:
     """Yield what is wrong with a battle."""
     for name in ("agent", "counterpart"):
         given = getattr(spec, name)
         if not given.strip() or not given.isprintable():
-            yield f"{name}: {given!r} is not the name of an agent"
+            yield FieldFlaw(path=name, message=f"is {given!r}, which is not the name of an agent")
     for name in ("system_prompt", "persona", "goal", "user_message"):
         given = getattr(spec, name)
         if given and not says_something(given):
-            yield f"{name} is empty"
-    yield from map(str, field_flaws(spec))
+            yield FieldFlaw(path=name, message="is empty", code=FlawCode.OUT_OF_BOUNDS)
+    yield from field_flaws(spec)
     if spec.goal and not spec.decides:
-        yield "a goal needs a judge or validators, which decide whether it is reached"
+        message = "a goal needs a judge or validators, which decide whether it is reached"
+        yield FieldFlaw(path="judge", message=message, code=FlawCode.MISSING, by_itself=True)
     if spec.plateau_turns is not None and not spec.judges:
-        yield "plateau_turns needs a goal and a judge, whose confidence it is about"
+        yield FieldFlaw(path="plateau_turns", message="needs a goal and a judge, whose confidence it is about")
     if len(spec.validators) > MAX_VALIDATORS:
-        yield f"there are {len(spec.validators)} validators; the maximum is {MAX_VALIDATORS}"
+        message = f"there are {len(spec.validators)} validators; the maximum is {MAX_VALIDATORS}"
+        yield FieldFlaw(path="validators", message=message, code=FlawCode.OUT_OF_BOUNDS, by_itself=True)
     else:
-        yield from total_flaws(spec.validators)
+        for message in total_flaws(spec.validators):
+            yield FieldFlaw(path="validators", message=message, by_itself=True)
         yield from _validator_flaws(spec.validators)
 
 
-def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[str]:
-    allowance, flaws = CpuAllowance(_CHECK_SECONDS), list[str]()
+def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[FieldFlaw]:
+    allowance, flaws = CpuAllowance(_CHECK_SECONDS), list[FieldFlaw]()
     for place, one in enumerate(validators):
-        flaws += [f"validators[{place}]: {flaw}" for flaw in validator_flaws(one, allowance)]
+        path = f"validators[{place}]"
+        flaws += [
+            FieldFlaw(path=path, message=f"{path}: {message}", by_itself=True)
+            for message in validator_flaws(one, allowance)
+        ]
         if allowance.left <= 0:
-            return ["the validators take too long to check; make them simpler"]
+            message = "the validators take too long to check; make them simpler"
+            return [FieldFlaw(path="validators", message=message, by_itself=True)]
     return flaws
 
 

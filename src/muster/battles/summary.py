@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count as count_from
 
+from muster.battles.kind import BATTLE
 from muster.battles.spec import BattleSpec, known_spec
 from muster.battles.values import (
     DECISION_EVENT,
     MESSAGE_EVENT,
     PLATEAU,
-    WORKLOAD,
     BattleDecision,
     BattleEnding,
     BattleMessage,
@@ -20,8 +20,9 @@ from muster.battles.values import (
 )
 from muster.domain.call import Role
 from muster.domain.entry import Entry, Event
-from muster.domain.errors import BadArgument, state_verb
+from muster.domain.errors import state_verb
 from muster.domain.ids import RunId
+from muster.domain.kind import require_kind
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, CallCounts, Run, RunState, Spent
 from muster.store.base import Store
@@ -142,21 +143,13 @@ def battle_words(report: BattleReport) -> str:
 
 async def summarize_battle(store: Store, run: Run) -> BattleReport:
     """Sum a battle up; raises BadArgument for a run of another workload."""
-    require_workload(run, WORKLOAD, "battle")
+    require_kind(run, BATTLE)
     return BattleReport(
         run=run,
         spec=known_spec(run.spec),
         messages=tuple([one async for one in messages_of(store, run.id)]),
         decisions=tuple([one async for one in decisions_of(store, run.id)]),
     )
-
-
-def require_workload(run: Run, workload: str, noun: str) -> None:
-    """Raise BadArgument for a run of another workload."""
-    if run.workload != workload:
-        raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r}, not a {noun}", suggestions=(f"muster runs show {run.id}",)
-        )
 
 
 async def messages_of(

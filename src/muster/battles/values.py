@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 
+from muster.battles.kind import BATTLE
 from muster.domain.call import Reply, Role
 from muster.domain.errors import BudgetExhausted
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import TERMINAL, Run, RunState
 
-WORKLOAD = "battle"
+WORKLOAD = BATTLE.workload
 # How the reasons of validators begin that gave no verdict; a judge that gave none has no confidence.
 _FAILED_VALIDATORS = (
     "no verdict: ",

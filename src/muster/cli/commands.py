@@ -1,6 +1,7 @@
 """The table of commands: name, what the help says of it, and the function; its module is loaded when it is called."""
 
 from muster.cli.line import CliGroup, CommandEntry
+from muster.cli.line.table import CommandTable
 
 RUNS = {
     "list": CommandEntry("List the newest runs.", "runs.list:list_runs"),
@@ -9,7 +10,11 @@ RUNS = {
         "Follow a run until it ends or waits; exit with the exit code of the run.", "runs.watch:watch"
     ),
     "delete": CommandEntry("Delete runs and all their data.", "runs.show:delete"),
-    "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
+    "start": CommandEntry(
+        "Start a run of one of your own workloads and wait for its end.",
+        "runs.start:start",
+        arguments="runs.options:StartArguments",
+    ),
     "cancel": CommandEntry("Cancel a run and its batches; its replies stay and can be reused.", "runs.cancel:cancel"),
     "resume": CommandEntry(
         "Continue a run; stored replies cost nothing. A failed, canceled or timed-out run continues as one new run.",
@@ -18,7 +23,9 @@ RUNS = {
     "fork": CommandEntry("Start a new run that repeats one call and all later ones.", "runs.resume:fork"),
     "replay": CommandEntry("Repeat a run from stored replies; no agent is called.", "runs.resume:replay"),
     "rejudge": CommandEntry(
-        "Judge the answers of a suite run again; the answers are not paid for again.", "suites.run:rejudge"
+        "Judge the answers of a suite run again; the answers are not paid for again.",
+        "suites.run:rejudge",
+        arguments="suites.options:RejudgeArguments",
     ),
     "export": CommandEntry("Export a run and all its data to a file.", "runs.transfer:export"),
     "import": CommandEntry("Import a run from a file; its id stays the same.", "runs.transfer:import_"),
@@ -91,12 +98,17 @@ EVIDENCE = {
     ),
 }
 
+TASK_ARGUMENTS = "pool.options:TaskArguments"
+
 TASK = {
     "run": CommandEntry(
         "Run a task and wait until it ends or waits for review; runs in this process if no process runs the pool.",
         "pool.task:run",
+        arguments=TASK_ARGUMENTS,
     ),
-    "submit": CommandEntry("Queue a task for the process that runs the pool.", "pool.task:submit"),
+    "submit": CommandEntry(
+        "Queue a task for the process that runs the pool.", "pool.task:submit", arguments=TASK_ARGUMENTS
+    ),
     "result": CommandEntry("Print the output of a task; exit 1 if it failed.", "pool.task:result"),
     "list": CommandEntry("List the newest tasks.", "pool.task:list_tasks"),
     "logs": CommandEntry("Print what happened to a task and what its agent wrote.", "pool.monitor:logs"),
@@ -180,8 +192,16 @@ STORE = {
 }
 
 CHAIN = {
-    "run": CommandEntry("Run chains and print the output of their steps.", "chains.command:run"),
-    "plan": CommandEntry("Show the steps, calls and cost of a chain; spends nothing.", "chains.command:plan"),
+    "run": CommandEntry(
+        "Run chains and print the output of their steps.",
+        "chains.command:run",
+        arguments="chains.options:ChainArguments",
+    ),
+    "plan": CommandEntry(
+        "Show the steps, calls and cost of a chain; spends nothing.",
+        "chains.command:plan",
+        arguments="chains.options:ChainPlanArguments",
+    ),
     "progress": CommandEntry(
         "Show the progress of a chain: its steps, their output and cost.", "chains.command:progress"
     ),
@@ -235,6 +255,7 @@ COMMANDS = {
     "generate": CommandEntry(
         "Generate test cases with a model; each is validated and compared with the existing ones.",
         "suites.generate:generate",
+        arguments="suites.options:GenerateArguments",
     ),
     "plan": CommandEntry(
         "Show how many calls and tokens a run would need, and what it could cost.",
@@ -302,7 +323,9 @@ COMMANDS = {
         "Start, scale and drain the pool of slots; share texts with slots and send them messages.", commands=POOL
     ),
     "fan-out": CommandEntry(
-        "Run one task for each prompt in a file; print the results in the same order.", "pool.fan_out:fan_out"
+        "Run one task for each prompt in a file; print the results in the same order.",
+        "pool.fan_out:fan_out",
+        arguments="pool.options:FanOutArguments",
     ),
     "worker": CommandEntry(
         "Execute submitted runs, such as those of --detach, until stopped; exit 1 if one exceeded a budget.",
@@ -340,4 +363,4 @@ ABOUT = """Run calls to AI agents as durable work: answered once, paid once, ins
 
 A RUN is given as its id, the beginning of its id, its name (the newest run with that name), or `last`."""
 
-app = CliGroup("muster", CommandEntry(ABOUT, commands=COMMANDS))
+app = CliGroup("muster", CommandEntry(ABOUT, commands=CommandTable(COMMANDS, "work.table:COMMANDS")))

@@ -5,14 +5,16 @@ import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import click
 
 from muster import __version__
 from muster.cli.commands import app
 from muster.cli.line.commands import UnexpectedArgument, VersionAsked
-from muster.cli.line.parameters import shown_name
+from muster.cli.line.parameters import BadParameters, shown_name
 from muster.cli.terminal.output import CommonOptions, answer, discard, fail_with
+from muster.domain.flaw import FieldFlaw, FlawCode
 
 GARBAGE = 10_000  # new values before circles among them are looked for
 TURN = 0.0002  # seconds for which a thread may keep the interpreter while another wants it
@@ -73,13 +75,32 @@ def _tell_version(common: CommonOptions) -> int:
 def _refuse(common: CommonOptions, error: click.UsageError) -> int:
     path = "muster" if error.ctx is None else error.ctx.command_path
     advice = [error.advice] if isinstance(error, UnexpectedArgument) and error.advice else []
-    told = {"code": "usage", "message": usage_words(error), "suggestions": [*advice, f"{path} --help"]}
+    told: dict[str, Any] = {"code": "usage", "message": usage_words(error), "suggestions": [*advice, f"{path} --help"]}
+    if flaws := usage_flaws(error):
+        told["fields"] = [flaw.record() for flaw in flaws]
     return fail_with(replace(common, command=path.partition(" ")[2]), told, 2)
+
+
+def usage_flaws(error: click.UsageError) -> Sequence[FieldFlaw]:
+    """Return what is wrong with each option and argument."""
+    match error:
+        case BadParameters(errors=errors):
+            return [flaw for one in errors for flaw in usage_flaws(one)]
+        case click.MissingParameter(param=click.Parameter() as parameter):
+            words = usage_words(error)
+            return [FieldFlaw(path=shown_name(parameter), message=words, code=FlawCode.MISSING, by_itself=True)]
+        case click.BadParameter(param=click.Parameter() as parameter):
+            return [FieldFlaw(path=shown_name(parameter), message=error.message)]
+        case click.NoSuchOption(option_name=name):
+            return [FieldFlaw(path=name, message=usage_words(error), code=FlawCode.UNKNOWN, by_itself=True)]
+    return []
 
 
 def usage_words(error: click.UsageError) -> str:
     """Return what is wrong with the words that were typed."""
     match error:
+        case BadParameters(errors=errors):
+            return "; ".join(map(usage_words, errors))
         case click.MissingParameter(param=click.Parameter() as parameter):
             about = f" ({_plain(parameter.help)})" if parameter.help else ""
             return f"missing {parameter.param_type_name} {shown_name(parameter)}{about}"

@@ -1,18 +1,19 @@
 """Options that several commands share, each group as one value: batches, dispatch, and the terms of a run."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from muster.app.runs.options import dispatch_of, require_name
 from muster.cli.line import Argument, Bundle, Option
 from muster.domain.batch import Patience
 from muster.domain.errors import BadArgument
+from muster.domain.kind import WorkKind
 from muster.domain.run import Dispatch, Fallback, Mode, mode_of
+from muster.domain.run_order import DISPATCH, RUN, RunOrder
 
 if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.app.runs.options import RunOptions
+    pass
 
 TaskArgument = Annotated[str, Argument(metavar="TASK", help="Its id, the beginning of the id, its name, or `last`.")]
 RunArgument = Annotated[
@@ -38,7 +39,9 @@ PlanBudgetOption = Annotated[
 ]
 PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Treat models without a known price as free.")]
 
-UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
+UNPRICED = "Allow models without a known price."
+UnpricedOption = Annotated[bool, Option("--allow-unpriced", help=UNPRICED)]
+RunUnpricedOption = Annotated[bool, Option("--allow-unpriced", heading=RUN, help=UNPRICED)]
 RunNameOption = Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")]
 ConcurrencyOption = Annotated[
     int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
@@ -54,34 +57,6 @@ TimeoutOption = Annotated[
 ]
 LimitOption = Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many to list.")]
 
-SAMPLING = "Sampling"  # a heading
-MaxTokensOption = Annotated[
-    int | None,
-    Option(
-        "--max-tokens",
-        metavar="N",
-        min=1,
-        max=10_000_000,
-        heading=SAMPLING,
-        shown="max_tokens of the agent, else 2048",
-        help="Maximum number of tokens in an answer.",
-    ),
-]
-TemperatureOption = Annotated[
-    float | None,
-    Option(
-        "--temperature",
-        metavar="X",
-        min=0,
-        heading=SAMPLING,
-        shown="set by the agent or the provider",
-        help="The sampling temperature.",
-    ),
-]
-SeedOption = Annotated[
-    int | None,
-    Option("--seed", metavar="N", heading=SAMPLING, shown="none", help="The random seed, where it is supported."),
-]
 ADD_BATCH = "add --dispatch batch"
 LONGEST_POLL = 300.0
 PollOption = Annotated[
@@ -223,64 +198,33 @@ def sending_of(
     return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
 
 
-SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]
-PlannedOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch", hidden=("--detach",))]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTerms:
-    """What was said on the command line."""
-
-    budget: str | None = None
-    concurrency: int = 20
-    timeout: float | None = None
-    name: str | None = None
-    reports: tuple[str, ...] = ()
-    allow_unpriced: bool = False
-
-    def options(self, muster: "Muster", dispatch: Dispatch) -> "RunOptions":
-        """Return the options of the run."""
-        return muster.runs.options(
-            budget_usd=self.budget,
-            name=self.name,
-            timeout=self.timeout,
-            concurrency=self.concurrency,
-            dispatch=dispatch,
-        )
-
-
 REPORT_HELP = "Write a report; repeatable. FILE is - for standard output; missing folders are created."
+DetachOption = Annotated[
+    bool, Option("--detach", heading=DISPATCH, help="Submit the batches and exit; continue later in any process.")
+]
 
 
-def terms_with(formats: str) -> Callable[..., RunTerms]:
-    """Make what collects the terms of runs that can be reported in these formats."""
-
-    def terms_of(
-        budget: RunBudgetOption = None,
-        concurrency: ConcurrencyOption = 20,
-        timeout: TimeoutOption = None,
-        name: RunNameOption = None,
-        report: Annotated[
-            list[str] | None,
-            Option(
-                "--report",
-                metavar="FORMAT=FILE",
-                help=f"{REPORT_HELP} FORMAT is {formats}.",
-            ),
-        ] = None,
-        allow_unpriced: UnpricedOption = False,
-    ) -> RunTerms:
-        """Collect what was given."""
-        return RunTerms(
-            budget=budget,
-            concurrency=concurrency,
-            timeout=timeout,
-            name=name,
-            reports=tuple(report or ()),
-            allow_unpriced=allow_unpriced,
-        )
-
-    return terms_of
+def require_dispatch(order: RunOrder, *, detach: bool = False) -> None:
+    """Refuse, before a store is opened, a name that means something else and a dispatch that contradicts itself."""
+    require_name(order.name)
+    if dispatch_of(order).mode is not Mode.BATCH and detach:
+        raise BadArgument("--detach requires batches, and every call of this run is live", suggestions=(ADD_BATCH,))
 
 
-TermsOptions = Annotated[RunTerms, Bundle(terms_with("terminal, json, junit, sarif, markdown or html"), "Run")]
+def require_sendable(order: RunOrder, patience: Patience, *, detach: bool = False) -> None:
+    """Refuse the same, and options about batches where there are none."""
+    require_dispatch(order, detach=detach)
+    refuse_useless(patience, batch=order.dispatch is Mode.BATCH)
+
+
+def report_help(kind: WorkKind) -> str:
+    """Return the help of the option for reports of runs of a kind."""
+    return REPORT_HELP if kind.report is None else f"{REPORT_HELP} FORMAT is {kind.report.words}."
+
+
+def report_option(kind: WorkKind) -> Option:
+    """Return the option for reports of runs of a kind."""
+    return Option("--report", metavar="FORMAT=FILE", heading=RUN, help=report_help(kind))
+
+
+SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]

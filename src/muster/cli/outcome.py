@@ -1,7 +1,7 @@
 """The end of a run: reports are written whatever it came to; the exit code says whether all is well."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TextIO, TypeVar
@@ -9,21 +9,9 @@ from typing import Any, Generic, Protocol, TextIO, TypeVar
 from rich.console import Console
 
 from muster.app import Muster
+from muster.app.kinds import BATTLE, COUNCIL, KINDS, SCALE, SUITE, VERIFICATION
 from muster.app.outputs import require_output
-from muster.app.reports import (
-    BATTLE,
-    COUNCIL,
-    FORMATS,
-    SUITE,
-    VERIFICATION,
-    AnyReport,
-    BattleReport,
-    CouncilReport,
-    RunReport,
-    ScaleReport,
-    SuiteReport,
-    write_file,
-)
+from muster.app.reports import AnyReport, RunReport, RunSummary, write_file
 from muster.app.runs.handle import RunHandle
 from muster.app.views.errors import not_passed
 from muster.cli.battles.table import tell_battle, tell_scale
@@ -35,10 +23,12 @@ from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, consol
 from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
+from muster.domain.kind import WorkKind
 from muster.domain.run import Run
+from muster.text.views import Document, View
 from muster.text.words import choice_error
 
-TERMINAL = "terminal"
+TERMINAL, MARKDOWN = "terminal", "markdown"
 STDOUT = "-"
 
 
@@ -50,11 +40,29 @@ class WantedReport:
     path: Path | None = None
 
 
-SUITE_FORMATS = (TERMINAL, *FORMATS[SUITE])
-VERIFY_FORMATS = (TERMINAL, *FORMATS[VERIFICATION])
-COUNCIL_FORMATS = (TERMINAL, *FORMATS[COUNCIL])
-BATTLE_FORMATS = (TERMINAL, *FORMATS[BATTLE])
-ALL_FORMATS = tuple(dict.fromkeys((*SUITE_FORMATS, *VERIFY_FORMATS, *COUNCIL_FORMATS, *BATTLE_FORMATS)))
+def formats_of(kind: WorkKind) -> tuple[str, ...]:
+    """Return the formats in which runs of a kind can be reported."""
+    return (TERMINAL, *(() if kind.report is None else kind.report.formats))
+
+
+ALL_FORMATS = tuple(dict.fromkeys(name for known in KINDS for name in formats_of(known.kind)))
+
+
+def _tell_verification(console: Console, report: Any, reference: str) -> None:
+    tell_verification(console, report, reference, Path.cwd())
+
+
+Teller = Callable[[Console, Any, str], None]
+TELLERS: Mapping[str, Teller] = {  # for a kind that is not here, Markdown is printed
+    kind.workload: tell
+    for kind, tell in (
+        (SUITE, tell_report),
+        (COUNCIL, lambda console, report, reference: tell_trace(console, report)),
+        (BATTLE, lambda console, report, reference: tell_battle(console, report)),
+        (SCALE, lambda console, report, reference: tell_scale(console, report)),
+        (VERIFICATION, _tell_verification),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,18 +79,13 @@ class Reportable:
 
     async def write(self, name: str, out: TextIO) -> None:
         """Write it in one of its formats."""
+        tell = TELLERS.get(self.report.run.workload)
         if name != TERMINAL:
             await self.report.write(name, out)
-        elif isinstance(self.report.summary, SuiteReport):
-            tell_report(console_for(out), self.report.summary, self.reference)
-        elif isinstance(self.report.summary, CouncilReport):
-            tell_trace(console_for(out), self.report.summary)
-        elif isinstance(self.report.summary, BattleReport):
-            tell_battle(console_for(out), self.report.summary)
-        elif isinstance(self.report.summary, ScaleReport):
-            tell_scale(console_for(out), self.report.summary)
+        elif tell is None:
+            await self.report.write(MARKDOWN, out)
         else:
-            tell_verification(console_for(out), self.report.summary, self.reference, Path.cwd())
+            tell(console_for(out), self.report.summary, self.reference)
 
 
 def wanted_format(name: str, formats: Sequence[str], argument: str = "format") -> str:
@@ -166,14 +169,22 @@ class RunOutcome:
 
     ok: bool
     verdict: str
-    data: dict[str, Any]
+    data: View | Document
     closer: str  # the command that shows more of it
     tell: Callable[[Console], None]
     again: tuple[str, ...] = ()  # the commands that run what did not pass once more
 
 
 class RunEnding(Protocol):
-    """How runs of one workload end."""
+    """How runs of one kind end."""
+
+    @property
+    def kind(self) -> WorkKind:
+        """The kind of work."""
+
+    @property
+    def shows_content(self) -> bool:
+        """Whether what is seen while a run is driven says more than its events."""
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
@@ -184,18 +195,20 @@ class RunEnding(Protocol):
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
 
 
-R = TypeVar("R", CouncilReport, BattleReport, ScaleReport)
+R = TypeVar("R", bound=RunSummary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedEnding(Generic[R]):
     """The ending of runs of which everything stands in their reports."""
 
+    kind: WorkKind
     progress: Callable[[Muster], ProgressSource]
     report: Callable[[Muster, Run], Awaitable[RunReport[R]]]
-    view: Callable[[R], dict[str, Any]]
+    view: Callable[[R], View | Document]
     tell: Callable[[Console, R], None]
     closer: str  # the command that shows more of a run, without its id
+    shows_content: bool = True
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""

@@ -21,7 +21,7 @@ def init(
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
-    lines = [] if common.quiet else [*data["files"], "next: " + "   ·   ".join(next_steps)]
+    lines = [] if common.quiet else [*data.files, "next: " + "   ·   ".join(next_steps)]
     answer(
         common,
         data,

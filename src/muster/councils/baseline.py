@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, evaluate_turn, propose_turn
-from muster.councils.outcome import BaselineComparison, CouncilResult
 from muster.councils.phase import PhaseRecord, Said, is_late, read_record
-from muster.councils.scoring import score_round
-from muster.councils.spec import REPAIR, CouncilSpec
-from muster.councils.values import (
+from muster.councils.rules.outcome import BaselineComparison, CouncilResult
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.values import (
     AbstentionCause,
     CouncilAbstention,
     CouncilMember,
@@ -23,6 +22,7 @@ from muster.councils.values import (
     Evaluation,
     Proposal,
 )
+from muster.councils.spec import REPAIR, CouncilSpec
 from muster.domain.budget import Allowance
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json

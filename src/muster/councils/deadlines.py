@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, fsum, inf
 
-from muster.councils.values import CouncilPhase
+from muster.councils.order import DEFAULT_QUORUM
+from muster.councils.rules.values import CouncilPhase
 from muster.domain.errors import BadArgument
 
-DEFAULT_QUORUM = 2 / 3
 LEAST_QUORUM = 2  # one proposal has no rival, and one evaluator has nobody to agree with
 # Of what the longer phase gets, for the shorter: a phase that was quick once would else have no time to be slow.
 _LEAST_PART = 0.25

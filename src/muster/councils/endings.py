@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from math import isclose
 
 from muster.councils.deadlines import quorum_of
-from muster.councils.outcome import CouncilRound
-from muster.councils.spec import CouncilSpec
-from muster.councils.stopping import (
+from muster.councils.rules.outcome import CouncilRound
+from muster.councils.rules.stopping import (
     LEAST_MEMBERS,
     Conditions,
     StopDecision,
@@ -19,7 +18,8 @@ from muster.councils.stopping import (
     conviction_of,
     decide,
 )
-from muster.councils.values import CouncilPhase
+from muster.councils.rules.values import CouncilPhase
+from muster.councils.spec import CouncilSpec
 from muster.domain.money import Microdollars, to_usd
 from muster.domain.rules import DefaultRules
 

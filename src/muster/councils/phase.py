@@ -12,11 +12,10 @@ from muster.councils.deadlines import LEAST_QUORUM, call_seconds, quorum_of
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
-from muster.councils.outcome import CouncilRound
-from muster.councils.scoring import score_round
-from muster.councils.spec import REPAIR, CouncilSpec
-from muster.councils.stopping import StopReason
-from muster.councils.values import (
+from muster.councils.rules.outcome import CouncilRound
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.stopping import StopReason
+from muster.councils.rules.values import (
     AbstentionCause,
     CouncilAbstention,
     CouncilMember,
@@ -24,6 +23,7 @@ from muster.councils.values import (
     Evaluation,
     Proposal,
 )
+from muster.councils.spec import REPAIR, CouncilSpec
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.errors import (

@@ -4,18 +4,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field, ValidationError
 
-from muster.councils.deadlines import DEFAULT_QUORUM
-from muster.councils.spec import MOST_COUNCIL_ROUNDS, CouncilSpec, spec_flaws
-from muster.councils.stopping import DEFAULT_EFFORT
-from muster.councils.values import CouncilMember, ScoreScale
+from muster.councils.order import (
+    DEFAULT_EFFORT,
+    DEFAULT_MIN_ROUNDS,
+    DEFAULT_QUORUM,
+    DEFAULT_ROUNDS,
+    CouncilFields,
+    MemberFields,
+    MemberOrder,
+    ScoreScale,
+)
+from muster.councils.rules.values import CouncilMember
+from muster.councils.spec import CouncilSpec, spec_flaws
+from muster.domain.order import given_by
 from muster.text import forms as v
+from muster.text.declared_forms import declared_form
 from muster.text.diagnostics import Diagnostics
+from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
-from muster.text.documents.tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
 from muster.text.files import shown
 from muster.text.forms import Form
 
@@ -25,32 +35,17 @@ _PRIVATE = "x-"
 _PLACEHOLDER = "?"  # a policy has no question yet
 MODERATOR = "moderator"  # the role of an agent that neither proposes nor evaluates
 
-Share = Annotated[v.Number, Field(ge=0, le=1)]
-Rounds = Annotated[v.Count, Field(le=MOST_COUNCIL_ROUNDS)]
+MemberForm: Any = declared_form(MemberOrder, Form, name="MemberForm")
 
 
-class MemberForm(Form):
-    """One member, or with the role `moderator` the agent that only writes the answer."""
-
-    agent: v.String
-    role: v.Text | None = None
-    persona: v.Text | None = None
-    budget_usd: Annotated[v.Number, Field(gt=0, le=1_000_000)] | None = None
-    scale: ScoreScale = ScoreScale.UNIT
-
-
-class PolicyForm(Form):
-    """Everything in the file."""
+class MembersForm(Form):
+    """What a file has besides the fields of a council."""
 
     version: v.Version = 1
     agents: list[MemberForm] = Field(min_length=1)
-    rounds: Rounds = 3
-    min_rounds: Rounds = 1
-    effort: Share = DEFAULT_EFFORT
-    quorum: Annotated[v.Number, Field(gt=0, le=1)] = DEFAULT_QUORUM
-    timeout_secs: v.Seconds | None = None
-    synthesis: v.String | None = None
-    baseline: v.String | None = None
+
+
+PolicyForm: Any = declared_form(CouncilFields, MembersForm, name="PolicyForm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,26 +100,20 @@ def _policy(tree: Map, diagnostics: Diagnostics, *, alone: bool) -> CouncilSpec 
         question=_PLACEHOLDER,
         members=members,
         moderator=_member(moderators[0][1]) if moderators else None,
-        rounds=form.rounds,
-        min_rounds=form.min_rounds,
-        effort=form.effort,
-        quorum=form.quorum,
-        timeout_secs=form.timeout_secs,
-        synthesis=form.synthesis,
-        baseline=form.baseline,
+        **given_by(CouncilFields, form),
     )
     for place, message in spec_flaws(spec, alone=alone):
         diagnostics.say(_in_file(place, places), message)
     return spec
 
 
-def _is_moderator(form: MemberForm) -> bool:
+def _is_moderator(form: Any) -> bool:
     return (form.role or "").strip().casefold() == MODERATOR
 
 
-def _moderator_flaws(moderators: Sequence[tuple[int, MemberForm]]) -> Iterator[tuple[Place, str]]:
+def _moderator_flaws(moderators: Sequence[tuple[int, Any]]) -> Iterator[tuple[Place, str]]:
     for place, one in moderators:
-        if one.scale is not ScoreScale.UNIT:
+        if one.scale not in (None, ScoreScale.UNIT):
             yield ("agents", place, "scale"), "a moderator gives no scores; leave out scale"
     for place, one in moderators[1:]:
         yield ("agents", place, "role"), f"{one.agent!r} is a second moderator; a council has at most one"
@@ -138,14 +127,8 @@ def _in_file(place: Place, places: Sequence[int]) -> Place:
     return place
 
 
-def _member(form: MemberForm) -> CouncilMember:
-    return CouncilMember(
-        name=form.agent,
-        role=form.role or "",
-        persona=form.persona or "",
-        scale=form.scale,
-        budget_usd=form.budget_usd,
-    )
+def _member(form: Any) -> CouncilMember:
+    return CouncilMember(name=form.agent, **given_by(MemberFields, form))
 
 
 def _unknown(tree: Any) -> Iterator[tuple[Place, str]]:
@@ -171,10 +154,10 @@ agents:
   - {{ agent: openai/gpt-5, role: skeptic, persona: "You doubt numbers that nobody measured." }}
   - {{ agent: anthropic/claude-haiku-5-5, budget_usd: 0.20 }}
   # - {{ agent: openai/gpt-5-mini, role: moderator }}  # only writes the answer, including dissent
-rounds: 3                  # at most
-min_rounds: 1
-effort: 0.6                # from 0 to 1: how much evidence is needed to stop early
-quorum: 0.67               # of the members, in each phase
+rounds: {rounds}                  # at most
+min_rounds: {min_rounds}
+effort: {effort:g}                # from 0 to 1: how much evidence is needed to stop early
+quorum: {quorum:.2f}               # of the members, in each phase
 # timeout_secs: 600        # for all rounds
 # synthesis: openai/gpt-5  # instead of a moderator: a member that also writes the answer
 # baseline: openai/gpt-5   # also asked alone, for the same cost, to compare
@@ -183,4 +166,14 @@ quorum: 0.67               # of the members, in each phase
 
 def starter(name: str) -> Mapping[str, str]:
     """Return the files of a folder to begin with, by their paths."""
-    return {NAME: STARTER.format(name=name)}
+    return {NAME: _starter_text(name)}
+
+
+def _starter_text(name: str) -> str:
+    return STARTER.format(
+        name=name,
+        rounds=DEFAULT_ROUNDS,
+        min_rounds=DEFAULT_MIN_ROUNDS,
+        effort=DEFAULT_EFFORT,
+        quorum=DEFAULT_QUORUM,
+    )

@@ -11,12 +11,19 @@ from muster.councils.endings import BY_RULE, CouncilEnd, HeardRound
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, CouncilTurn, evaluate_turn, propose_turn
-from muster.councils.outcome import CouncilOutcome, CouncilRound
 from muster.councils.phase import Said, counts, phase_key
-from muster.councils.scoring import RoundScore, score_round
+from muster.councils.rules.outcome import CouncilOutcome, CouncilRound
+from muster.councils.rules.scoring import RoundScore, score_round
+from muster.councils.rules.stopping import StopDecision, StopReason
+from muster.councils.rules.values import (
+    AbstentionCause,
+    CouncilAbstention,
+    CouncilMember,
+    CouncilPhase,
+    Evaluation,
+    Proposal,
+)
 from muster.councils.spec import REPAIR, CouncilSpec, read_spec
-from muster.councils.stopping import StopDecision, StopReason
-from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilMember, CouncilPhase, Evaluation, Proposal
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument

@@ -3,42 +3,45 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from math import isfinite
 from typing import Any
 
-from muster.councils.deadlines import DEFAULT_QUORUM
-from muster.councils.stopping import DEFAULT_EFFORT, LEAST_MEMBERS, StopRule
-from muster.councils.values import CouncilMember
+from muster.councils.kind import COUNCIL
+from muster.councils.order import (
+    DEFAULT_EFFORT,
+    DEFAULT_MIN_ROUNDS,
+    DEFAULT_QUORUM,
+    DEFAULT_ROUNDS,
+    MAX_MEMBERS,
+    CouncilFields,
+)
+from muster.councils.rules.stopping import LEAST_MEMBERS, StopRule
+from muster.councils.rules.values import CouncilMember
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.domain.money import MOST_DOLLARS
+from muster.domain.flaw import FieldFlaw
+from muster.domain.order import field_flaws
 from muster.judging.verdicts import VerdictForm
 from muster.text import typed
-from muster.text.documents.tree import Place
+from muster.text.document_tree import Place
 from muster.text.schemas.json_schema import schema_flaw
 
-WORKLOAD = "deliberation"
+WORKLOAD = COUNCIL.workload
+NO_COUNCIL = "not a valid spec of a council"
 REPAIR = "/repair"  # after the key of a call: the call that asks for a better answer
-MOST_MEMBERS = 50
-MOST_COUNCIL_ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CouncilSpec:
+class CouncilSpec(CouncilFields):
     """One council: a question, who answers it, and when it ends."""
 
     question: str
     members: tuple[CouncilMember, ...]
-    rounds: int = 3  # at most
-    min_rounds: int = 1
+    rounds: int = DEFAULT_ROUNDS
+    min_rounds: int = DEFAULT_MIN_ROUNDS
     effort: float = DEFAULT_EFFORT
     quorum: float = DEFAULT_QUORUM
-    timeout_secs: float | None = None  # of the rounds; what is waited for does not count
-    seed: int | None = None  # of labels, orders and draws; None: that of the run
     moderator: CouncilMember | None = None  # only writes the answer; neither proposes nor evaluates
-    synthesis: str | None = None  # the agent that writes the answer, when that is a member
-    baseline: str | None = None  # the agent that is asked alone, to compare
     proposal_schema: dict[str, Any] | None = None  # of proposals whose text is one JSON object; None: any text
     verdict_form: VerdictForm | None = None  # of proposals that are verdicts; their schema asks for a list of `items`
 
@@ -75,17 +78,25 @@ def stored(spec: CouncilSpec) -> Json:
 
 def read_spec(spec: Json) -> CouncilSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    flaws = list(_unknown(spec))
-    if not flaws:
-        try:
-            found = typed.convert(spec, CouncilSpec)
-        except typed.ValidationError as error:
-            flaws = [str(error)]
-        else:
-            flaws = [message for _, message in spec_flaws(found)]
-    if flaws:
-        raise BadArgument(f"not a valid spec of a council: {'; '.join(flaws)}")
+    if unknown := list(_unknown(spec)):
+        raise BadArgument(f"{NO_COUNCIL}: {'; '.join(unknown)}")
+    try:
+        found = typed.convert(spec, CouncilSpec)
+    except typed.ValidationError as error:
+        raise BadArgument(f"{NO_COUNCIL}: {error}") from error
+    require_council(found)
     return found
+
+
+def require_council(spec: CouncilSpec) -> None:
+    """Raise BadArgument with everything that is wrong with a council."""
+    flaws = [FieldFlaw(path=_path(place), message=words, by_itself=True) for place, words in spec_flaws(spec)]
+    if flaws:
+        raise BadArgument.of(flaws, about=NO_COUNCIL)
+
+
+def _path(place: Place) -> str:
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place).removeprefix(".")
 
 
 def spec_flaws(spec: CouncilSpec, *, alone: bool = True) -> Iterator[tuple[Place, str]]:
@@ -94,29 +105,21 @@ def spec_flaws(spec: CouncilSpec, *, alone: bool = True) -> Iterator[tuple[Place
         yield ("question",), "the question is empty"
     yield from _member_flaws(spec.members, LEAST_MEMBERS if alone else 0)
     yield from _moderator_flaws(spec)
-    for name, value, most in (
-        ("rounds", spec.rounds, MOST_COUNCIL_ROUNDS),
-        ("min_rounds", spec.min_rounds, spec.rounds),
-    ):
-        if not 1 <= value <= most:
-            yield (name,), f"{name} must be from 1 to {most}, not {value}"
-    if not 0 <= spec.effort <= 1:
-        yield ("effort",), f"effort must be from 0 to 1, not {spec.effort!r}"
-    if not 0 < spec.quorum <= 1:
-        yield ("quorum",), f"quorum must be above 0 and at most 1, not {spec.quorum!r}"
+    flaws = list(field_flaws(spec))
+    yield from (((flaw.path,), str(flaw)) for flaw in flaws)
+    if not any(flaw.path in ("rounds", "min_rounds") for flaw in flaws) and spec.min_rounds > spec.rounds:
+        yield ("min_rounds",), f"min_rounds must be from 1 to {spec.rounds}, not {spec.min_rounds}"
     if spec.proposal_schema is not None and (wrong := schema_flaw(spec.proposal_schema)):
         yield ("proposal_schema",), f"proposal_schema is not a JSON Schema: {wrong}"
     if spec.verdict_form is not None and spec.proposal_schema is None:
         yield ("verdict_form",), "verdict_form needs a proposal_schema that asks for the items of a verdict"
-    if spec.timeout_secs is not None and not (spec.timeout_secs > 0 and isfinite(spec.timeout_secs)):
-        yield ("timeout_secs",), f"timeout_secs must be more than 0 seconds, not {spec.timeout_secs!r}"
 
 
 def _member_flaws(members: tuple[CouncilMember, ...], least: int) -> Iterator[tuple[Place, str]]:
     """Yield what is wrong with the members: too few, too many, doubles, names and budgets that are none."""
-    if not least <= len(members) <= MOST_MEMBERS:
+    if not least <= len(members) <= MAX_MEMBERS:
         lacking = f": it needs {least - len(members)} more" if len(members) < least else ""
-        number = f"a council has from {LEAST_MEMBERS} to {MOST_MEMBERS} members, not {len(members)}"
+        number = f"a council has from {LEAST_MEMBERS} to {MAX_MEMBERS} members, not {len(members)}"
         yield ("agents",), number + lacking
     counted = Counter(member.name for member in members)
     for place, member in enumerate(members):
@@ -132,8 +135,7 @@ def _member_flaws(members: tuple[CouncilMember, ...], least: int) -> Iterator[tu
                 ("agents", place, "agent"),
                 f"agent {member.name!r} is a member more than once; declare it under two names",
             )
-        if member.budget_usd is not None and not 0 < member.budget_usd <= MOST_DOLLARS:
-            yield ("agents", place, "budget_usd"), f"budget_usd must be more than 0 dollars, not {member.budget_usd!r}"
+        yield from ((("agents", place, flaw.path), str(flaw)) for flaw in field_flaws(member))
 
 
 def _moderator_flaws(spec: CouncilSpec) -> Iterator[tuple[Place, str]]:
@@ -148,8 +150,7 @@ def _moderator_flaws(spec: CouncilSpec) -> Iterator[tuple[Place, str]]:
             ("synthesis",),
             f"the answer is written by the moderator {name!r}, not by {spec.synthesis!r}; leave one of them out",
         )
-    if moderator.budget_usd is not None and not 0 < moderator.budget_usd <= MOST_DOLLARS:
-        yield ("moderator", "budget_usd"), f"budget_usd must be more than 0 dollars, not {moderator.budget_usd!r}"
+    yield from ((("moderator", flaw.path), str(flaw)) for flaw in field_flaws(moderator))
 
 
 def _unknown(given: Any) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from muster.councils.anonymity import PositionBias, labels_for, position_biases, position_effects, without_names
-from muster.councils.outcome import CouncilOutcome, CouncilResult, CouncilRound
+from muster.councils.kind import COUNCIL
 from muster.councils.phase import (
     BENCHED_EVENT,
     PhaseRecord,
@@ -16,13 +15,16 @@ from muster.councils.phase import (
     record_key,
 )
 from muster.councils.retelling import said_in
-from muster.councils.spec import REPAIR, WORKLOAD, CouncilSpec, read_spec
-from muster.councils.stopping import StopReason, conviction_of
-from muster.councils.values import AbstentionCause, CouncilAbstention, CouncilPhase, Evaluation, Proposal
+from muster.councils.rules.anonymity import PositionBias, labels_for, position_biases, position_effects, without_names
+from muster.councils.rules.outcome import CouncilOutcome, CouncilResult, CouncilRound
+from muster.councils.rules.stopping import StopReason, conviction_of
+from muster.councils.rules.values import AbstentionCause, CouncilAbstention, CouncilPhase, Evaluation, Proposal
+from muster.councils.spec import REPAIR, CouncilSpec, read_spec
 from muster.councils.workload import INJECTED, SEED
 from muster.domain.call import Reply
 from muster.domain.entry import EntryKind, EntryState, Event
-from muster.domain.errors import BadArgument, state_verb
+from muster.domain.errors import state_verb
+from muster.domain.kind import require_kind
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.rules import DefaultRules, rules_of
 from muster.domain.run import TERMINAL, Run, RunState
@@ -155,10 +157,7 @@ REASONS = {
 
 async def summarize_council(store: Store, run: Run) -> CouncilReport:
     """Sum a council up; raises BadArgument for a run of another workload."""
-    if run.workload != WORKLOAD:
-        raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r}, not a council", suggestions=(f"muster runs show {run.id}",)
-        )
+    require_kind(run, COUNCIL)
     spec, outcome = read_spec(run.spec), _outcome_of(run)
     seed = await _seed(store, run)
     if outcome is None:

@@ -9,9 +9,9 @@ from muster.councils.members.answers import UnreadableAnswer
 from muster.councils.members.person import PERSON_MODERATES, person_synthesis
 from muster.councils.members.prompts import quoted, repair_of
 from muster.councils.members.turns import Council
-from muster.councils.outcome import CouncilResult, Dissent, Synthesis
+from muster.councils.rules.outcome import CouncilResult, Dissent, Synthesis
+from muster.councils.rules.values import CouncilMember
 from muster.councils.spec import REPAIR, CouncilSpec
-from muster.councils.values import CouncilMember
 from muster.domain.call import Message, Quality, Reply, Request, Role, says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, BudgetExhausted, StopRun, WireError

@@ -7,7 +7,6 @@ from typing import Any
 from muster.councils.baseline import compare_with_baseline
 from muster.councils.deadlines import PhaseTime, phase_seconds
 from muster.councils.members.turns import Council
-from muster.councils.outcome import CouncilOutcome, CouncilResult, CouncilRound
 from muster.councils.phase import (
     STOP,
     CouncilPhaseRun,
@@ -18,10 +17,11 @@ from muster.councils.phase import (
     round_key,
     steps_key,
 )
+from muster.councils.rules.outcome import CouncilOutcome, CouncilResult, CouncilRound
+from muster.councils.rules.stopping import Conditions, StopDecision, StopReason, conviction_of, decide
+from muster.councils.rules.values import CouncilPhase, Proposal
 from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec
-from muster.councils.stopping import Conditions, StopDecision, StopReason, conviction_of, decide
 from muster.councils.synthesis import synthesize
-from muster.councils.values import CouncilPhase, Proposal
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Funds
 from muster.domain.canonical import Json

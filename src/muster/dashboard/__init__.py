@@ -4,14 +4,16 @@ Everything that is shown is asked for over the routes of `api`; nothing of a sto
 """
 
 import gzip
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
+from muster.app.kinds import KINDS, PageKind
 from muster.reporting.look import TOKENS
 
 MEDIA = {
@@ -89,10 +91,37 @@ def _document(page: bytes, version: str, modules: Iterable[str]) -> bytes:
     return text.replace(f'"{FOLDER}', f'"{FOLDER}{version}/').encode()
 
 
+KINDS_SCRIPT = """// All kinds of work, made from the list of the server.
+export const KINDS = {kinds};
+const BY_WORKLOAD = new Map(KINDS.map((kind) => [kind.workload, kind]));
+const OWN = {own};
+
+/** The kind of a run; of a workload of the user's own little is known. */
+export const kindOf = (run) => BY_WORKLOAD.get(run.workload) ?? OWN;
+"""
+
+
+def _kinds_script() -> bytes:
+    """Return the module of the page that knows all kinds of work."""
+    kinds = [
+        {
+            "workload": known.kind.workload,
+            "words": known.kind.plural,
+            "reported": known.kind.report is not None,
+            "page": asdict(known.page),
+        }
+        for known in KINDS
+        if known.kind.workload
+    ]
+    own = {"reported": False, "page": asdict(PageKind())}
+    return KINDS_SCRIPT.format(kinds=json.dumps(kinds), own=json.dumps(own)).encode()
+
+
 def _assets() -> tuple[Mapping[str, PageAsset], Mapping[str, PageAsset]]:
     """Return the files by their names, and those that the document names: under the version of all of them."""
     found = dict(_files(files("muster.dashboard") / "static", FOLDER))
     found[f"{FOLDER}tokens.css"] = TOKENS.encode()
+    found[f"{FOLDER}kinds.js"] = _kinds_script()
     version = sha256(b"".join(found[path] for path in sorted(found))).hexdigest()[:12]
     page = _document(found.pop(f"{FOLDER}index.html"), version, _imported(found, FIRST_MODULES))
     named = {path: _asset(path, body) for path, body in found.items()}

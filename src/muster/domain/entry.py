@@ -172,6 +172,7 @@ class NewSignal:
     client_id: str
     at: float
     sender: str = ""
+    number: int | None = None  # which it must be in its channel; another one is a conflict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

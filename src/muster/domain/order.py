@@ -6,16 +6,22 @@ Every door is derived from that: options of commands, bodies of requests, inputs
 Nothing here reads what a door was given; `field_flaws` checks a value that was made.
 """
 
+import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, FlawCode
+
 MAX_NAME, MAX_TEXT = 200, 100_000  # characters
+MAX_GLOB = 1_000  # characters; the library makes a pattern of it and keeps that
 
 
 class Door(StrEnum):
@@ -35,10 +41,16 @@ EVERYWHERE = LOCAL | REMOTE
 
 
 class FieldForm(StrEnum):
-    """What a text means: which doors it may arrive at, and what completes it on the command line."""
+    """What a value means: at which doors it may arrive, what completes it, and how a form asks for it."""
 
     VALUE = "value"
     AGENT = "agent"
+    SUITE = "suite"  # of the library, like the next two
+    CHAIN = "chain"
+    COUNCIL = "council"
+    RUN = "run"  # at this machine, also a file that it was exported to
+    ID = "id"  # that a program chooses; a form does not ask for it
+    BUDGET = "budget"
     PATH = "path"
     COMMAND = "command"
 
@@ -53,6 +65,7 @@ class ValueBounds:
     min_length: int | None = None
     max_length: int | None = None
     pattern: str = ""
+    max_json: int | None = None  # characters of an object, as JSON
 
     def flaw(self, value: Any) -> str:
         """Return what is wrong with a value, to stand after its name; empty if nothing is."""
@@ -62,6 +75,8 @@ class ValueBounds:
             return "" if self._holds(value) else f"must be {self.words}, not {value!r}"
         if isinstance(value, str) and self.pattern and not re.fullmatch(self.pattern, value):
             return f"must match {self.pattern}"
+        if self.max_json is not None and (size := len(json.dumps(value))) > self.max_json:
+            return f"should have at most {self.max_json} characters as JSON, not {size}"
         return self._length_flaw(value) if isinstance(value, Collection) else ""
 
     def _holds(self, value: float) -> bool:
@@ -94,9 +109,11 @@ class OrderField(ValueBounds):
     """What a field of an order says of itself besides its type and its default.
 
     `help` is one sentence for people; `tool` is what models are told, and a field without it is not offered to them.
-    `option` are the names on the command line, by default made from the field's. `shown` is the default in words: at a
-    door such a field is null until it is given. `alias` is the name in requests and jobs where that is another one;
-    `same_as` makes a field another name of one that orders have. `required_at` are doors at which nothing else says it.
+    `option` are the names on the command line, by default made from the field's; with `argument` it is known by its
+    place there, with `bare` an option may stand without a value, with `joined` one option has all values, between
+    commas. `shown` is the default in words: at a door such a field is null until it is given. `alias` is the name in
+    requests and jobs where that is another one; `same_as` makes a field another name of one that orders have.
+    `required_at` are doors at which nothing else says it.
     """
 
     help: str
@@ -107,7 +124,11 @@ class OrderField(ValueBounds):
     same_as: str = ""
     required_at: frozenset[Door] = frozenset()
     option: tuple[str, ...] = ()
-    option_help: str = ""  # where an option says the opposite
+    option_help: str = ""  # where an option says the opposite, or more
+    argument: bool = False  # on the command line: known by its place
+    when_more: str = ""  # advice for somebody who gives one argument too many
+    bare: str | None = None
+    joined: bool = False
     metavar: str = ""
     shown: str = ""
     heading: str = ""
@@ -144,37 +165,54 @@ class DeclaredField:
         return door in self.declared.doors and (door is not Door.TOOL or bool(self.declared.tool))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldFlaw:
-    """What is wrong with a field: where, and in words."""
-
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        """Return it as part of a sentence."""
-        return f"{self.path} {self.message}"
-
-
 @cache
 def order_fields(kind: Any) -> tuple[DeclaredField, ...]:
-    """Return the fields of an order, in their order; those without metadata are not a caller's to give."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = ((field, *_parts(hints[field.name])) for field in fields(kind))
+    """Return the fields of an order, its own before those of its bases; without metadata one is not a caller's to give.
+
+    Fields that bases declare and this kind of work does not take, or not at every door, stand in its `without`.
+    """
+    hints, inherited = get_type_hints(kind, include_extras=True), _metadata(kind)
+    left_out: Mapping[str, frozenset[Door]] = getattr(kind, "without", {})
     return tuple(
-        DeclaredField(name=field.name, kind=inner, declared=declared, default=_default(field))
-        for field, inner, declared in found
-        if declared is not None
+        DeclaredField(
+            name=field.name,
+            kind=_type_of(hints[field.name]),
+            declared=_not_at(inherited[field.name], left_out.get(field.name)),
+            default=_default(field),
+        )
+        for field in _own_first(kind)
+        if field.name in inherited
     )
 
 
-def _parts(hint: Any) -> tuple[Any, OrderField | None]:
+def _metadata(kind: Any) -> Mapping[str, OrderField]:
+    """Return what is declared of fields: a class that narrows the type of a field inherits what its base says of it."""
+    declared: dict[str, OrderField] = {}
+    for base in reversed(kind.__mro__):
+        hints: dict[str, Any] = get_annotations(base)
+        for name, hint in hints.items():
+            own = (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, OrderField))
+            declared.update((name, part) for part in own)
+    return declared
+
+
+def _own_first(kind: Any) -> "list[Field[Any]]":
+    names = (name for base in kind.__mro__ for name in get_annotations(base))
+    places = {name: place for place, name in reversed(list(enumerate(names)))}
+    return sorted(fields(kind), key=lambda field: places[field.name])
+
+
+def _not_at(declared: OrderField, doors: frozenset[Door] | None) -> OrderField:
+    return declared if doors is None else replace(declared, doors=declared.doors - doors)
+
+
+def _type_of(hint: Any) -> Any:
+    """Return a type without what is declared of the field; bounds of its own stay."""
     if get_origin(hint) is not Annotated:
-        return hint, None
+        return hint
     inner, *metadata = get_args(hint)
-    declared = next((one for one in metadata if isinstance(one, OrderField)), None)
-    own = next((one for one in metadata if isinstance(one, ValueBounds) and one is not declared), None)
-    return (inner if own is None else Annotated[inner, own]), declared
+    own = [one for one in metadata if isinstance(one, ValueBounds) and not isinstance(one, OrderField)]
+    return Annotated[inner, own[0]] if own else inner
 
 
 def _default(field: "Field[Any]") -> Any:
@@ -190,18 +228,42 @@ def field_flaws(value: Any, prefix: str = "") -> Iterator[FieldFlaw]:
             yield from _flaws(given, one.kind, one.declared, f"{prefix}{one.name}")
 
 
+def require_bounds(order: Any) -> None:
+    """Raise BadArgument for all fields of an order that are out of bounds."""
+    if flaws := list(field_flaws(order)):
+        raise BadArgument.of(flaws)
+
+
 def _flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iterator[FieldFlaw]:
-    if bounds is not None and (wrong := bounds.flaw(given)):
+    inner, inner_bounds = element_of(kind)
+    if wrong := _type_flaw(given, inner, kind):
         yield FieldFlaw(path=path, message=wrong)
         return
-    inner, inner_bounds = element_of(kind)
+    if bounds is not None and (wrong := bounds.flaw(given)):
+        yield FieldFlaw(path=path, message=wrong, code=FlawCode.OUT_OF_BOUNDS)
+        return
     if is_dataclass(given) and not isinstance(given, type):
         yield from field_flaws(given, f"{path}.")
     elif isinstance(given, tuple | list):
         for place, one in enumerate(given):
             yield from _flaws(one, inner, inner_bounds, f"{path}[{place}]")
     elif inner_bounds is not None and (wrong := inner_bounds.flaw(given)):
-        yield FieldFlaw(path=path, message=wrong)
+        yield FieldFlaw(path=path, message=wrong, code=FlawCode.OUT_OF_BOUNDS)
+
+
+def _type_flaw(given: Any, inner: Any, kind: Any) -> str:
+    """Return what is wrong with the type of a number, whatever its annotation promised: programs are not checked."""
+    if given is None or inner not in _NUMBERS or is_many(kind):
+        return ""
+    types, noun = _NUMBERS[inner]
+    is_number = isinstance(given, types) and not isinstance(given, bool)
+    return "" if is_number else f"must be {noun}, not {given!r}"
+
+
+_NUMBERS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
 
 
 def element_of(kind: Any) -> tuple[Any, ValueBounds | None]:
@@ -243,11 +305,28 @@ def given_fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return {known[name].declared.same_as or name: _member(known[name].kind, value) for name, value in given.items()}
 
 
+def given_by(kind: Any, source: Any) -> dict[str, Any]:
+    """Return what a value with the attributes of an order says of its fields, as `given_fields` does."""
+    return given_fields(kind, {one.name: getattr(source, one.name) for one in order_fields(kind)})
+
+
 def _member(kind: Any, value: Any) -> Any:
     """Return a word as the member of its enumeration."""
     inner, _ = element_of(kind)
     is_word = isinstance(value, str) and isinstance(inner, type) and issubclass(inner, StrEnum)
     return inner(value) if is_word else value
+
+
+def named_agents(order: Any) -> Iterator[str]:
+    """Yield the agents that an order names, also in values within it."""
+    kind: Any = type(order)
+    for one in order_fields(kind):
+        given = getattr(order, one.name)
+        for value in given if isinstance(given, tuple) else (given,):
+            if is_dataclass(value) and not isinstance(value, type):
+                yield from named_agents(value)
+            elif value and one.declared.form is FieldForm.AGENT:
+                yield value
 
 
 def shared_fields(order: Any, kind: type) -> Mapping[str, Any]:

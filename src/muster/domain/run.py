@@ -11,6 +11,8 @@ from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, usd_format
 from muster.domain.rules import CURRENT_RULES, FIRST_RULES
 
+DEFAULT_CONCURRENCY = 20  # calls of a run at a time
+
 
 class RunState(StrEnum):
     """Where a run stands."""
@@ -241,7 +243,7 @@ class NewRun:
     seed: int = 0
     cap: Microdollars | None = None
     timeout: float | None = None
-    concurrency: int = 20
+    concurrency: int = DEFAULT_CONCURRENCY
     submitted: bool = False  # workers may drive it
     dispatch: Dispatch = LIVE
     parent: RunId | None = None
@@ -267,7 +269,7 @@ class Run:
     seed: int = 0
     cap: Microdollars | None = None  # of its lineage
     timeout: float | None = None
-    concurrency: int = 20
+    concurrency: int = DEFAULT_CONCURRENCY
     active: float = 0.0  # seconds of its own clock that are used up
     submitted: bool = False
     dispatch: Dispatch = LIVE

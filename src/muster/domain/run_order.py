@@ -1,15 +1,17 @@
-"""What every order may say of its run: its name, its tags, its budget, and how its calls are sent."""
+"""What every order may say of its run: its name, its tags, its budget, its limits, and how its calls are sent."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from muster.domain.order import REMOTE, WIRE, Door, Name, OrderField
-from muster.domain.run import Fallback, Mode
+from muster.domain.order import LOCAL, Door, FieldForm, Name, OrderField
+from muster.domain.run import DEFAULT_CONCURRENCY, Fallback, Mode
 
+RUN, DISPATCH = "Run", "Dispatch"  # headings
 RUN_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 MAX_USD = 1_000_000
 MAX_SECONDS = 86_400 * 30
 MAX_TAGS = 100
+MAX_CONCURRENCY = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
@@ -20,6 +22,7 @@ class RunOrder:
         str | None,
         OrderField(
             help="The id of the run; the same request with the same id starts nothing.",
+            form=FieldForm.ID,
             pattern=RUN_ID,
             doors=frozenset({Door.REQUEST}),
         ),
@@ -29,32 +32,118 @@ class RunOrder:
         OrderField(
             help="A name for the run.",
             tool="A name of yours, which other tools take in place of the id; the newest of a name counts.",
-            doors=REMOTE,
+            metavar="NAME",
+            heading=RUN,
         ),
     ] = None
-    run_tags: Annotated[tuple[Name, ...], OrderField(help="Tags of the run.", max_length=MAX_TAGS, doors=WIRE)] = ()
+    run_tags: Annotated[
+        tuple[Name, ...],
+        OrderField(
+            help="Tags of the run.",
+            option=("--tag",),
+            option_help="A tag of the run; repeatable.",
+            metavar="T",
+            heading=RUN,
+            max_length=MAX_TAGS,
+        ),
+    ] = ()
     budget_usd: Annotated[
         float | None,
         OrderField(
             help="The budget in dollars, a hard cap.",
             tool="The most that this may cost, in US dollars: a hard limit.",
+            option=("--budget",),
+            metavar="USD",
+            heading=RUN,
+            shown="run_usd in muster.toml, else none",
+            form=FieldForm.BUDGET,
             above=0,
             max=MAX_USD,
-            doors=REMOTE,
         ),
     ] = None
     dispatch: Annotated[
         Mode,
         OrderField(
             help="Send each call immediately, or in batches, which cost less and take minutes to hours.",
-            doors=WIRE,
+            tool="`batch` costs half at most providers and can take hours.",
+            heading=DISPATCH,
         ),
     ] = Mode.LIVE
     fallback: Annotated[
         Fallback,
         OrderField(
             help="What to do with a call that failed in 3 batches: let it fail, or send it live.",
-            doors=WIRE,
+            heading=DISPATCH,
         ),
     ] = Fallback.FAIL
-    cache: Annotated[bool, OrderField(help="Use the provider's prompt cache in batches.", doors=WIRE)] = True
+    cache: Annotated[
+        bool,
+        OrderField(
+            help="Use the provider's prompt cache in batches.",
+            option=("--no-cache",),
+            option_help="Turn off the provider's prompt cache in batches.",
+            heading=DISPATCH,
+        ),
+    ] = True
+
+    @property
+    def stored_tags(self) -> tuple[str, ...]:
+        """The tags that the run is stored with."""
+        return self.run_tags
+
+    @property
+    def time_limit(self) -> float | None:
+        """The time limit of the run, in seconds."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedRunOrder(RunOrder):
+    """The same for kinds of work that have a time limit of their run."""
+
+    timeout_secs: Annotated[
+        float | None,
+        OrderField(
+            help="Time limit in seconds. Waiting in a queue, in a batch or for a review does not count.",
+            tool="How long the work may take, in seconds.",
+            option=("--timeout",),
+            metavar="S",
+            heading=RUN,
+            shown="none",
+            above=0,
+            max=MAX_SECONDS,
+        ),
+    ] = None
+
+    @property
+    def time_limit(self) -> float | None:
+        """The time limit of the run, in seconds."""
+        return self.timeout_secs
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitedRunOrder(TimedRunOrder):
+    """The same for kinds of work that set no limits of their own."""
+
+    concurrency: Annotated[
+        int,
+        OrderField(help="Maximum number of concurrent calls.", metavar="N", heading=RUN, min=1, max=MAX_CONCURRENCY),
+    ] = DEFAULT_CONCURRENCY
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """What a plan is asked in place of what its run would be."""
+
+    budget_usd: Annotated[
+        float | None,
+        OrderField(
+            help="Check whether this budget would be enough.",
+            option=("--budget",),
+            metavar="USD",
+            form=FieldForm.BUDGET,
+            above=0,
+            max=MAX_USD,
+            doors=LOCAL,
+        ),
+    ] = None

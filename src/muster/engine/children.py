@@ -19,8 +19,8 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.run import CALLS_ONLY, TERMINAL, NewRun, Origin, Reuse, Run, RunState
-from muster.engine.clock import Clock
-from muster.engine.driven_run import ChildOptions, DrivenRun, budgets_of
+from muster.engine.base.clock import Clock
+from muster.engine.base.driven_run import ChildOptions, DrivenRun, budgets_of
 from muster.store.base import Record, Store
 
 DriveChild = Callable[[Run], Awaitable[Run]]

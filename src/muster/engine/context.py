@@ -1,7 +1,5 @@
-"""What a workload is given: durable calls, steps, signals, events and child runs; and answers that fit a schema."""
+"""What a workload is given: durable calls, steps, signals, waits, events and child runs."""
 
-import asyncio
-import inspect
 import random
 from collections.abc import (
     AsyncIterable,
@@ -11,40 +9,39 @@ from collections.abc import (
     Collection,
     Coroutine,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
-from muster.domain.call import Quality, Reply, Request, Stop, ask, require_key
-from muster.domain.canonical import Json, digest, plain_json
-from muster.domain.entry import AwaitedSignal, EntryKind, EntryState, Signal, slot_address
-from muster.domain.errors import BadArgument, BadOutput, BudgetExhausted, ChildFailed, KeyReused, StopRun
+from muster.domain.call import Reply, Request, ask, require_key
+from muster.domain.canonical import Json, plain_json
+from muster.domain.entry import EntryKind, EntryState, Signal
+from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
+from muster.engine.base.clock import STEP, Clock
+from muster.engine.base.driven_run import ChildOptions, DrivenRun
+from muster.engine.base.mapping import GroupLimits, gather, ordered_map, require_limit, returning_failures
+from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
-from muster.engine.clock import STEP, Clock, StepActivity
-from muster.engine.driven_run import ChildOptions, DrivenRun
-from muster.engine.mapping import gather, ordered_map, returning_failures
-from muster.engine.signals import CallInbox, Receiver
-from muster.store.base import Record, Store
+from muster.engine.memory import RunMemory, require_new
+from muster.engine.schemas import SchemaLike, completed, fitting
+from muster.engine.steps import StepRetries, Steps
+from muster.engine.tools import ToolLoop
+from muster.engine.waits import RunWaits, inside, require_moment, require_seconds
+from muster.store.base import Store
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-async def _inside(step: StepActivity, calling: Awaitable[R]) -> R:
-    with step.calling():
-        return await calling
 
 
 class ChildStarter(Protocol):
@@ -52,20 +49,6 @@ class ChildStarter(Protocol):
 
     async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Json:
         """Drive the child to its end; raises ChildFailed when it does not complete."""
-
-
-@runtime_checkable
-class Model(Protocol):
-    """A Pydantic model, as far as it is needed here."""
-
-    def model_json_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the model."""
-
-    def model_validate(self, data: Any) -> object:
-        """Return an instance, or raise ValueError."""
-
-
-SchemaLike = Mapping[str, Json] | Model
 
 
 class Context:
@@ -85,14 +68,36 @@ class Context:
     ) -> None:
         self.limits: Mapping[str, int] = limits or {}  # that the operator of this process sets, by name
         self.rules = driven.rules  # those with which the run, or the one that it comes from, was started
-        self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
+        self._run, self._activity, self._levels = driven.run, driven.activity, driven.levels
         self._store, self._path, self._clock, self._children = store, path, clock, children
-        self._receiver, self._activity, self._levels = receiver, driven.activity, driven.levels
         self._on_delta = None if on_delta is None else DeltaListener(on_delta, f"run {driven.run.id}")
-        self._inboxes: list[CallInbox] = []
-        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
-        self._used: set[str] = set()  # keys of steps and events, under this driver
+        self._driven, self._receiver = driven, receiver
         self._drawn: set[str] = set()  # keys of random numbers
+
+    # The parts below are made when first used: most runs only call.
+
+    @cached_property
+    def _memory(self) -> RunMemory:
+        return RunMemory(self._driven, store=self._store, clock=self._clock, halt=self._path.halt)
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return Steps(self._memory, activity=self._activity, clock=self._clock, halt=self._path.halt)
+
+    @cached_property
+    def _waits(self) -> RunWaits:
+        return RunWaits(
+            self._driven,
+            memory=self._memory,
+            steps=self._steps,
+            receiver=self._receiver,
+            clock=self._clock,
+            halt=self._path.halt,
+        )
+
+    @cached_property
+    def _group_limits(self) -> GroupLimits:
+        return GroupLimits(self._activity)
 
     @cached_property
     def _child(self) -> ChildStarter:
@@ -146,7 +151,9 @@ class Context:
         BudgetExhausted, and so does an `optional` one that a budget of the run does not cover: the run goes on. All
         else that stops the run ends it, whether or not the workload catches it.
         """
-        request = _completed(ask(request) if isinstance(request, str) else request, system, schema)
+        request = ask(request) if isinstance(request, str) else request
+        if system or schema is not None:
+            request = completed(request, system, schema)
         listener: OnDelta | None = self._listener(key) if stream else None
         if on_delta is not None:
             listener = DeltaListener(on_delta, f"call {key!r} of run {self._run.id}")
@@ -165,9 +172,34 @@ class Context:
             inbox=inbox,
             optional=optional,
         )
-        found = calling if schema is None else _fitting(calling, schema)
+        found = calling if schema is None else fitting(calling, schema)
         step = STEP.get()
-        return found if step is None else _inside(step, found)
+        return found if step is None else inside(step, found)
+
+    async def tools(
+        self,
+        agent: str,
+        request: str | Request,
+        *,
+        tools: Sequence[Callable[..., Any]],
+        key: str,
+        system: str = "",
+        schema: SchemaLike | None = None,
+        max_turns: int = 20,
+        timeout: float | None = None,
+    ) -> Reply:
+        """Ask an agent that may use functions as tools, until it answers without using one.
+
+        A function's name, docstring and typed parameters are what the agent is told of it. Each use is a step: done
+        once, however often the run is resumed. A ToolError that it raises is told to the agent; anything else ends the
+        loop. Raises ToolTurnsExceeded when there is no answer after so many turns.
+        """
+
+        def ask_at(turn: Request, key: str) -> Awaitable[Reply]:
+            return self.call(agent, turn, key=key, timeout=timeout, schema=schema)
+
+        loop = ToolLoop(tools, ask=ask_at, step=self.step, max_turns=max_turns)
+        return await loop.answer(key, completed(ask(request) if isinstance(request, str) else request, system, None))
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
@@ -179,7 +211,7 @@ class Context:
         function: Callable[[int, T], Awaitable[R]],
         items: Iterable[T] | AsyncIterable[T],
         *,
-        window: int | None = None,
+        limit: int | None = None,
         return_exceptions: Literal[False] = False,
     ) -> AsyncIterator[R]: ...
 
@@ -189,7 +221,7 @@ class Context:
         function: Callable[[int, T], Awaitable[R]],
         items: Iterable[T] | AsyncIterable[T],
         *,
-        window: int | None = None,
+        limit: int | None = None,
         return_exceptions: Literal[True],
     ) -> AsyncIterator[R | Exception]: ...
 
@@ -198,16 +230,16 @@ class Context:
         function: Callable[[int, T], Awaitable[R]],
         items: Iterable[T] | AsyncIterable[T],
         *,
-        window: int | None = None,
+        limit: int | None = None,
         return_exceptions: bool = False,
     ) -> AsyncIterator[Any]:
-        """Apply a function to many items with bounded memory, results in order.
+        """Apply a function to many items with bounded memory, to at most `limit` at a time, results in order.
 
         With `return_exceptions` the exception of an item is yielded in its place, and the others go on. What stops the
         run, and a key that is used twice, are raised all the same.
         """
         # Twice the concurrency: while some items are on the wire others are being written down.
-        wide = window or 2 * self._run.concurrency
+        wide = 2 * self._run.concurrency if limit is None else require_limit(limit)
         if return_exceptions:
             return ordered_map(returning_failures(function, self._concerns_one_item), items, wide)
         return ordered_map(function, items, wide)
@@ -216,31 +248,31 @@ class Context:
         stops = isinstance(error, StopRun) and self._path.halt.error is not None
         return not stops and not isinstance(error, KeyReused)
 
-    async def step(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
-        """Do anything else once: its value is remembered and given back on resume.
+    def limit(self, name: str, most: int) -> AbstractAsyncContextManager[None]:
+        """Return what lets so many pieces of this run's work in at a time: `async with ctx.limit("database", 4): …`.
 
-        Raises KeyReused for a key that had a value before under this driver: `recall` reads one again.
+        Waiting for it uses up none of the run's time.
+        """
+        return self._group_limits.enter(name, most)
+
+    @overload
+    async def step(
+        self, key: str, function: Callable[[], Awaitable[R]], *, retries: int = 0, backoff: float = 1.0
+    ) -> R: ...
+
+    @overload
+    async def step(self, key: str, function: Callable[[], R], *, retries: int = 0, backoff: float = 1.0) -> R: ...
+
+    async def step(self, key: str, function: Callable[[], Any], *, retries: int = 0, backoff: float = 1.0) -> Any:
+        """Do anything else once: its value is remembered and given back on resume, as the type that it says it returns.
+
+        A function that is not async runs in a thread. One that raises is tried again `retries` times, after a pause of
+        `backoff` seconds that doubles each time. A step during which the process dies runs again. Raises KeyReused for
+        a key that had a value before under this driver: `recall` reads one again.
         """
         require_key(key)
-        with self._claimed(key, "step"):
-            return await self._once(key, function)
-
-    async def _once(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
-        known, value = await self._remembered(key, EntryKind.STEP)
-        if known:
-            return value
-        await self._path.halt.admit()
-        with self._activity.working() as step:
-            around = STEP.set(step)
-            try:
-                made = function()
-                value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
-            finally:
-                STEP.reset(around)
-        if step.stopped is not None:  # what it lacks would be missing for ever
-            self._path.halt.note(step.stopped)
-            raise step.stopped
-        return await self._record(key, EntryKind.STEP, value)
+        with self._memory.claimed(key, "step"):
+            return await self._steps.once(key, function, StepRetries(retries, backoff))
 
     async def recall(self, key: str, *, inherited: bool = False) -> Json:
         """Return the value of a step that this very run has done before; None if it has not.
@@ -248,7 +280,7 @@ class Context:
         With `inherited` also of one that only a run has done which this one comes from; it is taken over.
         """
         if inherited:
-            known, value = await self._remembered(key, EntryKind.STEP)
+            known, value = await self._memory.recall(key, EntryKind.STEP)
             return value if known else None
         entry = await self._store.journal.find(self._run.id, key)
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
@@ -256,11 +288,11 @@ class Context:
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
         """Emit an event once in this run."""
         require_key(key)
-        with self._claimed(key, "event"), self._path.halt.noting():
+        with self._memory.claimed(key, "event"), self._path.halt.noting():
             entry = await self._store.journal.find(self._run.id, key)
             if entry is None:
                 told = plain_json(dict(data or {}), f"the data of event {key!r}")
-                await self._record(key, EntryKind.EMIT, told, kind_of_event=kind)
+                await self._memory.record(key, EntryKind.EMIT, told, kind_of_event=kind)
             elif entry.kind is not EntryKind.EMIT:
                 raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for an event")
 
@@ -288,11 +320,11 @@ class Context:
             mode=None if dispatch is None else Mode(dispatch),
             timeout=timeout,
         )
-        async with self._alone(key):
+        async with self._memory.alone(key):
             try:
                 starting = self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), options)
                 step = STEP.get()
-                return await (starting if step is None else _inside(step, starting))
+                return await (starting if step is None else inside(step, starting))
             except StopRun as error:  # it was stopped with this run, and may have had nothing to wait for
                 await self._path.halt.wait()
                 self._path.halt.note(error)
@@ -311,50 +343,45 @@ class Context:
         The time counts from the first time that this is waited for. A run that waits for nothing else needs no process.
         `aside` is for a signal that may end other work: it is waited for beside that, and canceled when that is done.
         """
-        require_key(key)
-        async with self._alone(key):
-            until = None if timeout is None else float(await self._once(f"{key}/since", self._clock.now)) + timeout
-            known, value = await self._remembered(key, EntryKind.SIGNAL)
-            if known:
-                return Signal(**value[0]) if value else None
-            await self._path.halt.admit()
-            awaited = AwaitedSignal(address=self._run.lineage_level, channel=channel, until=until)
-            receiving, step = self._receiver.receive(key, awaited, aside=aside), STEP.get()
-            return await (receiving if step is None or aside else _inside(step, receiving))
+        return await self._waits.receive(key, channel, timeout=timeout, aside=aside)
+
+    async def sleep(self, key: str, seconds: float) -> None:
+        """Wait so long, counted from the first time that this is waited for: on resume only for what is left of it.
+
+        It uses up none of the run's time, and a run that does nothing else meanwhile needs no process.
+        """
+        await self._waits.until(key, require_seconds(seconds), self._clock.now)
+
+    async def until(self, key: str, time: float | datetime) -> None:
+        """Wait until a moment: seconds since 1970, or a datetime with a time zone; the first one under a key counts.
+
+        It uses up none of the run's time, and a run that does nothing else meanwhile needs no process.
+        """
+        moment = require_moment(time)
+        await self._waits.until(key, 0.0, lambda: moment)
 
     async def collect(self, key: str, channel: str, *, slot: str | None = None) -> Sequence[Signal]:
         """Take the signals of a channel of this run, or of a slot, that are there now; the same ones on resume."""
-        require_key(key)
-        async with self._alone(key):
-            known, value = await self._remembered(key, EntryKind.SIGNAL)
-            if known:
-                return [Signal(**one) for one in value]
-            await self._path.halt.admit()
-            address = self._run.lineage_level if slot is None else slot_address(slot)
-            return await self._receiver.collect(key, address, channel)
+        return await self._waits.collect(key, channel, slot)
 
     def inbox(
         self, call: str, channel: str, *, slot: str | None = None, written: Callable[[Signal], str] = str
     ) -> CallInbox:
         """Return the inbox of the call with this key: signals of a channel of this run, or of a slot, as texts."""
-        address = self._run.lineage_level if slot is None else slot_address(slot)
-        awaited = AwaitedSignal(address=address, channel=channel)
-        inbox = CallInbox(self._receiver, call, awaited, recall=self._recall_signals, written=written)
-        self._inboxes.append(inbox)
-        return inbox
+        return self._waits.inbox(call, channel, slot, written)
 
     @property
     def open_inbox(self) -> CallInbox | None:
         """The inbox of a call that is being made; None when there is none."""
-        return next((inbox for inbox in self._inboxes if inbox.is_open), None)
-
-    async def _recall_signals(self, key: str) -> Sequence[Signal] | None:
-        known, value = await self._remembered(key, EntryKind.SIGNAL)
-        return [Signal(**one) for one in value] if known else None
+        return self._waits.open_inbox
 
     async def now(self, key: str) -> float:
         """Return the time, the same one on resume."""
-        return float(await self.step(key, self._clock.now))
+
+        async def read() -> float:
+            return self._clock.now()
+
+        return await self.step(key, read)
 
     @property
     def seconds(self) -> float:
@@ -378,118 +405,12 @@ class Context:
 
     def random(self, key: str) -> random.Random:
         """Return chance that is the same on resume, seeded by the run."""
-        _require_new(key, self._drawn, "random sequence")
+        require_new(key, self._drawn, "random sequence")
         self._drawn.add(key)
         return random.Random(f"{self._run.seed}/{key}")  # noqa: S311  # it decides orders, it keeps no secrets
-
-    @contextmanager
-    def _claimed(self, key: str, what: str) -> Iterator[None]:
-        """Let a key be used once under this driver; one whose use failed may be used again."""
-        _require_new(key, self._used, what)
-        self._used.add(key)
-        try:
-            yield
-        except BaseException:
-            self._used.discard(key)
-            raise
-
-    @asynccontextmanager
-    async def _alone(self, key: str) -> AsyncIterator[None]:
-        """Let only one at a time do what stands under a key."""
-        lock, users = self._locks.get(key, (asyncio.Lock(), 0))
-        self._locks[key] = (lock, users + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, users = self._locks.pop(key)
-            if users > 1:
-                self._locks[key] = (lock, users - 1)
 
     def _listener(self, key: str) -> OnDelta | None:
         if self._on_delta is None:
             return None
         listener = self._on_delta
         return lambda delta: listener(key, delta)
-
-    async def _remembered(self, key: str, kind: EntryKind) -> tuple[bool, Any]:
-        with self._path.halt.noting():
-            entry = await self._store.journal.find(self._run.id, key)
-            if entry is None:
-                entry = await self._inheritance.find(key, _no_digest(kind), kind)
-                if entry is not None:
-                    await self._store.reuser.reuse(self._run.id, self._epoch, entry, self._clock.now())
-        if entry is not None and entry.kind is not kind:
-            raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a {kind}")
-        return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None
-
-    async def _record(self, key: str, kind: EntryKind, value: Json, kind_of_event: str | None = None) -> Json:
-        record = Record(
-            run=self._run.id,
-            epoch=self._epoch,
-            key=key,
-            kind=kind,
-            digest=_no_digest(kind),
-            value=value,
-            at=self._clock.now(),
-            kind_of_event=kind_of_event,
-        )
-        with self._path.halt.noting():
-            return await self._store.journal.record(record)
-
-
-def _require_new(key: str, used: Collection[str], what: str) -> None:
-    if key in used:
-        raise KeyReused(
-            f"key {key!r} was used before in this run and cannot be used for another {what}",
-            suggestions=(f"use a different key for each, with the number or the name of its item: {key}/1",),
-        )
-
-
-def _no_digest(kind: EntryKind) -> str:
-    """A step is what its key says: nothing else tells two of them apart."""
-    return digest({"kind": str(kind)})
-
-
-def _completed(request: Request, system: str, schema: SchemaLike | None) -> Request:
-    """Return the request with what was given beside it."""
-    if system:
-        request = replace(request, system=system)
-    return request if schema is None else replace(request, schema=json_schema(schema))
-
-
-async def _fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply:
-    return require_data(await calling, schema)
-
-
-def json_schema(schema: SchemaLike) -> Mapping[str, Json]:
-    """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a Pydantic model."""
-    if isinstance(schema, Mapping):
-        return schema
-    if isinstance(schema, Model):
-        return schema.model_json_schema()
-    raise BadArgument(f"schema must be a JSON Schema (a dict) or a Pydantic model, not {type(schema).__name__}")
-
-
-def require_data(reply: Reply, schema: SchemaLike) -> Reply:
-    """Return a reply whose data fits; raises BadOutput for any other, which costs what it cost."""
-    wrong = _flaw(reply, schema)
-    if wrong:
-        error = BadOutput(wrong, suggestions=("the reply is kept: muster runs show RUN --call KEY",))
-        error.reply = reply
-        raise error
-    return reply
-
-
-def _flaw(reply: Reply, schema: SchemaLike) -> str:
-    if reply.stop is Stop.TOOL_USE:
-        return "" if reply.tool_calls else "it stopped for tool calls but made none, and data was requested"
-    if reply.quality in (Quality.CUT, Quality.REFUSED):
-        return f"its answer was {reply.quality}, and data was requested"
-    if reply.data_error or isinstance(schema, Mapping):
-        return reply.data_error
-    try:
-        schema.model_validate(reply.data)  # a model may ask for more than its schema says
-    except ValueError as error:
-        return f"its answer does not fit the model: {error}"
-    return ""

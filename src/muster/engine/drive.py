@@ -24,13 +24,13 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.run import TRACEBACK, Run, RunState
+from muster.engine.base.clock import STEP, Stopwatch, Ticks
+from muster.engine.base.driven_run import DrivenRun
+from muster.engine.base.signals import Receiver
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
-from muster.engine.clock import STEP, Stopwatch, Ticks
 from muster.engine.context import Context
-from muster.engine.driven_run import DrivenRun
-from muster.engine.signals import Receiver
 from muster.engine.workload import Workload
 from muster.store.base import RunRelease
 

@@ -25,17 +25,17 @@ from muster.domain.ids import BatchId, RunId, new_run_id
 from muster.domain.observation import RunBegan, RunEnded
 from muster.domain.rules import rules_of
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
+from muster.engine.base.clock import Activity, Stopwatch, Ticks
+from muster.engine.base.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
+from muster.engine.base.signals import Receiver
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.limiter import LimiterStatus
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
 from muster.engine.children import Children
-from muster.engine.clock import Activity, Stopwatch, Ticks
 from muster.engine.context import Context
 from muster.engine.drive import BEAT_SECONDS, LEASE_SECONDS, Drive, Leave, Listener
-from muster.engine.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.queue.sharing import ChildSharing, SharedChild
-from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, PresentWorker, RunRelease
 

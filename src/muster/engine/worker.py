@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, MusterError, StoreAway, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Driver, Run, RunState
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 from muster.engine.context import Context
 from muster.engine.drive import Leave
 from muster.engine.engine import Engine

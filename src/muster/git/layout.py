@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import BadArgument, MusterError
+from muster.domain.isolation import Isolation
 from muster.git.commands import GitCommands
 from muster.git.locks import locked
 
@@ -26,14 +27,6 @@ HEADS = "refs/heads/"
 LOCK_SECONDS = 120.0  # to wait for other processes: what is done under the lock of a repository is short
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
 _MOST_RECORD = 4 * 1_048_576  # bytes
-
-
-class Isolation(StrEnum):
-    """Where an agent works."""
-
-    NONE = "none"  # in the user's own working tree
-    WORKTREE = "worktree"  # in a linked worktree, which shares branches and objects with the repository
-    CLONE = "clone"  # in a repository of its own, whose work is fetched when it is saved
 
 
 class TreeState(StrEnum):

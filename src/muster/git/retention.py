@@ -13,10 +13,11 @@ from pathlib import Path
 
 from muster.agents.processes import system
 from muster.domain.errors import Conflict, MusterError
+from muster.domain.isolation import Isolation
 from muster.git.branches import commit_of
 from muster.git.commands import GitCommands, storable
 from muster.git.copies import unchanged_copies
-from muster.git.layout import HEADS, PREFIX, Isolation, Layout, TreeRecord, TreeState
+from muster.git.layout import HEADS, PREFIX, Layout, TreeRecord, TreeState
 from muster.git.saved_work import keep_head
 from muster.git.snapshots import operation_in, overlooked
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.domain.errors import NotFound
+from muster.domain.isolation import Isolation
 from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch, our_branches, start_commit, unused
 from muster.git.commands import NO_SMUDGE, GitCommands
-from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, incoming_ref
+from muster.git.layout import HEADS, Layout, TreeRecord, incoming_ref
 from muster.git.locks import remove_stale
 from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot, tree_of, tree_of_files
 from muster.git.stashes import move_stashes

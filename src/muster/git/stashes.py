@@ -11,9 +11,10 @@ files out. So a branch gets one commit with all its files, after one with what w
 import re
 from dataclasses import dataclass, replace
 
+from muster.domain.isolation import Isolation
 from muster.git.branches import commit_of, move_branch, our_branches, unused
 from muster.git.commands import GitCommands
-from muster.git.layout import Isolation, Layout, TreeRecord
+from muster.git.layout import Layout, TreeRecord
 from muster.git.snapshots import joined_tree, tree_of
 
 _STASH = "refs/stash"

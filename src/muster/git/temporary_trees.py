@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from muster.domain.errors import Conflict
+from muster.domain.isolation import Isolation
 from muster.git.commands import NO_SMUDGE, GitCommands
-from muster.git.layout import Isolation, Layout, TreeRecord, TreeState, exclude_base_dir, is_taken
+from muster.git.layout import Layout, TreeRecord, TreeState, exclude_base_dir, is_taken
 from muster.git.retention import discard
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
+from muster.domain.isolation import Isolation
 from muster.git.branch_changes import (
     CommittedTree,
     LineChanges,
@@ -27,7 +28,6 @@ from muster.git.copies import check_copies, copy_files
 from muster.git.layout import (
     HEADS,
     LOCK_SECONDS,
-    Isolation,
     Layout,
     TreeRecord,
     TreeState,

@@ -3,20 +3,19 @@
 Whatever agents wrote is a value in a JSON document: data, never a part of the instructions.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from muster.app import Muster
+from muster.app.councils import council_view
+from muster.app.kinds import BATTLE, CHAIN, COUNCIL, QUESTION, SCALE, kind_of, word_of
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import TaskState
 from muster.app.runs.questions import OpenQuestion
-from muster.app.runs.reading import kind_of
+from muster.app.views.batches import batch_reference, batch_view
 from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
 from muster.app.views.chains import progress_view
-from muster.app.views.councils import council_view
 from muster.app.views.money import cost_view
-from muster.app.views.pool import task_view, work_view
-from muster.app.views.runs import batch_reference, batch_view
+from muster.app.views.tasks import WorkView, task_view, work_view
 from muster.app.views.verdicts import verdict_of
 from muster.domain.batch import Batch
 from muster.domain.call import Quality
@@ -24,6 +23,7 @@ from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
+from muster.text.views import View, asdict, plain
 
 SHORT_OUTPUT = 500  # characters of an output where many are told of
 LONG = frozenset({"prompt", "data", "files", "base", "tags", "steps", "rows", "dissent"})
@@ -50,7 +50,7 @@ def short_run(run: Run) -> Answer:
     return compact(
         {
             "id": run.id,
-            "kind": kind_of(run.workload),
+            "kind": word_of(run.workload),
             "name": run.name,
             "tags": list(run.tags),
             "state": str(run.state),
@@ -64,14 +64,19 @@ def short_run(run: Run) -> Answer:
 def _cost(cost: BudgetedCost) -> Answer:
     """Return what something has cost as every screen has it, without lanes in which there is nothing."""
     lanes = ("imputed_usd", "uncertain_usd", "reserved_usd")
-    return {name: value for name, value in cost_view(cost).items() if value or name not in lanes}
+    return {name: value for name, value in asdict(cost_view(cost)).items() if value or name not in lanes}
+
+
+def picked(view: View, *names: str) -> Answer:
+    """Return some parts of a view."""
+    shown = plain(view)
+    return {name: shown[name] for name in names}
 
 
 def short_task(task: Task) -> Answer:
     """Return a task in a list."""
     more = {"id": task.id, "state": str(task.state), "slot": task.slot.name if task.slot else None}
-    view = work_view(task)
-    work = {name: view[name] for name in ("branch", "summary", "changed", "merged_into", "repository_changes")}
+    work = picked(work_view(task), "branch", "summary", "changed", "merged_into", "repository_changes")
     return short_run(task.run) | compact({**more, **work, "prompt": _shortened(task.spec.prompt)})
 
 
@@ -82,8 +87,7 @@ def _shortened(prompt: str) -> str:
 def short_batch(batch: Batch) -> Answer:
     """Return a batch in a list."""
     names = ("id", "provider", "state", "requests", "members", "cost_usd", "saving_usd", "note", "waits_for", "next")
-    view = batch_view(batch)
-    return compact({"kind": "batch", **{name: view[name] for name in names}})
+    return compact({"kind": "batch", **picked(batch_view(batch), *names)})
 
 
 async def whole(muster: Muster, run: Run) -> Answer:
@@ -125,7 +129,7 @@ def _beginning(text: str, id_: str, field: str, most: int) -> str:
 
 async def document(muster: Muster, run: Run) -> Answer:
     """Return all that `whole` tells of a run, in full."""
-    if run.workload == "task":
+    if kind_of(run).in_slot:
         return await _task(muster, run)
     questions = await muster.runs.questions(run.id)
     found = short_run(run) | await _outcome(muster, run)
@@ -145,29 +149,13 @@ async def document(muster: Muster, run: Run) -> Answer:
 async def _waits(muster: Muster, run: Run) -> list[Answer]:
     """Return the batches that keep a run waiting because they do not get on, why, and what an operator can do."""
     stalled = [batch for batch in await muster.runs.batches_under_way(run.id) if batch.stalled]
-    return [{name: batch_reference(batch)[name] for name in ("id", "state", "why", "next")} for batch in stalled]
-
-
-async def text_of(muster: Muster, run: Run) -> str:
-    """Return the whole output of a run: a text if it is one, else JSON."""
-    if run.workload == "task":
-        return (await muster.pool.tasks.of(run)).output or ""
-    if run.workload == "ask" and run.state is RunState.COMPLETED:
-        return (await muster.answer_of(run.id)).text
-    if run.workload == "deliberation":
-        found = council_view(await muster.councils.trace(run.id))
-        best = found["synthesis"] or found["winner"] or {}
-        return str(best.get("text", ""))
-    if run.workload == "chain":
-        steps = progress_view(await muster.chains.progress(run.id))["steps"]
-        return next((str(one["output"]) for one in reversed(steps) if one["output"]), "")
-    return "" if run.result is None else json.dumps(run.result, ensure_ascii=False, indent=1)
+    return [picked(batch_reference(batch), "id", "state", "why", "next") for batch in stalled]
 
 
 async def _task(muster: Muster, run: Run) -> Answer:
     task = await muster.pool.tasks.of(run)
-    view = task_view(task)
-    names = ("data", "turns", "model", "reason", "permission", "rejection_count", *work_view(task))
+    view = plain(task_view(task))
+    names = ("data", "turns", "model", "reason", "permission", "rejection_count", *WorkView.__struct_fields__)
     error = view["error"] or {}
     return compact(
         {
@@ -182,43 +170,44 @@ async def _task(muster: Muster, run: Run) -> Answer:
 
 
 async def _outcome(muster: Muster, run: Run) -> Answer:
-    """Return what is particular to a kind of run."""
-    match run.workload:
-        case "battle":
-            view = battle_status_view(await muster.battles.status(run.id))
-            return {"turns": view["turn"], "messages": view["messageCount"], "ending": view["endedReason"]}
-        case "scale":
-            return await _scale(muster, run)
-        case "chain":
-            return await _chain(muster, run)
-        case "deliberation":
-            return await _council(muster, run)
-        case "suite" | "waves" if run.state is RunState.COMPLETED:
-            report = await muster.report_of(run)
-            return {"passed": report.ok, "verdict": report.summary.verdict}
-    return {"output": await text_of(muster, run), "quality": _quality(run)}
+    """Return what is particular to a kind of run; of a kind that has reports, its verdict."""
+    outline = OUTLINES.get(run.workload)
+    if outline is not None:
+        return await outline(muster, run)
+    if kind_of(run).report is not None and run.state is RunState.COMPLETED:
+        report = await muster.report_of(run)
+        return {
+            "passed": report.ok,
+            "verdict": report.summary.verdict,
+            "report": f"result(id={run.id!r}, part='report')",
+        }
+    return {"output": await muster.output_of(run)}
 
 
-def _quality(run: Run) -> str | None:
-    """Return what is wrong with the answer to a question: it was cut, refused or empty; None when it is good."""
-    found = run.result.get("quality") if run.workload == "ask" and isinstance(run.result, dict) else None
-    return None if found == Quality.GOOD else found
+async def _question_answered(muster: Muster, run: Run) -> Answer:
+    """Return the answer to a question, and what is wrong with it: it was cut, refused or empty."""
+    quality = run.result.get("quality") if isinstance(run.result, dict) else None
+    return {"output": await muster.output_of(run), "quality": None if quality == Quality.GOOD else quality}
+
+
+async def _battle(muster: Muster, run: Run) -> Answer:
+    view = battle_status_view(await muster.battles.status(run.id))
+    return {"turns": view.turn, "messages": view.message_count, "ending": view.ended_reason}
 
 
 async def _scale(muster: Muster, run: Run) -> Answer:
     report = await muster.battles.scales.status(run.id)
-    names = ("completed", "total", "counts", "conversationIds")
-    view = scale_status_view(report)
-    more = scale_view(report) if run.state is RunState.COMPLETED else {}
-    return {name: view[name] for name in names} | {
-        "verdict": more.get("summary"),
-        "goal_rate": more.get("goalRate"),
-        "revised_prompt": more.get("revisedPrompt"),
+    standing = picked(scale_status_view(report), "completed", "total", "counts", "conversationIds")
+    view = scale_view(report) if run.state is RunState.COMPLETED else None
+    return standing | {
+        "verdict": None if view is None else view.summary,
+        "goal_rate": None if view is None else view.goal_rate,
+        "revised_prompt": None if view is None else view.revised_prompt,
     }
 
 
 async def _chain(muster: Muster, run: Run) -> Answer:
-    view = progress_view(await muster.chains.progress(run.id))
+    view = plain(progress_view(await muster.chains.progress(run.id)))
     steps = [
         compact({name: one[name] for name in ("name", "status", "output", "skipped", "error")}) for one in view["steps"]
     ]
@@ -228,7 +217,7 @@ async def _chain(muster: Muster, run: Run) -> Answer:
 
 
 async def _council(muster: Muster, run: Run) -> Answer:
-    view = council_view(await muster.councils.trace(run.id))
+    view = plain(council_view(await muster.councils.trace(run.id)))
     winner, synthesis = view["winner"] or {}, view["synthesis"] or {}
     return {
         "verdict": view["verdict"],
@@ -237,6 +226,19 @@ async def _council(muster: Muster, run: Run) -> Answer:
         "dissent": view["dissent"],
         "rounds": len(view["rounds"]),
     }
+
+
+Outline = Callable[[Muster, Run], Awaitable[Answer]]
+OUTLINES: Mapping[str, Outline] = {  # of other kinds the verdict of the report is told, or the output
+    kind.workload: outline
+    for kind, outline in (
+        (QUESTION, _question_answered),
+        (BATTLE, _battle),
+        (SCALE, _scale),
+        (CHAIN, _chain),
+        (COUNCIL, _council),
+    )
+}
 
 
 def _question(question: OpenQuestion) -> Answer:
@@ -275,10 +277,10 @@ def _resume(id_: str, run: Run, effect: str) -> str:
 def _next_of_work(task: Task) -> str:
     """Return how the work of a task that is completed is seen and taken."""
     work = work_view(task)
-    beside = f"beside its branch there is {'; '.join(work['beside'])}" if work["beside"] else ""
-    if not work["changed"]:
+    beside = f"beside its branch there is {'; '.join(work.beside)}" if work.beside else ""
+    if not work.changed:
         return beside
-    merged = work["merged_into"]
+    merged = work.merged_into
     take = f"it is merged into {merged}" if merged else f"the operator merges it with: muster task merge {task.id}"
     shown = f"result(id={task.id!r}, part='diff') shows what it changed; {take}"
     return f"{shown}; {beside}" if beside else shown

@@ -7,17 +7,17 @@ application layer uses, and suggestions that are commands are for somebody at th
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
+from muster.app.serving.request_flaws import flaws_sentence, request_flaws
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, LimitReached, MusterError
+from muster.domain.flaw import FieldFlaw, FlawCode
 
-MOST_TOLD = 5  # things that are wrong with one call
-LONGEST_MESSAGE = 10_000  # characters
+MAX_MESSAGE = 10_000  # characters
 # Arguments of use cases whose parameter has another name in tools; one that has the argument's own name comes first.
 PARAMETERS = {
     "agent": "agents",
@@ -44,18 +44,32 @@ Clean = Callable[[str], str]
 
 def error_answer(error: MusterError, takes: type[BaseModel], clean: Clean) -> dict[str, Any]:
     """Return an error of a use case as the model reads it."""
-    if isinstance(error, BadArgument) and error.argument:
-        error = error.renamed(parameter_of(error.argument, takes) or error.argument)
+    if isinstance(error, BadArgument):
+        error = error.named(_parameters(error, takes))
     ways = [told for way in error.suggestions if (told := _told(way, takes))]
     message = clean(error.message)
-    if len(message) > LONGEST_MESSAGE:
-        message = f"{message[:LONGEST_MESSAGE]}…"
+    if len(message) > MAX_MESSAGE:
+        message = f"{message[:MAX_MESSAGE]}…"
     answer: dict[str, Any] = {"error": error.code, "message": message}
     if ways:
         answer["suggestions"] = [clean(way) for way in dict.fromkeys(ways)]
+    if error.flaws:
+        answer["fields"] = [_field(flaw, takes, clean) for flaw in error.flaws]
     if isinstance(error, LimitReached):
         answer["retry_after_secs"] = round(error.retry_after, 1)
     return answer
+
+
+def _parameters(error: BadArgument, takes: type[BaseModel]) -> dict[str, str]:
+    """Return the names that parameters of a tool have, by those that an error names."""
+    names = {flaw.path.partition(".")[0].partition("[")[0] for flaw in error.flaws}
+    return {name: told for name in names if (told := parameter_of(name, takes))}
+
+
+def _field(flaw: FieldFlaw, takes: type[BaseModel], clean: Clean) -> dict[str, Any]:
+    """Return what is wrong with a parameter as JSON."""
+    way = _told(flaw.suggestion, takes) if flaw.suggestion else ""
+    return replace(flaw, message=clean(flaw.message)[:MAX_MESSAGE], suggestion=clean(way or "")).record()
 
 
 def parameter_of(argument: str, takes: type[BaseModel]) -> str | None:
@@ -88,7 +102,8 @@ def _assigned(name: str, way: ArgumentAdvice, takes: type[BaseModel]) -> str:
     if not way.value:
         return name
     schema = takes.model_json_schema()["properties"][name]
-    return f"{name}={json.dumps([way.value] if schema.get('type') == 'array' else way.value, ensure_ascii=False)}"
+    is_list = any(one.get("type") == "array" for one in schema.get("anyOf", [schema]))  # which may be null too
+    return f"{name}={json.dumps([way.value] if is_list else way.value, ensure_ascii=False)}"
 
 
 def tool_for(command: Sequence[str]) -> str | None:
@@ -115,18 +130,14 @@ def tool_for(command: Sequence[str]) -> str | None:
 
 def flaws_answer(error: ValidationError, takes: type[BaseModel]) -> dict[str, Any]:
     """Return what is wrong with the arguments of a call: which, and what it must be; never what was sent."""
-    told = list(dict.fromkeys(_flaw(one, takes) for one in error.errors()))
-    more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
-    return {"error": BadArgument.code, "message": "; ".join(told[:MOST_TOLD]) + more}
+    found = request_flaws(error.errors(include_input=False), takes.model_fields)
+    flaws = [_unknown(flaw, takes) if flaw.code is FlawCode.UNKNOWN else flaw for flaw in found]
+    answer = {"error": BadArgument.code, "message": flaws_sentence(flaws)}
+    fields = [flaw.record() for flaw in flaws if flaw.path]
+    return answer | ({"fields": fields} if fields else {})
 
 
-def _flaw(flaw: ErrorDetails, takes: type[BaseModel]) -> str:
-    place = [str(part) for part in flaw["loc"]]
-    if flaw["type"] == "extra_forbidden" and len(place) == 1:
-        near = get_close_matches(place[0], takes.model_fields, n=1)
-        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(takes.model_fields) or 'none'}"
-        return f"{place[0][:100]}: there is no such parameter; {known}"
-    if not place:
-        return flaw["msg"]
-    inside = [part for part in place[1:] if part.isdecimal()]  # others name a type of several that would do
-    return f"{'.'.join([place[0][:100], *inside])}: {flaw['msg']}"
+def _unknown(flaw: FieldFlaw, takes: type[BaseModel]) -> FieldFlaw:
+    """Return that a parameter is unknown, and which there are if none has a name like it."""
+    way = flaw.suggestion or f"there are {', '.join(takes.model_fields) or 'none'}"
+    return replace(flaw, message="there is no such parameter", suggestion=way)

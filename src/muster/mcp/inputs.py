@@ -1,31 +1,33 @@
 """What tools are called with: read strictly, and told to clients as JSON Schema. No field is a path or a command."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from muster.app.kinds import KINDS
+from muster.app.runs.order import QuestionOrder
 from muster.app.serving.order_models import OrderModel, order_model
 from muster.battles.order import BattleOrder
-from muster.domain.order import Door, OrderField, given_fields
+from muster.councils.order import CouncilOrder
+from muster.domain.order import Door, OrderField
+from muster.pool.chains.order import ChainOrder
+from muster.pool.order import FanOutOrder, TaskOrder
+from muster.suites.order import SuiteOrder
 
-LARGEST_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
 NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
-RUN_KINDS = ("any", "task", "question", "chain", "suite", "council", "battle", "scale test", "verification")
+RUN_KINDS = ("any", *(known.kind.word for known in KINDS if known.page.is_listed))
+if TYPE_CHECKING:
+    ListedKind = str
+else:  # made from the list of kinds
+    ListedKind = Literal[(*RUN_KINDS, "batch")]
 
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id or a name that another tool returned.")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
-Prompts = Annotated[list[Text], Field(min_length=1, max_length=50)]
-Agent = Annotated[Name, Field(description="The name of an agent; `overview` lists them.")]
-Agents = Annotated[list[Agent], Field(max_length=50)]
 Usd = Annotated[float, Field(gt=0, le=1_000_000)]
-Budget = Annotated[Usd | None, Field(description="The most that this may cost, in US dollars: a hard limit.")]
-Seconds = Annotated[float, Field(gt=0, le=86_400 * 30)]
-Tags = Annotated[list[Name], Field(max_length=100, description="Words of yours to find it by later.")]
 Key = Annotated[
     str | None,
     Field(
@@ -33,10 +35,6 @@ Key = Annotated[
         max_length=100,
         description="Any word of yours. The same call again with the same key returns what the first one started.",
     ),
-]
-Dispatch = Annotated[
-    Literal["live", "batch"],
-    Field(description="`batch` costs half at most providers and can take hours."),
 ]
 
 
@@ -75,14 +73,6 @@ class ToolInput(BaseModel):
         return self
 
 
-def _bounded(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    size = len(json.dumps(value))
-    if size > LARGEST_INPUT:
-        message = "It should have at most {most} characters as JSON, not {size}"
-        raise PydanticCustomError("too_long", message, {"most": LARGEST_INPUT, "size": size})
-    return value
-
-
 class OverviewInput(ToolInput):
     """What is looked over."""
 
@@ -97,137 +87,37 @@ class OverviewInput(ToolInput):
 class KeyedInput(ToolInput):
     """What everything that is started takes."""
 
+    newer: ClassVar[frozenset[str]] = frozenset()  # than the calls whose digests counted defaults
     request_key: Key = None
-
-
-class StartInput(KeyedInput):
-    """What everything that is started takes, where it is not declared by an order."""
-
-    budget_usd: Budget = None
-    name: Annotated[
-        Name | None,
-        Field(description="A name of yours, which other tools take in place of the id; the newest of a name counts."),
-    ] = None
 
 
 class OrderInput(KeyedInput, OrderModel):
     """An order as a tool takes it."""
 
-    def order(self) -> Any:
-        """Return the order; what is only about the call is not part of it."""
-        given = {name: value for name, value in self if name != "request_key"}
-        return self.order_kind(**given_fields(self.order_kind, given))
+
+def tool_input(kind: Any, name: str, *, newer: Iterable[str] = ()) -> Any:
+    """Return the input of a tool that takes an order; `newer` are fields that it did not always have."""
+    made = order_model(kind, Door.TOOL, name=name, base=OrderInput)
+    made.newer = frozenset(newer)
+    return made
 
 
-def tool_input(kind: Any, name: str) -> Any:
-    """Return the input of a tool that takes an order."""
-    return order_model(kind, Door.TOOL, name=name, base=OrderInput)
+TaskInput = tool_input(TaskOrder, "TaskInput")
 
 
-_PROMPT = "What is to be done: the agent sees only this and results of `after`."
-_AFTER = (
-    "Tasks to complete first: it begins with their changes in its tree and their results in its prompt, "
-    "which says what could not be handed over."
-)
+FanOutInput = tool_input(FanOutOrder, "FanOutInput")
 
 
-class TaskInput(StartInput):
-    """A task for the pool."""
-
-    prompt: Annotated[
-        Text,
-        Field(description=_PROMPT),
-    ]
-    agent: Annotated[Agent | None, Field(description="Who does it; `overview` lists agents. Default: the slot's.")] = (
-        None
-    )
-    role: Annotated[Name | None, Field(description="Only a slot with this role may do it.")] = None
-    slot: Annotated[Name | None, Field(description="Only the slot with this name may do it.")] = None
-    system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agent.")] = ""
-    review: Annotated[bool, Field(description="Wait for `review_task` before it counts as done.")] = False
-    max_rejections: Annotated[int, Field(ge=1, le=100, description="With review: it fails when rejected so often.")] = 3
-    output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema that the output must fit.")] = None
-    after: Annotated[list[Id], Field(max_length=100, description=_AFTER)] = []
-    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Higher ones begin first.")] = 0
-    continues: Annotated[Id | None, Field(description="A completed task whose session the agent goes on with.")] = None
-    timeout_secs: Annotated[Seconds | None, Field(description="How long the work may take, in seconds.")] = None
-    tags: Tags = []
+AskInput = tool_input(QuestionOrder, "AskInput")
 
 
-class FanOutInput(StartInput):
-    """Many tasks of one kind."""
-
-    budget_usd: Annotated[Usd | None, Field(description="The most that each task may cost, in US dollars.")] = None
-    name: Annotated[
-        Annotated[str, Field(min_length=1, max_length=190)] | None,
-        Field(description="A name of yours: the tasks are called NAME-1, NAME-2 and so on, in the order of prompts."),
-    ] = None
-    prompts: Annotated[Prompts, Field(description="One task for each, at most 50. Each must be complete in itself.")]
-    agent: Annotated[
-        Agent | None, Field(description="Who does them; `overview` lists agents. Default: the slot's.")
-    ] = None
-    role: Annotated[Name | None, Field(description="Only slots with this role may do them.")] = None
-    system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agents.")] = ""
-    review: Annotated[bool, Field(description="Each waits for `review_task` before it counts as done.")] = False
-    tags: Tags = []
+ChainRunInput = tool_input(ChainOrder, "ChainRunInput")
 
 
-class AskInput(StartInput):
-    """One question to one agent."""
-
-    agent: Agent
-    prompt: Annotated[Text, Field(description="The whole question: the agent sees nothing else.")]
-    system: Annotated[str, Field(max_length=100_000, description="Standing instructions for the agent.")] = ""
-    max_tokens: Annotated[
-        Annotated[int, Field(ge=1, le=1_000_000)] | None, Field(description="The most tokens that the reply may have.")
-    ] = None
-    output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema that the reply must fit.")] = None
-    dispatch: Dispatch = "live"
+SuiteInput = tool_input(SuiteOrder, "SuiteInput", newer=("timeout_secs",))
 
 
-class ChainRunInput(StartInput):
-    """A chain of the library."""
-
-    chain: Annotated[Name, Field(description="The name of a chain; `overview` lists them.")]
-    input: Annotated[
-        dict[str, Any],
-        AfterValidator(_bounded),
-        Field(description="Values for the inputs that the chain declares, by name; `overview` lists them."),
-    ] = {}
-
-
-class SuiteInput(StartInput):
-    """A suite of the library."""
-
-    suites: Annotated[list[Name], Field(min_length=1, max_length=20, description="Names of suites from `overview`.")]
-    agents: Annotated[Agents, Field(description="Who is tested; several are compared.")] = []
-    judge: Annotated[
-        Name | None, Field(description="An agent that judges, or `council:NAME`. Needed when cases have a rubric.")
-    ] = None
-    epochs: Annotated[Annotated[int, Field(ge=1, le=1000)] | None, Field(description="How often each case is run.")] = (
-        None
-    )
-    filter: Annotated[Name | None, Field(description="Only cases whose id fits this pattern, such as `greeter/*`.")] = (
-        None
-    )
-    dispatch: Dispatch = "live"
-
-
-class CouncilInput(StartInput):
-    """A council: of a policy of the library, or of named agents."""
-
-    question: Annotated[Text, Field(description="The whole question: the members see nothing else.")]
-    agents: Annotated[
-        Agents, Field(description="The members, at least two different ones; with a policy they are added to its own.")
-    ] = []
-    policy: Annotated[
-        Name | None, Field(description="The name of a council of the library, which says who is a member.")
-    ] = None
-    rounds: Annotated[
-        Annotated[int, Field(ge=1, le=20)] | None, Field(description="The most rounds of proposing and scoring.")
-    ] = None
-    synthesis: Annotated[Agent | None, Field(description="Who writes one answer from the best proposals.")] = None
-    dispatch: Dispatch = "live"
+CouncilInput = tool_input(CouncilOrder, "CouncilInput", newer=("quorum",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,9 +142,7 @@ class ListInput(ToolInput):
         GoesWith(parameter="after", other="kind", values=RUN_KINDS),
     )
     kind: Annotated[
-        Literal[
-            "any", "task", "question", "chain", "suite", "council", "battle", "scale test", "verification", "batch"
-        ],
+        ListedKind,
         Field(description="`batch` lists the batches at providers that hold calls of many runs."),
     ] = "any"
     needs_you: Annotated[bool, Field(description="Only what waits for a review, a permission or an answer.")] = False

@@ -103,7 +103,7 @@ class ToolRequest:
             return None
         # A local caller shares its address with nobody: each key is a client of its own, so none waits for another.
         client = self.caller.address or str(key)
-        whole = given.model_dump(mode="json")
+        whole = given.model_dump(mode="json", exclude=set(given.newer))
         asked = given.model_dump(mode="json", exclude_defaults=True)
         return StartRequest(
             client=client,

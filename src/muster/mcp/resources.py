@@ -3,14 +3,15 @@
 import re
 
 from muster.app import Muster
-from muster.app.views.runs import event_view
+from muster.app.views.events import event_view
 from muster.domain.errors import NotFound
 from muster.domain.run import Run
-from muster.mcp.answers import pointer_to, text_of, whole
+from muster.mcp.answers import pointer_to, whole
 from muster.mcp.inputs import ListInput, OverviewInput
 from muster.mcp.request import ToolRequest
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, LARGEST_ROW, Answer, fit, size
 from muster.mcp.tools.following import find, list_work, overview
+from muster.text.views import plain
 
 MOST_EVENTS = 100
 RESOURCES = (
@@ -50,7 +51,7 @@ async def _result(muster: Muster, run: Run) -> Answer:
     def pointer(field: str, offset: int) -> str:
         return f"result(id={run.id!r}, part='output', offset={offset})"
 
-    output = fit(await text_of(muster, run), LARGEST_ANSWER - ENVELOPE, pointer)
+    output = fit(await muster.output_of(run), LARGEST_ANSWER - ENVELOPE, pointer)
     return {"id": run.id, "state": str(run.state), "output": output}
 
 
@@ -60,7 +61,7 @@ async def _progress(muster: Muster, run: Run) -> Answer:
     room = LARGEST_ANSWER - ENVELOPE
     shown: list[Answer] = []
     for event in reversed(events):
-        row = fit(event_view(event), LARGEST_ROW, pointer_to(run.id, part="events", key=str(event.seq)))
+        row = fit(plain(event_view(event)), LARGEST_ROW, pointer_to(run.id, part="events", key=str(event.seq)))
         room -= size(row) + 2
         if room < 0:
             break

@@ -28,6 +28,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from muster.app import Muster
+from muster.app.kinds import WITH_MADE_DOORS
 from muster.app.serving.cleaning import cleaner
 from muster.app.serving.starts import Starts
 from muster.domain.canonical import Json
@@ -40,10 +41,14 @@ from muster.mcp.tools.directing import DIRECTING
 from muster.mcp.tools.following import FOLLOWING
 from muster.mcp.tools.results import READING
 from muster.mcp.tools.starting import STARTING
+from muster.mcp.tools.work import tool_of
 
 PATH = "/mcp"
 VERSION = "1"
-TOOLS: Mapping[str, CoordinatorTool] = {tool.name: tool for tool in (*FOLLOWING, *READING, *STARTING, *DIRECTING)}
+MADE = tuple(tool_of(known.kind) for known in WITH_MADE_DOORS)
+TOOLS: Mapping[str, CoordinatorTool] = {
+    tool.name: tool for tool in (*FOLLOWING, *READING, *STARTING, *MADE, *DIRECTING)
+}
 INSTRUCTIONS = (
     "Muster runs AI agents as durable work inside a hard budget: tasks for a crew of coding agents, chains, test "
     "suites, councils and battles. A task is done in a slot of the pool, a place where a coding agent works; all else "
@@ -61,7 +66,8 @@ Context = ServerRequestContext[Any, Any]
 class Coordinator:
     """Answers what clients ask, each for its own user."""
 
-    def __init__(self, muster: Muster) -> None:
+    def __init__(self, muster: Muster, tools: Mapping[str, CoordinatorTool] = TOOLS) -> None:
+        self._tools = tools
         self._muster, self._starts = muster, Starts(muster)
         self._clean = cleaner(muster.settings)
 
@@ -82,11 +88,11 @@ class Coordinator:
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools that the caller may use."""
         request = self._request(context, "list")
-        return ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values() if request.may(tool.scope)])
+        return ListToolsResult(tools=[_listed(tool) for tool in self._tools.values() if request.may(tool.scope)])
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """Call a tool; what goes wrong in it is a result that the model reads, not an error of the protocol."""
-        tool = TOOLS.get(params.name)
+        tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}; tools/list names them")
         begun = self._muster.clock.monotonic()
@@ -162,17 +168,28 @@ def _listed(tool: CoordinatorTool) -> Tool:
     return Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=_without_titles(tool.takes.model_json_schema()),
+        input_schema=_short(tool.takes.model_json_schema()),
         annotations=ToolAnnotations(read_only_hint=tool.reads_only, open_world_hint=True),
     )
 
 
-def _without_titles(schema: Any) -> Any:
-    """Return a schema without the titles that are made of names: every request of a client's model has all schemas."""
+def _short(schema: Any) -> Any:
+    """Return a schema without titles, which are made of names, and without a null that means a default that is told.
+
+    Every request of a client's model has all schemas.
+    """
     if isinstance(schema, dict):
         kept = {name: value for name, value in schema.items() if name != "title" or not isinstance(value, str)}
-        return {name: _without_titles(value) for name, value in kept.items()}
-    return [_without_titles(one) for one in schema] if isinstance(schema, list) else schema
+        return {name: _short(value) for name, value in _without_null(kept).items()}
+    return [_short(one) for one in schema] if isinstance(schema, list) else schema
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    options = schema.get("anyOf", [])
+    if len(options) != 2 or options[1] != {"type": "null"} or schema.get("default") is None:
+        return schema
+    only: dict[str, Any] = options[0]
+    return only | {name: value for name, value in schema.items() if name != "anyOf"}
 
 
 def _bounded(answer: dict[str, Any]) -> dict[str, Any]:

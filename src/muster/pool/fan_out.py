@@ -4,45 +4,43 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from muster.domain.errors import BadFile, NotFound
+from muster.domain.order import given_by
+from muster.pool.order import AssignmentFields
 from muster.text import forms as v
+from muster.text.declared_forms import declared_form
 from muster.text.diagnostics import Diagnostics
+from muster.text.document_tree import Map, Unreadable
 from muster.text.documents.readers import READERS
-from muster.text.documents.tree import Map, Unreadable
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import byte_lines, opened, shown
+from muster.text.forms import Form
 
 MOST_PROMPTS = 10_000
 MOST_LINE = 4_000_000  # bytes
-CONFIRMED_ABOVE = 50  # tasks that are started without being asked twice
 
 
-class FanOutForm(BaseModel):
-    """What users write."""
+class PromptsForm(Form):
+    """What a file has besides the fields of an assignment."""
 
     model_config = ConfigDict(extra="forbid")
 
-    agent: v.String | None = None
-    role: v.String | None = None
-    system: v.Text = ""
-    budget_usd: Annotated[v.Number, Field(gt=0)] | None = None
     prompts: list[v.Text] | None = None
     file: v.String | None = None
 
 
+FanOutForm: Any = declared_form(AssignmentFields, PromptsForm, name="FanOutForm")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FanOut:
+class FanOut(AssignmentFields):
     """Many prompts for one agent."""
 
     prompts: tuple[str, ...]
-    agent: str | None = None
-    role: str | None = None
-    system: str = ""
-    budget_usd: float | None = None
 
 
 def read_fan_out(path: Path) -> FanOut:
@@ -69,7 +67,7 @@ def read_fan_out(path: Path) -> FanOut:
     empty = next((place for place, prompt in enumerate(prompts, 1) if not prompt.strip()), None)
     if empty is not None:
         raise BadFile(file, f"prompt {empty} is empty", line=1)
-    return FanOut(prompts=prompts, agent=form.agent, role=form.role, system=form.system, budget_usd=form.budget_usd)
+    return FanOut(prompts=prompts, **given_by(AssignmentFields, form))
 
 
 def _tree(path: Path) -> Map:

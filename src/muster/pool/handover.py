@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from muster.domain.canonical import Json
-
 _MOST_NAMED = 10  # paths
 
 
@@ -25,15 +23,36 @@ class FinishedWork:
     has_tree: bool = True
 
 
-def handed_over(work: FinishedWork, *, into_tree: bool) -> dict[str, Json]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What a task hands over to one that depends on it."""
+
+    task: str  # its id
+    name: str | None = None
+    output: str = ""
+    head: str | None = None  # the commit with its work that is handed over, and the branch which holds it
+    branch: str | None = None
+    missing: tuple[str, ...] = ()  # what there is of its work beside that branch
+
+    @property
+    def title(self) -> str:
+        """The id of the task, with its name where it has one."""
+        return f"{self.task} ({self.name})" if self.name else self.task
+
+
+def handed_over(work: FinishedWork, *, into_tree: bool) -> Handover:
     """Return what a task hands over to one that depends on it; `into_tree`: the tree of that one begins with it."""
     saved = work.saved
     commit = saved.get("handover", saved.get("head") if saved.get("commits") else None)
-    told: dict[str, Json] = {"task": work.task, "name": work.name, "output": work.output}
-    branch = None if commit is None else _branch_of(saved)
-    if branch is not None and into_tree:
-        told |= {"head": commit, "branch": branch}
-    return told | {"missing": list(_missing(work, branch if into_tree else None, into_tree=into_tree))}
+    branch = None if commit is None or not into_tree else _branch_of(saved)
+    return Handover(
+        task=work.task,
+        name=work.name,
+        output=work.output,
+        head=None if branch is None else commit,
+        branch=branch,
+        missing=tuple(_missing(work, branch, into_tree=into_tree)),
+    )
 
 
 def _branch_of(saved: Mapping[str, Any]) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound
-from muster.git.layout import Isolation, Worktree
+from muster.git.layout import Worktree
 from muster.git.repository_changes import changes_between, is_decisive
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
-from muster.pool.setup import SETUP_SECONDS, TreeSetup
+from muster.pool.setup import TreeSetup
+from muster.pool.tasks import AssignedSlot
 from muster.pool.watched import watched_state
 
 MOST_FILES = 200  # that are listed in a result
@@ -25,45 +26,37 @@ GIT_VARIABLES = (
 )  # fmt: skip
 
 
-def worktrees_of(slot: Mapping[str, Any]) -> Worktrees:
+def worktrees_of(slot: AssignedSlot) -> Worktrees:
     """Return the trees of the repository in which the slot of a task works."""
-    base = slot["base_dir"]
-    return Worktrees(Path(slot["folder"]), Path(base) if base else None, environment=slot["git_environment"])
+    base = Path(slot.base_dir) if slot.base_dir else None
+    return Worktrees(Path(slot.folder), base, environment=slot.git_environment)
 
 
-async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]:
+async def working_folder(slot: AssignedSlot) -> tuple[str, Worktree | None]:
     """Return where a task works: in its tree, made unless it is there, at the same sub-folder as in the project."""
-    if slot["isolation"] == Isolation.NONE:
-        return slot["folder"], None
+    if not slot.has_tree:
+        return slot.folder, None
     trees = worktrees_of(slot)
-    ref = slot.get("ref") or await _handed_over(trees, slot)
-    tree = await trees.create(slot["tree"], Isolation(slot["isolation"]), ref=ref, copy=tuple(slot["copy"]))
-    return str(await asyncio.to_thread(_inside, Path(slot["folder"]), tree)), tree
+    ref = slot.ref or await _handed_over(trees, slot)
+    tree = await trees.create(slot.tree, slot.isolation, ref=ref, copy=slot.copy)
+    return str(await asyncio.to_thread(_inside, Path(slot.folder), tree)), tree
 
 
-async def _handed_over(trees: Worktrees, slot: Mapping[str, Any]) -> str | None:
+async def _handed_over(trees: Worktrees, slot: AssignedSlot) -> str | None:
     """Return the commit with the work of the tasks on which a task depends; None when there is none, or a tree."""
-    work = {str(one["head"]): f"task {_title(one)}" for one in slot.get("after", ()) if one.get("head")}
+    work = {earlier.head: f"task {earlier.title}" for earlier in slot.after if earlier.head}
     if not work:
         return None
     try:
-        await trees.find(slot["tree"])
+        await trees.find(slot.tree)
     except NotFound:
-        return await trees.combine(slot["tree"], work)
+        return await trees.combine(slot.tree, work)
     return None  # it begins where it began
 
 
-def _title(earlier: Mapping[str, Any]) -> str:
-    return f"{earlier['task']} ({earlier['name']})" if earlier.get("name") else str(earlier["task"])
-
-
-def setup_of(slot: Mapping[str, Any]) -> TreeSetup:
+def setup_of(slot: AssignedSlot) -> TreeSetup:
     """Return what prepares the tree of a task, with the environment of its slot."""
-    return TreeSetup(
-        commands=tuple(tuple(command) for command in slot.get("setup", ())),
-        seconds=slot.get("setup_secs", SETUP_SECONDS),
-        environment=slot["environment"],
-    )
+    return TreeSetup(commands=slot.setup, seconds=slot.setup_secs, environment=slot.environment)
 
 
 def _inside(folder: Path, tree: Worktree) -> Path:
@@ -73,14 +66,9 @@ def _inside(folder: Path, tree: Worktree) -> Path:
     return found
 
 
-def is_compared(slot: Mapping[str, Any]) -> bool:
-    """Return whether the user's repository is compared before and after a round of a task."""
-    return bool(slot.get("compares", slot["isolation"] != Isolation.NONE))
-
-
-async def state_before(slot: Mapping[str, Any]) -> dict[str, Json]:
+async def state_before(slot: AssignedSlot) -> dict[str, Json]:
     """Return the user's repository, and the files that a task must leave alone, as they are before a round of it."""
-    return await repository_before(worktrees_of(slot), slot.get("watched", ()))
+    return await repository_before(worktrees_of(slot), slot.watched)
 
 
 async def repository_before(trees: Worktrees, watched: Sequence[str] = ()) -> dict[str, Json]:
@@ -106,7 +94,7 @@ async def repository_changes(
 
 
 async def save(
-    slot: Mapping[str, Any], before: Mapping[str, str] | None = None, known: Sequence[Json] = ()
+    slot: AssignedSlot, before: Mapping[str, str] | None = None, known: Sequence[Json] = ()
 ) -> dict[str, Json]:
     """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds.
 
@@ -114,9 +102,9 @@ async def save(
     task without a tree nothing else is.
     """
     trees, found = worktrees_of(slot), {}
-    if slot["isolation"] != Isolation.NONE:
-        found = saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
-    return found | ({} if before is None else await repository_changes(trees, before, known, slot.get("watched", ())))
+    if slot.has_tree:
+        found = saved_json(await trees.save(await trees.find(slot.tree), f"Work of task {slot.task}"))
+    return found | ({} if before is None else await repository_changes(trees, before, known, slot.watched))
 
 
 def saved_json(saved: SavedWork) -> dict[str, Json]:

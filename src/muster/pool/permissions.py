@@ -13,8 +13,9 @@ from muster.domain.call import Message, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.errors import CallFailed, Paid, PermissionAsked
 from muster.engine.context import Context
+from muster.pool.order import OnPermission
 from muster.pool.prompts import message_text
-from muster.pool.tasks import INBOX, OnPermission
+from muster.pool.tasks import INBOX, AssignedSlot
 
 GRANTED = "granted_tools"  # the setting of agents that takes tools which a person has granted
 
@@ -57,7 +58,7 @@ def continued_key(key: str, number: int) -> str:
 
 
 async def call_with_permissions(
-    ctx: Context, slot: Mapping[str, Any], request: Request, key: str, granted: Sequence[str]
+    ctx: Context, slot: AssignedSlot, request: Request, key: str, granted: Sequence[str]
 ) -> tuple[Reply, Sequence[str]]:
     """Call the agent of a slot until it answers, each question decided by a person; return the granted tools too."""
     for number in count():
@@ -71,19 +72,19 @@ async def call_with_permissions(
     raise AssertionError  # it counts without end
 
 
-async def _ask(ctx: Context, slot: Mapping[str, Any], request: Request, key: str) -> Reply | PermissionQuestion:
+async def _ask(ctx: Context, slot: AssignedSlot, request: Request, key: str) -> Reply | PermissionQuestion:
     """Return the reply, or the question with which the call ended; a question that is recorded is not asked again."""
-    asks = slot.get("on_permission") == OnPermission.ASK
+    asks = slot.on_permission == OnPermission.ASK
     final = (PermissionAsked.code,) if asks else ()
     try:
         return await ctx.call(
-            slot["agent"],
+            slot.agent,
             request,
             key=key,
             schema=request.schema,
             stream=True,
             final_failures=final,
-            inbox=ctx.inbox(key, INBOX, slot=slot["id"], written=message_text),
+            inbox=ctx.inbox(key, INBOX, slot=slot.id, written=message_text),
         )
     except CallFailed as error:
         record = error.record()
@@ -95,18 +96,18 @@ async def _ask(ctx: Context, slot: Mapping[str, Any], request: Request, key: str
         return question
 
 
-async def _decision(ctx: Context, slot: Mapping[str, Any], question: PermissionQuestion) -> Mapping[str, Any]:
-    told = {"slot": slot["name"], "tool": question.tool or None, "input": question.input}
+async def _decision(ctx: Context, slot: AssignedSlot, question: PermissionQuestion) -> Mapping[str, Any]:
+    told = {"slot": slot.name, "tool": question.tool or None, "input": question.input}
     await ctx.emit(f"{question.key}/asked", "task.permission", told)
     signal = await ctx.receive(f"{question.key}/decided", question.channel)
     return {"allowed": False} if signal is None else signal.payload
 
 
 def _unanswerable(
-    slot: Mapping[str, Any], question: PermissionQuestion, record: Mapping[str, Any], *, asks: bool
+    slot: AssignedSlot, question: PermissionQuestion, record: Mapping[str, Any], *, asks: bool
 ) -> PermissionAsked:
     """Return why a task ends with a question: it is not to be asked, or its agent could not be continued."""
-    what = f"slot {slot['name']}: agent {slot['agent']!r} asked for permission to use {question.wanted}"
+    what = f"slot {slot.name}: agent {slot.agent!r} asked for permission to use {question.wanted}"
     if asks:
         what += ", and cannot be continued with the answer: it has no session that can be resumed"
     ways = [*record.get("suggestions", ())] if asks else [_ASK, *record.get("suggestions", ())]

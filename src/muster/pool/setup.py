@@ -9,8 +9,8 @@ from muster.domain.call import Message, Request, Role
 from muster.domain.errors import AgentFailed, CallFailed
 from muster.engine.context import Context
 from muster.git.layout import Worktree
+from muster.pool.tasks import SETUP_SECONDS
 
-SETUP_SECONDS = 900.0
 _MOST_LINES = 10  # of what a command wrote last that are shown
 _MOST_SHOWN = 1_000  # characters of them
 

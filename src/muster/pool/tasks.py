@@ -7,26 +7,20 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.isolation import Isolation
 from muster.domain.run import Run, RunState
-from muster.git.layout import Isolation
+from muster.pool.handover import Handover
+from muster.pool.kind import TASK
+from muster.pool.order import OnPermission, TaskFields
 from muster.text import typed
 from muster.text.words import choice_error
 
-WORKLOAD = "task"
+WORKLOAD = TASK.workload
 REVIEW = "review"  # the channel on which a task hears what a person thinks of it
 INBOX = "inbox"  # the channel of a slot's messages
 TREE_KEY = "tree/told"  # in the journal of a task: its working tree
+SETUP_SECONDS = 900.0  # that each command may take which prepares a tree
 SLOT_KEY = "slot"  # in the journal of a task: the slot that it was given, with its settings at that time
-
-MOST_PROMPT = 1_000_000  # characters
-MOST_REJECTIONS = 100
-
-
-class OnPermission(StrEnum):
-    """What a task does whose agent asks for a person's permission."""
-
-    FAIL = "fail"
-    ASK = "ask"  # it waits for a decision, and the agent's session is continued with it
 
 
 class TaskState(StrEnum):
@@ -74,43 +68,27 @@ def task_id(run: Run) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpec:
-    """What is to be done, by whom, and how."""
+class TaskSpec(TaskFields):
+    """A task as it is stored.
 
-    prompt: str
-    agent: str | None = None  # None: that of the slot, else of the pool
-    slot: str | None = None  # wants the slot with this name or id
-    role: str | None = None  # wants a slot with this role
+    Without an agent it is that of the slot, else of the pool; without an isolation that of the pool; what is to become
+    of permissions is as the slot says, else the pool.
+    """
+
     tags: tuple[str, ...] = ()  # wants a slot that has all of these
-    system: str = ""
     schema: Mapping[str, Json] | None = None
     settings: Mapping[str, Json] = field(default_factory=dict)  # of the agent, over those of slot and pool
-    cwd: str = ""  # a folder below the project
-    isolation: str | None = None  # None: that of the pool
-    on_permission: str | None = None  # None: that of the slot, else of the pool
     ref: str | None = None  # the commit at which its working tree begins; None: HEAD
     watched: tuple[str, ...] = ()  # files and folders elsewhere that are compared like the user's repository
-    review: bool = False
-    max_rejections: int = 3
-    after: tuple[str, ...] = ()  # ids of tasks that must be completed first
-    priority: int = 0  # the highest goes first
     session: str | None = None  # of the agent, to go on with
-    budget_usd: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what nobody can do."""
+        """Refuse what nobody can do; what is out of bounds is refused before a task is stored, not when it is read."""
         if not self.prompt.strip():
             raise BadArgument("the prompt of a task is empty")
-        if len(self.prompt) > MOST_PROMPT:
-            raise BadArgument(f"the prompt of a task must have at most {MOST_PROMPT:,} characters")
-        if self.isolation not in (None, *Isolation):
-            raise BadArgument(choice_error(tuple(Isolation), self.isolation), argument="isolation")
-        if self.on_permission not in (None, *OnPermission):
-            raise BadArgument(choice_error(tuple(OnPermission), self.on_permission), argument="on_permission")
-        if not 1 <= self.max_rejections <= MOST_REJECTIONS:
-            raise BadArgument(
-                f"must be between 1 and {MOST_REJECTIONS}, not {self.max_rejections}", argument="max_rejections"
-            )
+        for name, kind in (("isolation", Isolation), ("on_permission", OnPermission)):
+            if getattr(self, name) not in (None, *kind):
+                raise BadArgument(choice_error(tuple(kind), getattr(self, name)), argument=name)
 
     def stored(self) -> dict[str, Any]:
         """Return the spec of its run; what is not said is left out."""
@@ -144,6 +122,61 @@ class SlotProfile:
         """Return whether a task may be given to this slot."""
         named = task.slot in (None, self.name, self.id)
         return named and task.role in (None, self.role) and set(task.tags) <= set(self.tags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedSlot:
+    """The slot that a task was given, with its settings at that time, and where the task works.
+
+    It is stored in the journal of the task; what older journals lack has a default.
+    """
+
+    id: str
+    name: str
+    agent: str
+    role: str = ""
+    description: str = ""
+    system: tuple[str, ...] = ()  # what pool and slot add to the system prompt
+    settings: Mapping[str, Json] = field(default_factory=dict)  # of the agent
+    on_permission: str | None = None
+    context: Mapping[str, str] = field(default_factory=dict)  # shared by all slots
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str  # where the task works, or the folder of the repository of its tree
+    isolation: Isolation = Isolation.NONE
+    compares: bool | None = None  # whether the user's repository is compared; None: where there is a tree
+    task: str = ""  # its id
+    tree: str = ""  # the name of its working tree
+    base_dir: str | None = None  # in which trees lie
+    ref: str | None = None  # the commit at which the tree begins
+    watched: tuple[str, ...] = ()
+    after: tuple[Handover, ...] = ()  # by the tasks on which it depends
+    copy: tuple[str, ...] = ()  # files that a new tree gets
+    setup: tuple[tuple[str, ...], ...] = ()  # commands that prepare a new tree
+    setup_secs: float = SETUP_SECONDS
+    git_environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether the task works in a tree of its own."""
+        return self.isolation is not Isolation.NONE
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the user's repository is compared before and after a round of the task."""
+        return self.has_tree if self.compares is None else self.compares
+
+    def stored(self) -> dict[str, Json]:
+        """Return what the journal of the task keeps."""
+        kept: dict[str, Json] = typed.decode(typed.encode(self))
+        return kept
+
+
+def read_slot(kept: Any) -> AssignedSlot:
+    """Return the slot that the journal of a task keeps; raises BadArgument for anything else."""
+    try:
+        return typed.convert(kept, AssignedSlot)
+    except typed.ValidationError as error:
+        raise BadArgument(f"not a valid slot of a task: {error}") from None
 
 
 def merged(*levels: Mapping[str, Json]) -> dict[str, Json]:

@@ -10,11 +10,11 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, CallFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.pool.isolation import is_compared, save, setup_of, state_before, working_folder
+from muster.pool.isolation import save, setup_of, state_before, working_folder
 from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
 from muster.pool.setup import prepare_tree
-from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, TREE_KEY, WORKLOAD, read_task
+from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, TREE_KEY, WORKLOAD, read_slot, read_task
 from muster.text.words import count as counted
 
 
@@ -48,9 +48,10 @@ def repository_key(round_: int, run: str) -> str:
 async def task(ctx: Context, spec: Any) -> Json:
     """Do a task in the slot that it was given, and return what it came to."""
     asked = read_task(spec)
-    slot = await ctx.recall(SLOT_KEY)
-    if slot is None:
+    kept = await ctx.recall(SLOT_KEY)
+    if kept is None:
         raise BadConfiguration("a task needs a slot", suggestions=("muster pool start",))
+    slot = read_slot(kept)
     folder, tree = await working_folder(slot)
     if tree is not None:
         told = {"branch": tree.branch, "path": str(tree.path), "base": tree.base, "notes": list(tree.notes)}
@@ -61,10 +62,10 @@ async def task(ctx: Context, spec: Any) -> Json:
     saved: Any = None  # what its branch holds, and what else changed in the user's repository
     for round_ in count():
         save_round = None
-        if is_compared(slot):
+        if slot.is_compared:
             before = await ctx.step(repository_key(round_, ctx.run), partial(state_before, slot))
             save_round = partial(save, slot, before, (saved or {}).get("repository_changes", ()))
-        mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot["id"])
+        mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot.id)
         try:
             session = asked.session if not round_ else None
             request = request_for(asked, slot, feedback=feedback, mail=mail, folder=folder, session=session)

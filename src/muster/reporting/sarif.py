@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from muster import __version__
+from muster.domain.canonical import JsonObject
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -15,7 +16,7 @@ LONGEST_NAME = 100
 MOST_RESULTS = 25_000  # what common readers take of one run
 
 
-def tool(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def tool(rules: Sequence[Mapping[str, Any]]) -> JsonObject:
     """Return the tool that found the results, with its rules."""
     return {"driver": {"name": "muster", "version": __version__, "semanticVersion": __version__, "rules": list(rules)}}
 
@@ -36,10 +37,10 @@ def automation(title: str, run: str) -> dict[str, str]:
 
 def invocation(
     *, successful: bool, told: Sequence[tuple[str, str]], started_at: float | None, ended_at: float | None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return how the run went, with its notifications: levels and texts."""
-    notifications = [{"level": level, "message": {"text": text}} for level, text in told]
-    found: dict[str, Any] = {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
+    notifications: list[JsonObject] = [{"level": level, "message": {"text": text}} for level, text in told]
+    found: JsonObject = {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
     for name, at in (("startTimeUtc", started_at), ("endTimeUtc", ended_at)):
         if at is not None:
             found[name] = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S}Z"

@@ -287,7 +287,7 @@ def _budget(found: Any) -> BudgetSection:
         try:
             cap = None if amount is None else from_usd(amount)
         except BadArgument as error:
-            raise Misfit(("budget", name), error.predicate) from error
+            raise Misfit(("budget", name), error.flaws[0].message) from error
         if cap is not None and cap <= 0:
             raise Misfit(("budget", name), f"must be more than 0, not {amount}")
     return budget

@@ -10,7 +10,8 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from muster.sim.playback import ConnectionEnd, Part, Playback, at_once, http_response
+from muster.sim.playback import ConnectionEnd, Part, Playback, at_once
+from muster.text.http_messages import whole_response
 
 MAX_PIPELINED = 64
 READ_BYTES = 64 * 1024
@@ -79,7 +80,7 @@ class SimConnection(asyncio.BufferedProtocol):
             self._parser.feed_data(self._buffer[:nbytes])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             if self._play is None:
-                self._transport.write(http_response(400, b'{"error":{"message":"this is not HTTP/1.1"}}'))
+                self._transport.write(whole_response(400, b'{"error":{"message":"this is not HTTP/1.1"}}'))
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -161,7 +162,7 @@ class SimConnection(asyncio.BufferedProtocol):
             return self._handler(request)
         except Exception:  # a client must not hang because of a defect here
             log.exception("sim.handler_failed")
-            return at_once(http_response(500, b'{"error":{"message":"the rehearsal server failed"}}'))
+            return at_once(whole_response(500, b'{"error":{"message":"the rehearsal server failed"}}'))
 
     def _advance(self) -> None:
         try:

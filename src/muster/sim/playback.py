@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from functools import cache
-from http import HTTPStatus
 from typing import NamedTuple
 
 from muster.sim.faults import Fault, FaultKind
 from muster.sim.protocols.ask import SimRefusal, WireProtocol
+from muster.text.http_messages import Headers, response_head, whole_response
 
-JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"
 LINES = "application/x-jsonl"
 LAST_CHUNK = b"0\r\n\r\n"
 SOON = 1e-9  # seconds: just long enough for others to be served first
 
-Headers = Iterable[tuple[str, str]]
 Part = tuple[float, bytes]
 
 
@@ -39,14 +36,9 @@ class Playback(NamedTuple):  # made for every request, and a tuple is made faste
     ended: Callable[[], None] = _nothing  # called once: played to its end, or the client went away
 
 
-def http_response(status: int, body: bytes, headers: Headers = (), kind: str = JSON) -> bytes:
-    """Return a whole HTTP response as bytes."""
-    return b"%b\r\ncontent-length: %d\r\n\r\n%b" % (_head(status, kind, headers), len(body), body)
-
-
 def open_stream(headers: Headers = (), kind: str = EVENTS) -> bytes:
     """Spell the head of an answer that comes in chunks."""
-    return _head(200, kind, headers) + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+    return response_head(200, kind, headers) + b"\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:
@@ -57,18 +49,6 @@ def chunk(data: bytes) -> bytes:
 def at_once(data: bytes) -> Playback:
     """Play an answer without waiting."""
     return Playback(parts=((0.0, data),))
-
-
-def _head(status: int, kind: str, headers: Headers) -> bytes:
-    more = "".join(f"\r\n{name}: {value}" for name, value in headers)
-    return f"{_first_line(status)}\r\ncontent-type: {kind}{more}".encode("latin-1")
-
-
-@cache
-def _first_line(status: int) -> str:
-    # 529 is a provider's own.
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus.__members__.values() else "Overloaded"
-    return f"HTTP/1.1 {status} {phrase}"
 
 
 PIECE = 64 * 1024
@@ -89,12 +69,12 @@ def play_silence(fault: Fault, latency: float) -> Playback:
 def play_whole(body: bytes, headers: Headers, latency: float, fault: Fault | None, status: int = 200) -> Playback:
     """Return the playback of an answer that is sent in one piece."""
     if fault is None:
-        return _once(http_response(status, body, headers), latency)
+        return _once(whole_response(status, body, headers), latency)
     if fault.kind is FaultKind.TRUNCATED:
-        return _once(http_response(status, body[: len(body) // 2], headers), latency)
+        return _once(whole_response(status, body[: len(body) // 2], headers), latency)
     if fault.kind is FaultKind.GARBAGE:
-        return _once(http_response(200, GARBAGE, headers, "text/html"), latency)
-    return _disturbed(_quarters(http_response(status, body, headers), len(body)), latency, fault)
+        return _once(whole_response(200, GARBAGE, headers, "text/html"), latency)
+    return _disturbed(_quarters(whole_response(status, body, headers), len(body)), latency, fault)
 
 
 def play_stream(events: list[bytes], headers: Headers, latency: float, fault: Fault | None) -> Playback:
@@ -106,14 +86,14 @@ def play_stream(events: list[bytes], headers: Headers, latency: float, fault: Fa
         joined = b"".join(events)
         return _once(head + chunk(joined[: len(joined) // 2]) + LAST_CHUNK, latency)
     if fault.kind is FaultKind.GARBAGE:
-        return _once(http_response(200, GARBAGE, headers, "text/html"), latency)
+        return _once(whole_response(200, GARBAGE, headers, "text/html"), latency)
     return _disturbed([head + chunk(events[0]), *map(chunk, events[1:]), LAST_CHUNK], latency, fault)
 
 
 def play_lines(lines: Sequence[bytes], headers: Headers, latency: float, fault: Fault | None) -> Iterator[Part]:
     """Yield the lines of a file, in pieces that are made as they are sent."""
     if fault is not None and fault.kind is FaultKind.GARBAGE:
-        yield latency, http_response(200, GARBAGE, headers, "text/html")
+        yield latency, whole_response(200, GARBAGE, headers, "text/html")
         return
     slow = fault is not None and fault.kind is FaultKind.SLOW_STREAM
     kept = lines if fault is None or slow else _half(lines)

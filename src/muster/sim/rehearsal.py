@@ -20,7 +20,6 @@ from muster.sim.playback import (
     Playback,
     at_once,
     headers_of,
-    http_response,
     play_silence,
     play_stream,
     play_whole,
@@ -28,8 +27,9 @@ from muster.sim.playback import (
     request_id,
 )
 from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, WireProtocol
-from muster.sim.protocols.request import body_of, check_key
+from muster.sim.request import body_of, check_key
 from muster.sim.responder import Responder, name_of
+from muster.text.http_messages import whole_response
 
 
 class Rehearsal:
@@ -116,7 +116,7 @@ class Rehearsal:
         """Refuse a request in the words of its provider."""
         self.book.status(refused.status)
         error = dialect.error(refused, request_id(number))
-        return at_once(http_response(refused.status, error, headers_of(dialect, number, refused)))
+        return at_once(whole_response(refused.status, error, headers_of(dialect, number, refused)))
 
     def _check_capacity(self) -> None:
         faults = self.plans.faults

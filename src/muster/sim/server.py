@@ -30,13 +30,14 @@ from muster.sim.faults import Faults
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest, SimConnection
 from muster.sim.options import Options
-from muster.sim.playback import SOON, Part, Playback, at_once, http_response
+from muster.sim.playback import SOON, Part, Playback, at_once
 from muster.sim.protocols.anthropic import Anthropic
 from muster.sim.protocols.ask import WireProtocol
 from muster.sim.protocols.openai import OpenAI
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.state import load, save
 from muster.text import typed
+from muster.text.http_messages import whole_response
 
 HOST = "127.0.0.1"
 
@@ -186,7 +187,7 @@ class Router:
         if handler is not None:
             return handler(request)
         if request.method == b"HEAD":  # some clients knock first; such an answer has no body
-            return at_once(http_response(200, b""))
+            return at_once(whole_response(200, b""))
         return self._named(request) or self._unknown(request)
 
     def _named(self, request: HttpRequest) -> Playback | None:
@@ -252,4 +253,4 @@ class Control:
 
 
 def _json(status: int, value: Json) -> Playback:
-    return at_once(http_response(status, typed.encode(value)))
+    return at_once(whole_response(status, typed.encode(value)))

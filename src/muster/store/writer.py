@@ -67,10 +67,6 @@ class _Queued:
         return self.declared if self.group is None else self.group.locks(self.item)
 
 
-def _locks_of(items: "Sequence[_Queued]") -> Locks:
-    return merge_locks(item.locks for item in items)
-
-
 def _ignore(error: Locked) -> None:
     """Do nothing."""
 
@@ -106,6 +102,7 @@ class Writer:
         self._waking = False  # the thread is about to be woken
         self._closing = False
         self._gives_up = False
+        self.shortage: MusterError | None = None  # why nothing new is begun, while the rest waits for room
         self._dead = refusal  # why nothing is written any more
         self._thread: threading.Thread | None = None
         if refusal is None:
@@ -145,8 +142,9 @@ class Writer:
             raise StoreFailed("the store is closed")
         require_loop(self._loop)
         future: PendingWrite[Any] = PendingWrite(loop=self._loop)
-        if self._dead is not None:
-            _fail(future, self._dead)
+        refusal = self._dead or (self.shortage if begins else None)
+        if refusal is not None:
+            _fail(future, refusal)
             return future
         self._queue.append(_Queued(group, item, future, locks, begins))
         if not self._waking:
@@ -212,6 +210,8 @@ class Writer:
         except Exception as error:
             for item in items:
                 item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
+        finally:
+            self.shortage = None
 
     def _write(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
         done, left = False, list(items)
@@ -254,6 +254,7 @@ class Writer:
             except Locked as error:
                 if self._gives_up or (refuses and error.refuses_new):
                     raise
+                self.shortage = error if error.refuses_new else None
                 if not told and time.monotonic() - since >= NOTICE:
                     told = True
                     self._in_loop(self._on_wait, error)
@@ -263,7 +264,7 @@ class Writer:
         # Openings first, settlements next, the rest in order: a driver never has two of one call queued in
         # another order, and a run is released only after everything in it was settled.
         with database.transaction():
-            database.lock(partial(_locks_of, items))
+            database.lock(lambda: merge_locks(item.locks for item in items))
             for group in self._groups:
                 members = [item for item in items if item.group is group]
                 if members:

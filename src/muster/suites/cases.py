@@ -13,8 +13,8 @@ from typing import Any
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.engine.context import Context
-from muster.suites.case import Case, tag_key
 from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, open_suite
 from muster.suites.journal import (
@@ -34,9 +34,10 @@ from muster.suites.journal import (
     spell,
 )
 from muster.suites.spec import CaseSelection, SuiteSpec
-from muster.suites.verdict import CaseResult
+from muster.suites.values.case import Case, tag_key
+from muster.suites.values.verdict import CaseResult
 from muster.text import typed
-from muster.text.documents.tree import Flaw
+from muster.text.document_tree import Flaw
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20
@@ -292,8 +293,9 @@ class Units:
 
 
 def _nobody(case: Case) -> tuple[Subject, ...]:
-    raise BadArgument(
-        f"no agent given for case {case.id} ({case.file}:{case.line})",
+    message = f"no agent given for case {case.id} ({case.file}:{case.line})"
+    raise BadArgument.of(
+        [FieldFlaw(path="agents", message=message, code=FlawCode.MISSING, by_itself=True)],
         suggestions=(
             ArgumentAdvice("agent", "anthropic/MODEL"),
             ArgumentAdvice("agent", "sim/echo", words="or try it without a key: {}"),

@@ -8,12 +8,12 @@ from muster.domain.canonical import Json
 from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.engine.context import Context
-from muster.suites.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case
 from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
-from muster.suites.rules import ScoringRules
 from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import OUT_OF_TIME, Observation
+from muster.suites.values.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case
+from muster.suites.values.rules import ScoringRules
+from muster.suites.values.verdict import OUT_OF_TIME, Observation
 
 
 @dataclass(slots=True, kw_only=True)

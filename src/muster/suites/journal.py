@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from muster.domain.canonical import Json
-from muster.suites.case import Case
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.case import Case
+from muster.suites.values.verdict import CaseResult, Status
 from muster.text import typed
 
 SNAPSHOT = "suite"

@@ -10,12 +10,12 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadFile, NotFound
-from muster.suites.case import Case
 from muster.suites.checks.tool_calls import quality_in
 from muster.suites.format.names import nearest_name
-from muster.suites.rules import ScoringRules
-from muster.suites.verdict import Observation
-from muster.text.documents.tree import Unreadable
+from muster.suites.values.case import Case
+from muster.suites.values.rules import ScoringRules
+from muster.suites.values.verdict import Observation
+from muster.text.document_tree import Unreadable
 from muster.text.files import shown, whole_text
 from muster.text.json_documents import decode, json_words
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from muster.domain.review import Opinion, Review
 from muster.statistics.repeats import Agreement, cohen_kappa
-from muster.suites.case import Evaluator
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.case import Evaluator
+from muster.suites.values.verdict import CaseResult, Status
 
 __all__ = ["Agreement", "Reviewed", "ReviewedRun", "agreement_of"]
 

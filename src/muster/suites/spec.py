@@ -1,82 +1,54 @@
 """The spec of a suite run: what `muster run` was told, and what a Python program may say to start one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from typing import Any
 
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
-from muster.suites.case import DEFAULT_THRESHOLD, Case, tag_key
+from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.order import field_flaws, shared_fields
+from muster.domain.run import Mode
 from muster.suites.journal import Subject, SuiteSnapshot
-from muster.text.diagnostics import validation_words
-from muster.text.limited.patterns import LONGEST_GLOB
+from muster.suites.order import SuiteChoice, SuiteFields
+from muster.suites.values.case import Case, tag_key
+from muster.suites.values.rules import DEFAULT_THRESHOLD
+from muster.text import typed
 
-MOST_EPOCHS = 1000
-MOST_SAMPLES = 25
 COUNCIL = "council:"  # before the file of a policy: the judge is a council
 NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
-
-EvaluatorChoice = Literal["rules", "golden", "process", "judge", "all"]
-
-
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
+NO_SUITE_RUN = "not a valid suite run"
+MAX_UNKNOWN = 5  # keys that are told
+_LISTS = ("path", "agents", "prompts", "tags", "only")
+_JUDGED_BY = ("judge", "judge_samples", "evaluator", "threshold", "generate")
 
 
-def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Take everything once: who is named twice is not tested twice."""
-    return tuple(dict.fromkeys(values))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteSpec(SuiteFields):
+    """What to run, on whom, and who judges; raises BadArgument with everything that is wrong with it."""
 
-
-def _no_blank(values: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(value.strip() for value in values):
-        raise ValueError("an empty tag selects nothing; leave it out to take all cases")
-    return values
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
-
-
-class SuiteSpec(BaseModel):
-    """What to run, on whom, and who judges."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    path: Annotated[Names, Field(min_length=1)]
-    agents: Names = ()
-    prompts: Names = ()  # files; each is tested with each agent
+    path: tuple[str, ...]
     answers: str | None = None  # a file of recorded answers, which are scored instead of asking anybody
-    judge: str | None = None  # an agent, or "council:" and the file of its policy
     council: dict[str, Any] | None = None  # the policy of the council that judges, as it was read from its file
-    judge_samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 1
-    judge_dispatch: Literal["live", "batch"] | None = None
-    epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 1
-    filter: Annotated[str, Field(max_length=LONGEST_GLOB)] | None = None  # a glob on case ids
-    tags: Annotated[Names, AfterValidator(_no_blank)] = ()  # any of them, however they are spelled
-    only: Names | None = None  # ids of cases; of all the others none is run
-    evaluator: EvaluatorChoice | None = None  # instead of each case's own
-    threshold: Annotated[float, Field(ge=0, le=1)] = DEFAULT_THRESHOLD  # where a case names none
-    max_tokens: Annotated[int, Field(ge=1)] | None = None  # where a case names none; the same for the next two
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    seed: int | None = None
+    judge_samples: int = 1
+    epochs: int = 1
+    only: tuple[str, ...] | None = None  # ids of cases; of all the others none is run
+    threshold: float = DEFAULT_THRESHOLD  # where a case names none
     generate: bool = True  # False: only answers that are known are judged; no agent is asked anew
 
-    @model_validator(mode="after")
-    def _has_subject(self) -> "SuiteSpec":
-        if self.answers is not None and (self.agents or self.prompts):
-            raise ValueError("recorded answers cannot be combined with agents or prompts")
-        return self
-
-    @model_validator(mode="after")
-    def _asks_council_once(self) -> "SuiteSpec":
-        if self.judge_file is None and self.council is not None:
-            raise ValueError(f"council is the policy of a judge {COUNCIL}FILE, and the judge is {self.judge}")
-        if self.judge_file is not None and self.judge_samples > 1:
-            raise ValueError("judge_samples must be 1 with a council, whose members are the samples")
-        return self
+    def __post_init__(self) -> None:
+        """Take one text for a list of it, and everything once: who is named twice is not tested twice."""
+        for name in _LISTS:
+            given = getattr(self, name)
+            if given is not None:
+                listed = (given,) if isinstance(given, str) else given
+                object.__setattr__(self, name, tuple(dict.fromkeys(listed)))
+        for name in ("threshold", "temperature"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, given if given is None else float(given))
+        if flaws := list(_spec_flaws(self)):
+            raise BadArgument.of(flaws, about=NO_SUITE_RUN)
 
     @property
     def judge_file(self) -> str | None:
@@ -85,9 +57,14 @@ class SuiteSpec(BaseModel):
         return self.judge.removeprefix(COUNCIL) if self.judge is not None and is_council else None
 
     @property
+    def judges_in_batches(self) -> bool:
+        """Whether the judge is asked in batches, however the agents are asked."""
+        return self.judge_dispatch is Mode.BATCH
+
+    @property
     def tag(self) -> str:
         """The name of the way results are judged; results under another tag say nothing about this one."""
-        how = self.model_dump(include={"judge", "judge_samples", "evaluator", "threshold", "generate"}, mode="json")
+        how = {name: getattr(self, name) for name in _JUDGED_BY}
         if self.council is not None:
             how["council"] = self.council
         return digest(how)[:12]
@@ -110,16 +87,47 @@ class SuiteSpec(BaseModel):
 
     def stored(self) -> Json:
         """Return the spec as it is stored."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        given = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {name: typed.to_builtins(value) for name, (value, usual) in given.items() if value != usual}
+
+
+def _spec_flaws(spec: SuiteSpec) -> Iterator[FieldFlaw]:
+    """Yield what is wrong with a suite run."""
+    yield from field_flaws(spec)
+    if not spec.path:
+        yield FieldFlaw(path="path", message="is empty", code=FlawCode.OUT_OF_BOUNDS)
+    if not all(tag.strip() for tag in spec.tags):
+        yield FieldFlaw(path="tags", message="has an empty tag, which selects nothing; leave it out to take all cases")
+    if spec.answers is not None and (spec.agents or spec.prompts):
+        yield _whole("recorded answers cannot be combined with agents or prompts")
+    if spec.judge_file is None and spec.council is not None:
+        yield _whole(f"council is the policy of a judge {COUNCIL}FILE, and the judge is {spec.judge}")
+    if spec.judge_file is not None and spec.judge_samples > 1:
+        yield _whole("judge_samples must be 1 with a council, whose members are the samples")
+
+
+def _whole(message: str) -> FieldFlaw:
+    return FieldFlaw(path="", message=message, by_itself=True)
 
 
 def read_spec(spec: Json) -> SuiteSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
+    known = {field.name for field in fields(SuiteSpec)}
+    if not isinstance(spec, Mapping):
+        raise BadArgument(f"{NO_SUITE_RUN}: must be an object")
+    if unknown := [f"unknown key {str(key)[:100]!r}" for key in spec if key not in known]:
+        raise BadArgument(f"{NO_SUITE_RUN}: {'; '.join(unknown[:MAX_UNKNOWN])}")
+    listed = {name: [spec[name]] for name in _LISTS if isinstance(spec.get(name), str)}
     try:
-        return SuiteSpec.model_validate(spec)
-    except ValidationError as error:
-        flaws = (f"{'.'.join(map(str, flaw['loc'])) or 'spec'}: {validation_words(flaw)}" for flaw in error.errors())
-        raise BadArgument(f"not a valid suite run: {'; '.join(flaws)}") from None
+        return typed.convert({**spec, **listed}, SuiteSpec)
+    except typed.ValidationError as error:
+        raise BadArgument(f"{NO_SUITE_RUN}: {error}") from error
+
+
+def chosen_fields(choice: SuiteChoice) -> dict[str, Any]:
+    """Return what a caller chose by the names of a spec, without what was left open."""
+    shared = {name: value for name, value in shared_fields(choice, SuiteSpec).items() if value not in (None, ())}
+    return {"path": choice.paths} | shared
 
 
 def with_changes(before: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:

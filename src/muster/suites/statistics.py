@@ -23,7 +23,7 @@ from muster.statistics.repeats import (
     variance_components,
 )
 from muster.suites.checks.opinions import weighted_mean
-from muster.suites.verdict import NOT_RUN, CaseResult, ItemScore, Status
+from muster.suites.values.verdict import NOT_RUN, CaseResult, ItemScore, Status
 
 __all__ = ["Interval", "Latency", "Rank", "Repeats", "SubjectStats", "SubjectTally", "VarianceComponents", "rank"]
 

@@ -6,10 +6,10 @@ from functools import partial
 
 from muster.domain.canonical import Json
 from muster.engine.context import Context
-from muster.suites.case import Case
 from muster.suites.cases import CaseReader
 from muster.suites.journal import PAGE, SNAPSHOT, SuiteSnapshot, cases_key, pack
 from muster.suites.spec import SuiteSpec
+from muster.suites.values.case import Case
 from muster.text import typed
 
 MOST_KEPT = 64_000_000  # bytes of compressed cases; a run with more reads its files itself

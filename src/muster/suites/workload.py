@@ -12,7 +12,6 @@ from muster.domain.canonical import Json
 from muster.domain.errors import ReplayMiss
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.suites.case import Evaluator
 from muster.suites.cases import Aside, Unit, Units, keep_page, read_in
 from muster.suites.checks.scoring import all_quick, evaluators_of, not_asked, score, skipped
 from muster.suites.conversation import talk
@@ -20,17 +19,19 @@ from muster.suites.journal import ANSWERS, REPEATABLE, environment_key, results_
 from muster.suites.judge.command import ask_command
 from muster.suites.judge.council import council_of, judge_by_council
 from muster.suites.judge.rubric import judge
+from muster.suites.kind import SUITE
 from muster.suites.recorded import RecordedAnswers, answers_in, observe_recorded, read_answers
-from muster.suites.rules import CURRENT, NAME, ScoringRules, rules_in
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import SettledCases
-from muster.suites.verdict import CaseResult, Judgement, Observation, Status
+from muster.suites.values.case import Evaluator
+from muster.suites.values.rules import CURRENT, NAME, ScoringRules, rules_in
+from muster.suites.values.verdict import CaseResult, Judgement, Observation, Status
 from muster.text.schemas.guard import in_schema_thread
 
 PACKAGES = ("muster-ai", "genai-prices", "jsonpath-rfc9535", "jsonschema", "msgspec", "pydantic", "regex")
 
 
-@workload("suite", check=read_spec)
+@workload(SUITE.workload, check=read_spec)
 async def suite(ctx: Context, spec: Any) -> Json:
     """Run suites, and say how the cases ended."""
     wanted = read_spec(spec)
@@ -194,7 +195,7 @@ async def _ask_judge(ctx: Context, unit: Unit, spec: SuiteSpec, observation: Obs
     if spec.judge is None:
         return Judgement(by="", failures=("this case wants a judge, and none was named",))
     if spec.judge_file is not None:
-        council = council_of(spec)
+        council = council_of(spec.judge, spec.council, spec.threshold)
         return await judge_by_council(ctx, unit.case, observation, council, unit=unit.key, dispatch=spec.judge_dispatch)
     return await judge(
         ctx,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.text.documents.tree import Flaw, Place, line_of, spelled, texts_of
+from muster.text.document_tree import Flaw, Place, line_of, spelled, texts_of
 from muster.text.words import choice_error, one_of
 
 _LONGEST = 300

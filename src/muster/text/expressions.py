@@ -1,14 +1,15 @@
 """What must hold of some figures, as a frozen tree: `critical + high == 0`. Nothing is evaluated here."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from muster.domain.errors import BadArgument
+from muster.text.logic import MAX_CHARACTERS, SHOWN_CHARACTERS, LogicParser, Token
 
 COUNTS = ("total", "critical", "high", "medium", "low", "rejected", "files")
 MEASURES = ("score", "coverage")
@@ -135,10 +136,7 @@ def _bracketed(tree: Truth | Quantity, *kinds: type) -> str:
     return f"({spell(tree)})" if isinstance(tree, kinds) else spell(tree)
 
 
-LONGEST = 500  # characters of an expression
-DEEPEST = 30  # brackets and negations inside of each other
-_LONGEST_NUMBER = 15
-_SHOWN = 80
+_MAX_DIGITS = 15
 
 _KNOWN = f"{', '.join(NAMES)} and {PART}NAME"
 _PART_NAME = re.compile(r"\w+(?:-\w+)*")
@@ -148,25 +146,16 @@ _TOKEN = re.compile(
     r"|(?P<sign>==|!=|<=|>=|<|>|\+|-|\(|\)|%)"
     r"|(?P<foreign>&&|\|\||=|!|≥|≤|≠)"
 )
-_BLANKS = re.compile(r"\s*")
-_MEANT = {"&&": "and", "||": "or", "=": "==", "!": "not", "≥": ">=", "≤": "<=", "≠": "!="}
-_COMPARING = ("==", "!=", "<", "<=", ">", ">=")
 _KEYWORDS = ("and", "or", "not")
-_END = "end"
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    place: int  # counted from one
 
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Expression:
     """Read an expression; raises BadArgument with the place when it is invalid."""
-    if len(text) > LONGEST:
-        raise BadArgument(f"{text[:_SHOWN]!r}… is not a valid threshold: longer than {LONGEST} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise BadArgument(
+            f"{text[:SHOWN_CHARACTERS]!r}… is not a valid threshold: longer than {MAX_CHARACTERS} characters"
+        )
     return _ExpressionParser(text).expression()
 
 
@@ -188,7 +177,7 @@ def _bound(name: str, bound: Any) -> str:
     if isinstance(number, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", number):
         number = float(number)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**9:
-        raise BadArgument(f"the limit of {name} must be a number of at least 0, not {str(bound)[:_SHOWN]!r}")
+        raise BadArgument(f"the limit of {name} must be a number of at least 0, not {str(bound)[:SHOWN_CHARACTERS]!r}")
     return parse(f"{name} {'<=' if name in COUNTS else '>='} {spell_number(round(number, 6))}").text
 
 
@@ -201,152 +190,66 @@ def _nearest(name: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-class _ExpressionParser:
-    """Goes through the tokens of one text."""
+class _ExpressionParser(LogicParser[Truth | Quantity, Truth, Quantity]):
+    """Reads one expression: quantities are compared, truths are joined and negated."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = self._cut()
-        self._at = 0
-        self._depth = 0
+    noun = "threshold"
+    tokens = _TOKEN
+    comparing = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
     def expression(self) -> Expression:
-        tree = self._either()
-        if self._next.kind != _END:
-            self._refuse(self._next, f"unexpected {self._next.text!r}")
-        found = Expression(text=self._text.strip(), tree=self._as_truth(tree, self._tokens[0]))
-        if not found.names:
-            self._refuse(self._tokens[0], f"an expression needs a metric; the metrics are {_KNOWN}")
-        return found
+        tree = self.as_truth(self.whole(), self.first)
+        expression = Expression(text=self.text.strip(), tree=tree)
+        if not expression.names:
+            self.refuse(self.first, f"an expression needs a metric; the metrics are {_KNOWN}")
+        return expression
 
-    def _cut(self) -> list[_Token]:
-        tokens: list[_Token] = []
-        place = self._blanks(0)
-        while place < len(self._text):
-            found = _TOKEN.match(self._text, place)
-            kind = (found and found.lastgroup) or ""
-            token = _Token(kind, found[0] if found else self._text[place], place + 1)
-            if found is None:
-                self._refuse(token, f"unexpected character {token.text!r}")
-            if kind == "foreign":
-                self._refuse(token, f"write {_MEANT[token.text]} instead of {token.text}")
-            tokens.append(token)
-            place = self._blanks(found.end())
-        return [*tokens, _Token(_END, "", len(self._text) + 1)]
-
-    def _blanks(self, place: int) -> int:
-        found = _BLANKS.match(self._text, place)
-        return found.end() if found else place
-
-    @property
-    def _next(self) -> _Token:
-        return self._tokens[self._at]
-
-    def _take(self, *texts: str) -> _Token | None:
-        """Go on when the next token is one of these."""
-        token = self._next
-        if token.text not in texts:
-            return None
-        self._at += 1
-        return token
-
-    def _either(self) -> Truth | Quantity:
-        return self._joined("or", self._both, Disjunction)
-
-    def _both(self) -> Truth | Quantity:
-        return self._joined("and", self._negated, Conjunction)
-
-    def _joined(
-        self, word: str, below: Callable[[], Truth | Quantity], kind: type[Conjunction] | type[Disjunction]
-    ) -> Truth | Quantity:
-        start = self._next
-        first = below()
-        if self._next.text != word:
-            return first
-        parts = [self._as_truth(first, start)]
-        while self._take(word):
-            parts.append(self._truth_of(below))
-        return kind(tuple(parts))
-
-    def _negated(self) -> Truth | Quantity:
-        token = self._take("not")
-        if token is None:
-            return self._comparison()
-        self._go_down(token)
-        part = self._truth_of(self._negated)
-        self._depth -= 1
-        return Negation(part)
-
-    def _comparison(self) -> Truth | Quantity:
-        start = self._next
-        left = self._sum()
-        sign = self._take(*_COMPARING)
-        if sign is None:
-            return left
-        right_start = self._next
-        right = self._sum()
-        if self._next.text in _COMPARING:
-            self._refuse(self._next, "comparisons cannot be chained; join them with and")
-        return Relation(sign.text, self._as_quantity(left, start), self._as_quantity(right, right_start))
-
-    def _sum(self) -> Truth | Quantity:
-        start = self._next
-        negative = self._take("-") is not None
+    def operand(self) -> Truth | Quantity:
+        start = self.next
+        negative = self.take("-") is not None
         first = self._term()
-        if not negative and self._next.text not in ("+", "-"):
+        if not negative and self.next.text not in ("+", "-"):
             return first
-        terms = [("-" if negative else "+", self._as_quantity(first, start))]
-        while sign := self._take("+", "-"):
-            start = self._next
-            terms.append((sign.text, self._as_quantity(self._term(), start)))
+        terms = [("-" if negative else "+", self.as_operand(first, start))]
+        while sign := self.take("+", "-"):
+            start = self.next
+            terms.append((sign.text, self.as_operand(self._term(), start)))
         return Sum(tuple(terms))
 
+    def as_truth(self, node: Truth | Quantity, start: Token) -> Truth:
+        if isinstance(node, Number | Name | Sum):
+            self.refuse(start, "this is a number; compare it, for example critical == 0")
+        return node
+
+    def as_operand(self, node: Truth | Quantity, start: Token) -> Quantity:
+        if isinstance(node, Number | Name | Sum):
+            return node
+        self.refuse(start, "this is a condition, not a number")
+
+    def junction(self, word: str, parts: tuple[Truth, ...]) -> Truth:
+        return Conjunction(parts) if word == "and" else Disjunction(parts)
+
+    def negation(self, part: Truth) -> Truth:
+        return Negation(part)
+
+    def comparison(self, sign: str, left: Quantity, right: Quantity) -> Truth:
+        return Relation(sign, left, right)
+
     def _term(self) -> Truth | Quantity:
-        token = self._next
-        self._at += token.kind != _END
+        token = self.advance()
         if token.kind == "number":
             return self._number(token)
         if token.kind == "word" and token.text not in _KEYWORDS:
             if not _is_name(token.text):
-                self._refuse(token, f"unknown name {token.text!r}{_nearest(token.text)}; the metrics are {_KNOWN}")
+                self.refuse(token, f"unknown name {token.text!r}{_nearest(token.text)}; the metrics are {_KNOWN}")
             return Name(token.text)
         if token.text == "(":
-            return self._bracket(token)
-        found = f"found {token.text!r}" if token.text else "the expression ends"
-        self._refuse(token, f"expected a number or a metric, but {found}")
+            return self.bracket(token)
+        what = f"found {token.text!r}" if token.text else "the expression ends"
+        self.refuse(token, f"expected a number or a metric, but {what}")
 
-    def _number(self, token: _Token) -> Number:
-        if len(token.text) > _LONGEST_NUMBER:
-            self._refuse(token, f"this number has more than {_LONGEST_NUMBER} digits")
-        self._take("%")  # 80 % is 80
+    def _number(self, token: Token) -> Number:
+        if len(token.text) > _MAX_DIGITS:
+            self.refuse(token, f"this number has more than {_MAX_DIGITS} digits")
+        self.take("%")  # 80 % is 80
         return Number(float(token.text))
-
-    def _bracket(self, opening: _Token) -> Truth | Quantity:
-        self._go_down(opening)
-        found = self._either()
-        if self._take(")") is None:
-            self._refuse(opening, "this parenthesis is not closed")
-        self._depth -= 1
-        return found
-
-    def _go_down(self, token: _Token) -> None:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            self._refuse(token, f"nested more than {DEEPEST} levels deep")
-
-    def _truth_of(self, read: Callable[[], Truth | Quantity]) -> Truth:
-        start = self._next
-        return self._as_truth(read(), start)
-
-    def _as_truth(self, found: Truth | Quantity, start: _Token) -> Truth:
-        if isinstance(found, Number | Name | Sum):
-            self._refuse(start, "this is a number; compare it, for example critical == 0")
-        return found
-
-    def _as_quantity(self, found: Truth | Quantity, start: _Token) -> Quantity:
-        if isinstance(found, Number | Name | Sum):
-            return found
-        self._refuse(start, "this is a condition, not a number")
-
-    def _refuse(self, token: _Token, what: str) -> NoReturn:
-        raise BadArgument(f"{self._text[:_SHOWN]!r} is not a valid threshold: at character {token.place}: {what}")

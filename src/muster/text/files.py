@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.files import whole_text
 from muster.text.json_documents import flaw_of, json_fault
 

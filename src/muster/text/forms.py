@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 from muster.domain.canonical import Json
-from muster.text.documents.tree import Plain, plain_value
+from muster.text.document_tree import Plain, plain_value
 from muster.text.json_documents import flaw_of
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -128,9 +128,10 @@ EnvironmentName = Annotated[VariableName, AfterValidator(_variable)]
 EnvironmentValue = Annotated[Text, AfterValidator(_without_nul)]
 
 Truth = Annotated[bool, Strict(), BeforeValidator(_meant)]
-Count = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=1, lt=2**31)]
-Natural = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=0, lt=2**31)]
-Seed = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=-(2**63), lt=2**64)]
+Whole = Annotated[int, Strict(), BeforeValidator(_meant)]
+Count = Annotated[Whole, Field(ge=1, lt=2**31)]
+Natural = Annotated[Whole, Field(ge=0, lt=2**31)]
+Seed = Annotated[Whole, Field(ge=-(2**63), lt=2**64)]
 Number = Annotated[float, Strict(), BeforeValidator(_meant), Field(allow_inf_nan=False)]
 NotNegative = Annotated[Number, Field(ge=0)]
 Weight = Annotated[NotNegative, AfterValidator(_weight)]

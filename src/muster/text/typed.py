@@ -11,21 +11,24 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
-from msgspec import DecodeError, Meta, Raw, Struct, ValidationError, field, to_builtins
+from msgspec import UNSET, DecodeError, Meta, Raw, Struct, UnsetType, ValidationError, defstruct, field, to_builtins
 from msgspec.json import format as format_json
 from msgspec.json import schema_components
 from msgspec.structs import asdict, replace
 
 __all__ = [
+    "UNSET",
     "DecodeError",
     "Decoder",
     "Meta",
     "Raw",
     "Struct",
+    "UnsetType",
     "ValidationError",
     "asdict",
     "convert",
     "decode",
+    "defstruct",
     "encode",
     "field",
     "format_json",

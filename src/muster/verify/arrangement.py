@@ -13,9 +13,9 @@ from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.text import typed
 from muster.text.secrets.redaction import Redactor
-from muster.verify.journal import SNAPSHOT, files_key
-from muster.verify.source import Chunk, FileInfo, Piece, Source, VerifySnapshot, read_source
-from muster.verify.verification import Kind, LeftOut, Limits, Verification, Verifier
+from muster.verify.declaration.verification import Kind, LeftOut, Limits, Verification, Verifier
+from muster.verify.findings.journal import SNAPSHOT, files_key
+from muster.verify.sources.source import Chunk, FileInfo, Piece, Source, VerifySnapshot, read_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

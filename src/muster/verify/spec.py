@@ -15,7 +15,7 @@ from muster.text.schemas.json_schema import schema_flaw
 from muster.text.words import choice_error
 from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
 from muster.verify.declaration.resolve import THRESHOLDS
-from muster.verify.verification import (
+from muster.verify.declaration.verification import (
     AllowedSecret,
     Kind,
     LeftOut,

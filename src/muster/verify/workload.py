@@ -11,16 +11,25 @@ from muster.text import typed
 from muster.verify.agents.checker import run_checker
 from muster.verify.agents.model_agent import examine
 from muster.verify.arrangement import Arrangement, ChunkUnit, read_in, sent_as, sources_of
+from muster.verify.declaration.verification import SECRETS, Kind, Verification, Verifier
 from muster.verify.findings.assessment import assess, check_secrets, conclude
 from muster.verify.findings.finding import Examined
-from muster.verify.journal import CLEARED, CLEARING, SECRETS, AgentReport, Ending, WaveReport, call_key, report_key
-from muster.verify.markers import clear_markers, done_markers
-from muster.verify.source import VerifySnapshot
+from muster.verify.findings.journal import (
+    CLEARED,
+    CLEARING,
+    WORKLOAD,
+    AgentReport,
+    Ending,
+    WaveReport,
+    call_key,
+    report_key,
+)
+from muster.verify.sources.markers import clear_markers, done_markers
+from muster.verify.sources.source import VerifySnapshot
 from muster.verify.spec import read_spec
-from muster.verify.verification import Kind, Verification, Verifier
 
 
-@workload("waves", check=read_spec)
+@workload(WORKLOAD, check=read_spec)
 async def waves(ctx: Context, spec: Any) -> Json:
     """Verify files in waves, and say what came of it."""
     wanted = read_spec(spec)

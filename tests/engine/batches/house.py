@@ -14,8 +14,8 @@ from muster.domain.batch import Batch
 from muster.domain.canonical import Json
 from muster.domain.ids import BatchId
 from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
+from muster.engine.base.clock import Clock, SystemClock
 from muster.engine.batches.base import Patience
-from muster.engine.clock import Clock, SystemClock
 from muster.settings import load_settings
 from muster.sim.audit import Audit
 from muster.sim.files import read_faults

@@ -256,7 +256,7 @@ CHANGED = ["ref refs/tags/mine", "setting core.hookspath"]
 
 def changed(found: ChainProgress) -> list[str]:
     """Return what changed in the user's repository, as every screen has it."""
-    return [one["what"] for one in progress_view(found)["repository_changes"]]
+    return [one["what"] for one in progress_view(found).repository_changes]
 
 
 @pytest.mark.parametrize("last", ["true", "false"])

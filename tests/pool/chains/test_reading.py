@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.git.layout import Isolation
+from muster.domain.isolation import Isolation
 from muster.pool.chains.chain import ChainInput, ChainSpec
 from muster.pool.chains.reading import inspect_chain, read_chain, starter
 from muster.pool.chains.spec import read_spec, stored

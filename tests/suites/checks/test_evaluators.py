@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
-from muster.suites.case import Case, Evaluator, Golden
 from muster.suites.checks.scoring import evaluators_of
 from muster.suites.statistics import settle
-from muster.suites.verdict import Status
+from muster.suites.values.case import Case, Evaluator, Golden
+from muster.suites.values.verdict import Status
 from tests.suites.checks.values import case, expect, item, output
 
 RULES, GOLDEN, PROCESS, JUDGE = Evaluator.RULES, Evaluator.GOLDEN, Evaluator.PROCESS, Evaluator.JUDGE

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.suites.case import Golden
 from muster.suites.checks.output import line_ratio, similarity
+from muster.suites.values.case import Golden
 
 LINES = st.lists(st.sampled_from("abcd"), max_size=12)
 

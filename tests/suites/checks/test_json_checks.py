@@ -8,7 +8,7 @@ import pytest
 
 from muster.suites.checks.output import check_output
 from muster.suites.format.suite import examine
-from muster.suites.rules import CURRENT_RULES, rules_in
+from muster.suites.values.rules import CURRENT_RULES, rules_in
 from tests.suites.checks.values import check, output, said
 from tests.suites.format.suites import checked_by, the_flaw, write_suite
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.suites.case import CheckKind, Golden
 from muster.suites.checks.output import check_output
+from muster.suites.values.case import CheckKind, Golden
 from tests.suites.checks.values import check, output, said
 
 FENCED = 'Here you are [1]:\n```json\n{"status": "ok", "n": 2, "list": [{"name": "a"}, {"name": "b"}]}\n```\nAs said.'

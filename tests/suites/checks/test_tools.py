@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.call import ToolCall
-from muster.suites.case import ToolExpectation, ToolOrder
 from muster.suites.checks.tool_calls import check_tools, meets
+from muster.suites.values.case import ToolExpectation, ToolOrder
 from tests.suites.checks.values import call, expect
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import Comparison, ComparisonVerdict, EpochOutcome
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 
 Outcomes = dict[tuple[str, int], EpochOutcome]
 

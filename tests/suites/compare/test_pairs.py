@@ -10,12 +10,12 @@ import pytest
 from muster.domain.errors import BadArgument
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
+from muster.suites.compare.json_report import comparison_view, pair_page_view
 from muster.suites.compare.pairs import EVERY_PAIR, ComparedPair, PairFilter, PairPage, page_of_pairs
-from muster.suites.compare.report import comparison_json, pairs_json
 from muster.suites.compare.runs import ComparisonTerms, Side, compare_runs
 from muster.suites.compare.values import PairChange
 from muster.suites.reports.run import open_suite_run
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult, Status
 from tests.suites.reports.suite_store import Story, a_case, a_result, an_answer, fill
 
 NAMES = [f"s/{number:02}" for number in range(12)]
@@ -121,7 +121,7 @@ async def test_another_place_than_the_end_of_a_page_is_refused(store: Store, aft
 async def test_json_names_the_changes_and_can_leave_out_their_list(store: Store) -> None:
     a = await side(store, "a", story(results()))
     b = await side(store, "b", story(results(n03=FAILED, n04=FAILED)))
-    page = pairs_json(await page_of_pairs(a, b, EVERY_PAIR, after=None, limit=1))
+    page = pair_page_view(await page_of_pairs(a, b, EVERY_PAIR, after=None, limit=1)).builtins()
     assert page["counts"] == {"worse": 2, "better": 0, "new": 0, "same": 10}
     assert page["pairs"][0] == {
         "case": "s/03",
@@ -137,7 +137,7 @@ async def test_json_names_the_changes_and_can_leave_out_their_list(store: Store)
         "same_answer": True,
     }
     found = await compare_runs(a, b, ComparisonTerms())
-    (whole,) = comparison_json(found)["subjects"]
-    (short,) = comparison_json(found, 1)["subjects"]
+    (whole,) = comparison_view(found).builtins()["subjects"]
+    (short,) = comparison_view(found, most_changes=1).builtins()["subjects"]
     assert short["counts"] == whole["counts"] == {"regressions": 2, "improvements": 0, "new": 0}
     assert (len(whole["regressions"]), short["regressions"]) == (2, whole["regressions"][:1])

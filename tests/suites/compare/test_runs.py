@@ -1,6 +1,5 @@
 """Two runs compared from their stores: which subject with which, what else changed, and what comes out."""
 
-import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,13 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.compare.report import comparison_json, comparison_markdown
+from muster.suites.compare.json_report import comparison_view
+from muster.suites.compare.report import comparison_markdown
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
 from muster.suites.journal import Prompt, SuiteInfo
 from muster.suites.reports.run import open_suite_run
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult, Status
+from muster.text.views import plain
 from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 
 NAMES = [f"s/{number:02}" for number in range(30)]
@@ -204,7 +205,7 @@ def test_terms_that_are_no_shares_are_refused(threshold: float, alpha: float) ->
 
 async def test_the_comparison_as_data_is_json_and_whole(store: Store) -> None:
     found = await compared(store, GOOD, BAD)
-    data = json.loads(json.dumps(comparison_json(found)))
+    data = plain(comparison_view(found))
     assert (data["verdict"], data["ok"], data["a"]["run"], data["b"]["run"]) == ("worse", False, "a", "b")
     (one,) = data["subjects"]
     assert (one["subject_a"], one["subject_b"], one["cases_worse"], one["cases_better"]) == (

@@ -8,7 +8,7 @@ import pytest
 
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import ComparisonVerdict, EpochOutcome
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 
 ALPHA = 0.05
 TRIALS = 200

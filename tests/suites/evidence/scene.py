@@ -12,14 +12,14 @@ from muster.domain.call import Message, Request, Role, Stop, Tool, ToolCall
 from muster.domain.money import Microdollars
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.case import Case, CheckKind, Evaluator, OutputCheck, RubricItem, ScriptedTool, ToolExpectation
 from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.checks.tool_calls import use
 from muster.suites.evidence.export import Exported, export_evidence
 from muster.suites.journal import SuiteInfo, case_key
 from muster.suites.judge.question import pose
 from muster.suites.reports.run import open_suite_run
-from muster.suites.verdict import CaseResult, ItemScore, Judgement, Observation
+from muster.suites.values.case import Case, CheckKind, Evaluator, OutputCheck, RubricItem, ScriptedTool, ToolExpectation
+from muster.suites.values.verdict import CaseResult, ItemScore, Judgement, Observation
 from tests.suites.reports.suite_store import Said, Story, a_case, a_reply, an_answer, fill
 
 SECRET = "sk-ant-api03-AbCdEfGh0123456789"

@@ -11,7 +11,6 @@ import pytest
 
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
-from muster.suites.case import Case, CheckKind, Evaluator, OutputCheck
 from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.archive import scan
 from muster.suites.evidence.layout import STATEMENT
@@ -19,8 +18,9 @@ from muster.suites.evidence.rescoring import Rescoring, rescore
 from muster.suites.evidence.verification import sign
 from muster.suites.journal import Prompt, case_key
 from muster.suites.judge.command import question_for
-from muster.suites.rules import rules_in
-from muster.suites.verdict import CaseResult, Judgement, Observation, Status
+from muster.suites.values.case import Case, CheckKind, Evaluator, OutputCheck
+from muster.suites.values.rules import rules_in
+from muster.suites.values.verdict import CaseResult, Judgement, Observation, Status
 from tests.suites.evidence.scene import (
     CASES,
     FAILS,

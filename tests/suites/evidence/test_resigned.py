@@ -13,7 +13,7 @@ import pytest
 from muster.app.views.evidence import rescoring_view
 from muster.domain.run import Run
 from muster.suites.evidence.rescoring import Rescoring, rescore
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from tests.suites.councils import MEMBERS, write_council
 from tests.suites.evidence.scene import JUDGE_KEY, KEY, SECRET
 from tests.suites.evidence.test_verifying import contents, signed_anew
@@ -435,7 +435,7 @@ async def test_what_ended_a_council_and_no_reply_shows_is_said_to_rest_on_the_si
         found = evidence.rescore(resigned(archive, tmp_path, cut_whole_round_by("stopped", AFTER_ONE)))
         (said,) = found.unproven
         assert said.endswith("ended since a person stopped it, which no reply shows")
-        assert rescoring_view(archive, found)["rests_on_signature"] == [said]
+        assert list(rescoring_view(archive, found).rests_on_signature) == [said]
 
 
 # What the section of an agent says is in no file of an archive: the digest of the request alone tells of a change.

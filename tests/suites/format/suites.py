@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.suites.case import Case
 from muster.suites.format.suite import Examination, examine, open_suite
+from muster.suites.values.case import Case
 
 HEAD = "schema_version: 1\nskill_or_agent: greeter\n"
 

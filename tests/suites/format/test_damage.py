@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from muster.suites.format.suite import open_suite
-from muster.text.documents.tree import plain_value
+from muster.text.document_tree import plain_value
 from muster.text.documents.yaml_reader import YamlFile
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "suites"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muster.suites.format.suite import open_suite
 from muster.suites.format.variables import rows
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from tests.suites.format.suites import a_case, asking, checked_by, flaws, sound, the_flaw, write, write_suite
 
 CITIES = 'city,question\nBern,Where is Bern?\nLyon,"Where, pray,\nis Lyon?"\n'

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from muster.domain.call import Quality, Role
-from muster.suites.case import CheckKind, Evaluator, ToolOrder
 from muster.suites.format.suite import examine
+from muster.suites.values.case import CheckKind, Evaluator, ToolOrder
 from tests.suites.format.suites import (
     HEAD,
     a_case,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.suites.format.reading import MOST_BYTES, SuiteFiles
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from tests.suites.format.suites import write
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from muster.domain.errors import BadFile
-from muster.suites.case import Evaluator
 from muster.suites.format.suite import open_suite
+from muster.suites.values.case import Evaluator
 from tests.suites.format.suites import (
     a_case,
     asking,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from muster.domain.call import Message, Role
-from muster.suites.case import Case
 from muster.suites.spec import CaseSelection
+from muster.suites.values.case import Case
 
 CASE = Case(
     id="greeter/kind/one",

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from muster.suites.case import Evaluator
 from muster.suites.format.lint import lint
 from muster.suites.format.starter import starter
 from muster.suites.format.suite import open_suite
+from muster.suites.values.case import Evaluator
 from tests.suites.format.suites import sound, write
 
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from muster.domain.errors import BadFile, NotFound
-from muster.suites.case import Case
 from muster.suites.format.suite import examine, open_suite
-from muster.text.documents.tree import MOST_FLAWS, Flaw
+from muster.suites.values.case import Case
+from muster.text.document_tree import MOST_FLAWS, Flaw
 from tests.suites.format.suites import HEAD, a_case, flaws, sound, the_flaw, write, write_suite
 
 ONE = "- id: greeter/{0}\n  input: {{messages: [{{role: user, content: hi}}]}}\n  expected: {{output: [{1}]}}\n"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.call import Message, Role
-from muster.suites.case import Case
 from muster.suites.format.variables import CaseTemplate, Unfilled
+from muster.suites.values.case import Case
 from tests.suites.format.suites import a_case, asking, flaws, the_case, the_flaw, write, write_suite
 
 

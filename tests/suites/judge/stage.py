@@ -11,9 +11,9 @@ from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
 from muster.domain.run import Run
 from muster.engine.context import Context
-from muster.suites.case import Case, RubricItem
 from muster.suites.judge.rubric import judge
-from muster.suites.verdict import Judgement, Observation
+from muster.suites.values.case import Case, RubricItem
+from muster.suites.values.verdict import Judgement, Observation
 from tests.engine.house import Puppet, house
 
 ANSWER = "Paris is the capital of France.\nIt lies on the   Seine."

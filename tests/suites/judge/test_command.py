@@ -17,10 +17,10 @@ from muster.domain.run import Run, RunState
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
-from muster.suites.case import Anchor, CheckKind, Evaluator, Golden, OutputCheck, RubricItem, ToolExpectation
 from muster.suites.judge.command import ask_command, case_json, read_answer, result_json
-from muster.suites.rules import rules_in
-from muster.suites.verdict import Judgement, Observation
+from muster.suites.values.case import Anchor, CheckKind, Evaluator, Golden, OutputCheck, RubricItem, ToolExpectation
+from muster.suites.values.rules import rules_in
+from muster.suites.values.verdict import Judgement, Observation
 from tests.suites.judge.stage import SEEN, case, reply
 
 SCORES = [{"rubric_id": "right", "score": 1, "rationale": "yes"}, {"rubric_id": "brief", "score": 0.25}]

@@ -16,10 +16,10 @@ from muster.domain.call import Message, Request, Role, ToolCall
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
-from muster.suites.case import Case
 from muster.suites.judge.question import pose, read
 from muster.suites.judge.rubric import judge
-from muster.suites.verdict import Judgement, Observation
+from muster.suites.values.case import Case
+from muster.suites.values.verdict import Judgement, Observation
 from tests.suites.judge import obedient
 from tests.suites.judge.obedient import UNMOVED, obey, outside
 from tests.suites.judge.stage import SEEN, case, item, reply, verdict

@@ -10,9 +10,9 @@ import pytest
 from muster.domain.call import Message, Quality, Role, ToolCall, identify, request_json
 from muster.domain.canonical import canonical
 from muster.domain.money import Microdollars
-from muster.suites.case import Anchor, RubricItem
 from muster.suites.judge.question import SCHEMA, VERSION, pose, pose_again
-from muster.suites.verdict import Observation
+from muster.suites.values.case import Anchor, RubricItem
+from muster.suites.values.verdict import Observation
 from muster.text.schemas.json_schema import require_schema
 from tests.suites.judge.stage import RUBRIC, SEEN, case
 

@@ -16,7 +16,7 @@ from muster.engine.context import Context
 from muster.suites.judge.command import ask_command
 from muster.suites.judge.question import pose
 from muster.suites.judge.rubric import Heard, judge, retell_command, retell_judge
-from muster.suites.verdict import Judgement, Observation
+from muster.suites.values.verdict import Judgement, Observation
 from tests.engine.house import Puppet, house
 from tests.suites.judge.stage import SEEN, case, item, reply, saying, verdict
 

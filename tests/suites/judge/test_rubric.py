@@ -21,7 +21,7 @@ from muster.domain.errors import (
 from muster.domain.run import Origin, Reuse, RunState
 from muster.engine.context import Context
 from muster.suites.judge.rubric import judge
-from muster.suites.verdict import Judgement, Observation
+from muster.suites.values.verdict import Judgement, Observation
 from tests.engine.house import house
 from tests.suites.judge.stage import SEEN, case, computing, item, judged, reply, saying, session, verdict
 

@@ -17,10 +17,10 @@ from muster.domain.errors import MusterError
 from muster.engine.context import Context
 from muster.suites.cases import CaseReader, Units
 from muster.suites.recorded import read_answers
-from muster.suites.rules import CURRENT_RULES
 from muster.suites.spec import read_spec
 from muster.suites.statistics import settle
-from muster.suites.verdict import Status
+from muster.suites.values.rules import CURRENT_RULES
+from muster.suites.values.verdict import Status
 from muster.suites.workload import examine
 from tests import forkserver
 

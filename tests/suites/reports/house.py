@@ -16,7 +16,6 @@ from muster.domain.run import Lease, Run, RunState, Spent
 from muster.reporting.files import write_file
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.case import Case, Evaluator, RubricItem
 from muster.suites.journal import (
     PAGE,
     SNAPSHOT,
@@ -32,7 +31,8 @@ from muster.suites.reports.formats import write_report
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.spec import SuiteSpec, read_spec
-from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
+from muster.suites.values.case import Case, Evaluator, RubricItem
+from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
 
 START = 1_800_000_000.0
 RUN = RunId("0123456789abcdef")

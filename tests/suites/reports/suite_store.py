@@ -15,7 +15,6 @@ from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT_RULES, FIRST_RULES
 from muster.domain.run import NewRun, Run, RunState
 from muster.store.base import Claim, Record, RunRelease, Store
-from muster.suites.case import Case
 from muster.suites.journal import (
     PAGE,
     SNAPSHOT,
@@ -28,9 +27,10 @@ from muster.suites.journal import (
     pack,
     results_key,
 )
-from muster.suites.rules import NAME as SCORING
 from muster.suites.spec import read_spec
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.case import Case
+from muster.suites.values.rules import NAME as SCORING
+from muster.suites.values.verdict import CaseResult, Status
 from muster.testing.stores import DRIVER, NOW
 
 ENVIRONMENT = {"python": "3.11.0", "system": "Linux", "packages": {"muster-ai": "0.1.0"}}

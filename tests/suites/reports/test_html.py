@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.suites.reports.html import ALL_UP_TO, embedded, policy
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from tests.suites.reports.house import Story, called, case, result, written
 
 

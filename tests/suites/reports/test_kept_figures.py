@@ -8,7 +8,7 @@ import muster
 from muster.domain.run import RunState
 from muster.settings import load_settings
 from muster.suites.reports.summary import FIGURES, SuiteFigures, summarize
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from muster.text import typed
 from tests.suites.reports.house import Story, case, opened, result, step
 

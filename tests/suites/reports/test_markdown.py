@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.domain.run import RunState
 from muster.suites.reports.markdown import MOST
-from muster.suites.verdict import CheckResult, Status
+from muster.suites.values.verdict import CheckResult, Status
 from tests.reporting.markdown_reader import read
 from tests.suites.reports.house import Story, case, hostile, result, shop, written
 

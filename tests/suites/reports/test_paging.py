@@ -8,7 +8,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.suites.reports.paging import RowFilter, find_row, page_of_rows
 from muster.suites.reports.rows import CaseRow, CaseRows
 from muster.suites.reports.run import SuiteRun
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from tests.suites.reports.house import Story, case, opened, result
 
 SUBJECTS = ("sim/x", "sim/y")

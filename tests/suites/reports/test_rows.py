@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.run import RunState
-from muster.suites.case import Evaluator
 from muster.suites.reports.markdown import write_markdown
 from muster.suites.reports.rows import STOPPED, CaseRow, CaseRows, kind
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.case import Evaluator
+from muster.suites.values.verdict import CaseResult, Status
 from tests.suites.reports.house import Story, case, opened, result
 
 ENDINGS = [status for status in Status if status is not Status.FLAKY]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState, Spent
 from muster.suites.reports.summary import KEPT
-from muster.suites.verdict import CheckResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import CheckResult, ItemScore, Judgement, Status
 from tests.suites.reports.house import Story, case, result, shop, summary
 
 ENDINGS = [status for status in Status if status is not Status.FLAKY]

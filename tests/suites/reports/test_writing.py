@@ -8,7 +8,7 @@ import pytest
 from muster.domain.errors import BadArgument
 from muster.reporting.files import write_file
 from muster.suites.reports.formats import WRITERS, write_report
-from muster.suites.verdict import CheckResult, Status
+from muster.suites.values.verdict import CheckResult, Status
 from tests.suites.reports.house import Story, called, case, opened, result
 
 GOOD = Story(cases=[case("a")], results=[result("a")])

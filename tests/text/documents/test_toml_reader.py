@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.text.document_tree import Unreadable
 from muster.text.documents.toml_reader import TomlFile
-from muster.text.documents.tree import Unreadable
 from tests.suites.format.suites import sound, the_case, write
 
 SUITE = '''\

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.text.documents.tree import Unreadable, plain_value
+from muster.text.document_tree import Unreadable, plain_value
 from muster.text.documents.yaml_reader import MOST_CASE, YamlFile
 from tests.suites.format.suites import write
 
@@ -276,7 +276,7 @@ import sys
 sys.modules["yaml._yaml"] = None
 import yaml
 from pathlib import Path
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.documents.yaml_reader import YamlFile
 assert not yaml.__with_libyaml__
 print([dict(case) for case, line in YamlFile(Path("good.yaml")).cases()])

@@ -18,9 +18,9 @@ from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
 from muster.verify.agents.checker import run_checker
 from muster.verify.agents.model_agent import examine
+from muster.verify.declaration.verification import Kind, Verifier
 from muster.verify.findings.finding import Examined
-from muster.verify.source import Chunk, FileInfo, Piece
-from muster.verify.verification import Kind, Verifier
+from muster.verify.sources.source import Chunk, FileInfo, Piece
 from tests.engine.house import Puppet, house
 
 KEY = "wave/1/auditor/c1"

@@ -15,8 +15,8 @@ from muster.domain.errors import AuthRefused, BadOutput, Expired, InvalidRequest
 from muster.domain.run import Origin, Reuse, RunState
 from muster.engine.context import Context
 from muster.verify.agents.model_agent import examine
+from muster.verify.declaration.verification import Shape
 from muster.verify.findings.finding import Examined
-from muster.verify.verification import Shape
 from tests.engine.house import house
 from tests.suites.judge.stage import saying
 from tests.verify.agents.stage import AUDITOR, CHUNK, KEY, reply, report, said, session

@@ -12,7 +12,7 @@ from muster.domain.run import Origin, Reuse
 from muster.engine.context import Context
 from muster.verify.agents.checker import arguments, changed, places, run_checker
 from muster.verify.findings.finding import Examined, Severity
-from muster.verify.source import Source
+from muster.verify.sources.source import Source
 from tests.engine.house import house
 from tests.verify.agents.stage import checked, checker, info, report, said
 

@@ -9,7 +9,7 @@ import pytest
 from muster.git.repository_changes import changes_between
 from muster.pool.watched import MOST_FILES, watched_state
 from muster.verify.agents.checker_programs import CheckerHome, outside_files
-from muster.verify.verification import Kind, Verifier
+from muster.verify.declaration.verification import Kind, Verifier
 
 # By its name: the command, its environment, and what is done. HERE is a folder with programs.
 CHEATS: dict[str, tuple[tuple[str, ...], dict[str, str], Callable[[Path], Path]]] = {

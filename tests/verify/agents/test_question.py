@@ -11,7 +11,7 @@ from muster.domain.call import Role, identify
 from muster.domain.canonical import Json
 from muster.text.schemas.json_schema import flaw, schema_flaw
 from muster.verify.agents.question import LONGEST_REPLY, PREFACE, asked_schema, pose, pose_again
-from muster.verify.verification import Shape
+from muster.verify.declaration.verification import Shape
 from tests.verify.agents.stage import AUDITOR, CHUNK, said
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from muster.domain.call import Stop
 from muster.domain.canonical import Json
-from muster.verify.agents.answers import LONGEST_REPLACEMENT, LONGEST_TEXT, MOST
 from muster.verify.agents.model_agent import FindingsReading, read
+from muster.verify.declaration.verification import Shape, Verifier
+from muster.verify.findings.answers import LONGEST_REPLACEMENT, LONGEST_TEXT, MOST
 from muster.verify.findings.finding import Severity
-from muster.verify.source import Chunk, Piece
-from muster.verify.verification import Shape, Verifier
+from muster.verify.sources.source import Chunk, Piece
 from tests.verify.agents.stage import AUDITOR, CHUNK, reply, report, said
 
 REVIEWER = replace(AUDITOR, shape=Shape.REVIEW)

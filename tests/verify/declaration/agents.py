@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.verify.declaration.declaration import inspect, read_declaration
-from muster.verify.verification import Verifier
+from muster.verify.declaration.verification import Verifier
 
 
 def a_model(name: str = "one", **changes: Any) -> dict[str, Any]:

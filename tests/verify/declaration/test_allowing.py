@@ -6,7 +6,7 @@ import pytest
 
 from muster.domain.errors import BadArgument
 from muster.verify.declaration.declaration import allow, read_declaration, spelled
-from muster.verify.verification import AllowedSecret
+from muster.verify.declaration.verification import AllowedSecret
 
 AGENTS = "agents:\n- {name: one, kind: command, command: [ruff, check], parser: ruff}  # ours\n"
 SECRET = AllowedSecret(file='odd "name" ä.py', line=7, kind="aws_key")

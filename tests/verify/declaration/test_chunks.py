@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
 from muster.verify.arrangement import cut
-from muster.verify.source import Chunk, Source
-from muster.verify.verification import Limits
+from muster.verify.declaration.verification import Limits
+from muster.verify.sources.source import Chunk, Source
 
 HEAD = re.compile(r"<<<BEGIN FILE (\w{32}) (.+) lines (\d+) to (\d+) of (\d+)>>>")
 

@@ -12,7 +12,7 @@ from muster.domain.errors import BadConfiguration, BadFile, NotFound
 from muster.text.documents.declared import MOST_BYTES
 from muster.verify.declaration.declaration import MOST_AGENTS, inspect, read_declaration
 from muster.verify.declaration.forms import AGENT, TOP
-from muster.verify.verification import Kind, Limits, Shape, Verifier
+from muster.verify.declaration.verification import Kind, Limits, Shape, Verifier
 from tests.verify.declaration.agents import a_command, a_model, flaws, the_verifier, write, write_agents
 
 WHOLE = """\

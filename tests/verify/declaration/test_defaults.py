@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.verify.declaration.declaration import read_declaration, shipped, starter
-from muster.verify.verification import Shape, Verifier
+from muster.verify.declaration.verification import Shape, Verifier
 from tests.verify.declaration.agents import write
 
 CLEAN = ("critical == 0", "high == 0", "rejected == 0")

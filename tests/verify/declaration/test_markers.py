@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.errors import BadFile
-from muster.verify.markers import MOST_MARKER, clear_markers, done_markers, read_markers
-from muster.verify.source import FileInfo, VerifySnapshot
-from muster.verify.verification import LeftOut, Marker, Verification
+from muster.verify.declaration.verification import LeftOut, Marker, Verification
+from muster.verify.sources.markers import MOST_MARKER, clear_markers, done_markers, read_markers
+from muster.verify.sources.source import FileInfo, VerifySnapshot
 
 
 class Desk:

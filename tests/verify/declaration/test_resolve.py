@@ -8,8 +8,8 @@ import pytest
 from muster.text.files_beside import MOST_BYTES
 from muster.verify.declaration.forms import PARSERS
 from muster.verify.declaration.resolve import THRESHOLDS
+from muster.verify.declaration.verification import Kind, Verifier
 from muster.verify.tools.registry import PARSERS as READERS
-from muster.verify.verification import Kind, Verifier
 from tests.verify.declaration.agents import (
     a_command,
     a_model,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadFile
 from muster.text.secrets.redaction import Redactor
-from muster.verify.source import HEAD, MOST_BYTES, Source, Unverifiable, look_into, read_source, why_generated
-from muster.verify.verification import LeftOut
+from muster.verify.declaration.verification import LeftOut
+from muster.verify.sources.source import HEAD, MOST_BYTES, Source, Unverifiable, look_into, read_source, why_generated
 
 TOKEN = "ghp_" + "a1B2" * 9
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA\n" * 3 + "aZ9=\n-----END RSA PRIVATE KEY-----"

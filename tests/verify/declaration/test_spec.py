@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from muster.domain.errors import BadArgument
 from muster.verify.declaration.declaration import shipped
 from muster.verify.declaration.resolve import THRESHOLDS
+from muster.verify.declaration.verification import Kind, LeftOut, Limits, Marker, Shape, Verification, Verifier
 from muster.verify.spec import read_spec, stored
-from muster.verify.verification import Kind, LeftOut, Limits, Marker, Shape, Verification, Verifier
 
 MODEL = Verifier(name="a", model="m", prompt="Look.")
 COMMAND = Verifier(name="b", wave=2, kind=Kind.COMMAND, command=("ruff", "{files}"), parser="ruff")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.verify.declaration.verification import Kind, Verifier
 from muster.verify.findings.assessment import assess, conclude
 from muster.verify.findings.finding import Counts, Examined, Finding, Severity
-from muster.verify.journal import MOST_FINDINGS, AgentReport, Ending, WaveReport
-from muster.verify.verification import Kind, Verifier
+from muster.verify.findings.journal import MOST_FINDINGS, AgentReport, Ending, WaveReport
 from tests.verify.findings.values import examined, finding, rejected
 
 STRICT = Verifier(name="ann", thresholds=("critical == 0", "high == 0"))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from muster.verify.declaration.verification import Kind, Verifier
 from muster.verify.findings.checker_files import checker_files
-from muster.verify.verification import Kind, Verifier
 
 KNOWN = (
     "pyproject.toml",

@@ -7,9 +7,9 @@ import pytest
 
 from muster.git.branch_changes import LineChanges, TreeHistory
 from muster.git.saved_work import FileChange
+from muster.verify.declaration.verification import Kind, Verification, Verifier
 from muster.verify.findings.finding import Finding, Merged, Severity
 from muster.verify.findings.repair_review import AgentChanges, RepairReview, review
-from muster.verify.verification import Kind, Verification, Verifier
 
 RUFF = ("ruff", "check", "{files}")
 PYTEST = ("pytest", "-q", "tests")

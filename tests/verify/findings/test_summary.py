@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.agents.answers import speaks_flaw, summary_flaw
+from muster.verify.findings.answers import speaks_flaw, summary_flaw
 from tests.verify.findings.values import finding
 
 NONE = [

@@ -21,14 +21,14 @@ from muster.store.base import Record, ResultPage, Store
 from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import DRIVER, replied
 from muster.text.thresholds import ThresholdResult
+from muster.verify.declaration.verification import Kind, LeftOut, Verification, Verifier
 from muster.verify.findings.finding import Counts, Finding, Merged, Rejected, Severity
-from muster.verify.journal import CLEARED, SNAPSHOT, AgentReport, Ending, WaveReport, files_key, report_key
+from muster.verify.findings.journal import CLEARED, SNAPSHOT, AgentReport, Ending, WaveReport, files_key, report_key
 from muster.verify.reports.formats import write_report
 from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
-from muster.verify.source import FileInfo, Source, VerifySnapshot
+from muster.verify.sources.source import FileInfo, Source, VerifySnapshot
 from muster.verify.spec import stored
-from muster.verify.verification import Kind, LeftOut, Verification, Verifier
 
 START = 1_800_000_000.0  # 2027-01-15 08:00:00 in UTC
 ENDPOINT = BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K")

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from muster.domain.run import RunState
 from muster.text.thresholds import ThresholdResult
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from tests.suites.reports.xsd import Schema
 from tests.verify.reports.house import Story, agent, bad, good, hostile, model, wave, written
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from muster.domain.run import RunState
+from muster.verify.declaration.verification import LeftOut
 from muster.verify.findings.finding import Severity
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from muster.verify.reports.markdown import MOST
-from muster.verify.verification import LeftOut
 from tests.reporting.markdown_reader import Reader, read
 from tests.verify.reports.house import Story, agent, bad, finding, good, hostile, model, rejected, wave, written
 

@@ -1,6 +1,5 @@
 """Figures over past verifications."""
 
-import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +10,10 @@ from muster.domain.run import RunState
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
 from muster.testing.stores import new_run
+from muster.text.views import plain
 from muster.verify.findings.finding import Severity
-from muster.verify.journal import Ending
-from muster.verify.reports.metrics import PAGE, VerifyMetrics, metrics_json, verify_metrics
+from muster.verify.findings.journal import Ending
+from muster.verify.reports.metrics import PAGE, VerifyMetrics, verify_metrics, verify_metrics_view
 from tests.verify.reports.house import START, Story, agent, bad, fill, finding, good, model, wave
 
 
@@ -108,7 +108,7 @@ async def test_agents_have_their_findings_by_severity_and_their_pass_rate(store:
 
 async def test_the_figures_are_one_object_of_json(store: Store) -> None:
     await fill(store, bad(paid=[1_000]))
-    found = json.loads(json.dumps(metrics_json(await verify_metrics(store, START))))
+    found = plain(verify_metrics_view(await verify_metrics(store, START)))
     assert (found["since"], found["cycles"], found["failed"]) == ("2027-01-15T08:00:00.000+00:00", 1, 1)
     assert found["seconds"]["p99"] == 14.25
     assert found["cost"]["per_cycle_usd"] == 0.001

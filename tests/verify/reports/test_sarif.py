@@ -11,7 +11,7 @@ import pytest
 
 from muster.domain.run import RunState
 from muster.verify.findings.finding import Finding, Severity
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from tests.verify.reports.house import CODE, Story, agent, bad, finding, good, hostile, model, wave, written
 
 SCHEMA = json.loads(

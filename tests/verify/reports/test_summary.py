@@ -10,7 +10,7 @@ from muster.domain.errors import state_verb
 from muster.domain.run import RunState
 from muster.text.thresholds import ThresholdResult
 from muster.verify.findings.finding import Severity
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from tests.verify.reports.house import (
     HOSTILE,
     Story,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from muster.verify.reports.formats import WRITERS, write_report
 from tests.verify.reports.house import Story, agent, bad, finding, model, opened, rejected, wave
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+from muster.verify.findings.answers import FindingsAnswer
 from muster.verify.findings.finding import Severity
-from muster.verify.tools.lines import Parsed
 from muster.verify.tools.registry import PARSERS
 from tests.verify.tools.values import counted
 
@@ -37,7 +37,7 @@ def test_real_runs_are_read_in_every_form(tmp_path: Path) -> None:
     assert [one.rule for one in found.findings] == ["return-value", "import-not-found"]
     (tmp_path / "a.py").write_text("x: int = 1\n")
     for form in FORMS:
-        assert parse(*api.run([*form, *usual])) == Parsed()
+        assert parse(*api.run([*form, *usual])) == FindingsAnswer()
     (tmp_path / "a.py").write_text("print(first, second, third)\n")
     alike = parse(*api.run(usual))
     assert ({one.line for one in alike.findings}, counted(alike)) == ({1}, (3, 3, 3))
@@ -69,7 +69,7 @@ def test_an_output_that_cannot_be_read_whole_is_a_flaw(output: str) -> None:
 
 
 def test_silence_is_a_clean_report_only_with_an_exit_that_says_so() -> None:
-    assert parse("\n", "", 0) == Parsed()
+    assert parse("\n", "", 0) == FindingsAnswer()
     assert parse("", "", 1).flaw
     assert parse("", "mypy: something is off", 0).flaw
 

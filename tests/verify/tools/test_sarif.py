@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.canonical import Json
+from muster.verify.findings.answers import FindingsAnswer
 from muster.verify.findings.finding import Severity
-from muster.verify.tools.lines import Parsed
 from muster.verify.tools.registry import PARSERS
 
 parse = PARSERS["sarif"]
@@ -36,7 +36,7 @@ def log(*results: Json, **run: Json) -> str:
     return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": list(results), **run}]})
 
 
-def read(*results: Json, **run: Json) -> Parsed:
+def read(*results: Json, **run: Json) -> FindingsAnswer:
     return parse(log(*results, **run), "", 0)
 
 

@@ -1,12 +1,12 @@
 """What the tests of checkers share: what a checker's findings come to when they are counted."""
 
+from muster.verify.declaration.verification import Kind, Verifier
+from muster.verify.findings.answers import FindingsAnswer
 from muster.verify.findings.assessment import assess, conclude
 from muster.verify.findings.finding import Examined
-from muster.verify.tools.lines import Parsed
-from muster.verify.verification import Kind, Verifier
 
 
-def counted(parsed: Parsed) -> tuple[int, int, int]:
+def counted(parsed: FindingsAnswer) -> tuple[int, int, int]:
     """Return how many findings the agent, its wave and the thresholds over all agents see."""
     verifier = Verifier(name="tool", kind=Kind.COMMAND)
     report = assess(verifier, [Examined(findings=parsed.findings)], chunks=1)

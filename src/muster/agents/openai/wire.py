@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
 
 from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool, ToolCall
+from muster.domain.canonical import JsonObject
 
 
 class MaxTokens(StrEnum):
@@ -70,9 +70,9 @@ def encode(request: Request, model: str, *, stream: bool = False, max_tokens: Ma
     return to_json(body)
 
 
-def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NEW) -> dict[str, Any]:
+def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NEW) -> JsonObject:
     """Return a request as the provider's parameters; what the request leaves open is left out."""
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "model": model,
         "messages": list(_turns(request)),
         max_tokens.value: DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,
@@ -88,19 +88,19 @@ def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NE
     if request.seed is not None:
         body["seed"] = request.seed
     if request.schema is not None:
-        shape = {"name": "answer", "schema": dict(request.schema)}
+        shape: JsonObject = {"name": "answer", "schema": dict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return body  # `cache` needs no mark here: these servers find shared prefixes by themselves
 
 
-def _turns(request: Request) -> Iterator[dict[str, Any]]:
+def _turns(request: Request) -> Iterator[JsonObject]:
     if request.system:
         yield {"role": "system", "content": request.system}
     for message in request.messages:
         yield _turn(message)
 
 
-def _turn(message: Message) -> dict[str, Any]:
+def _turn(message: Message) -> JsonObject:
     if message.role is Role.TOOL:
         return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.text}
     if not message.tool_calls:
@@ -112,13 +112,13 @@ def _turn(message: Message) -> dict[str, Any]:
     }
 
 
-def _tool_call(call: ToolCall) -> dict[str, Any]:
+def _tool_call(call: ToolCall) -> JsonObject:
     arguments = to_json(dict(call.arguments)).decode()
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _function(tool: Tool) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": tool.name, "parameters": dict(tool.parameters)}
+def _function(tool: Tool) -> JsonObject:
+    shown: JsonObject = {"name": tool.name, "parameters": dict(tool.parameters)}
     if tool.description:
         shown["description"] = tool.description
     return shown

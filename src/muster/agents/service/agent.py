@@ -23,12 +23,12 @@ from muster.agents.service.answer import (
     parse,
     said_of,
 )
-from muster.agents.service.terms import Counted, ServiceTerms, stop_of
+from muster.agents.service_terms import Counted, ServiceTerms, stop_of
 from muster.agents.usage import ceiling_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
 from muster.domain.canonical import Json
-from muster.domain.errors import AuthRefused, BadConfiguration, BadOutput, CallFailed, WireError
+from muster.domain.errors import BadConfiguration, BadOutput, CallFailed, WireError
 from muster.text import typed
 from muster.text.json_paths import MISSING, Missing
 from muster.text.schemas.json_schema import require_schema, shaped
@@ -228,6 +228,4 @@ def _words(body: bytes) -> str:
 def _suggestions(error: WireError, account: Account) -> tuple[str, ...]:
     if error.status in _NOT_THERE:
         return (f"check the url of {account.place} in muster.toml: it must take a POST",)
-    if isinstance(error, AuthRefused):
-        return ('name the variable that holds the key in muster.toml: key_env = "MY_KEY"',)
     return ()

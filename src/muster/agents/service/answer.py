@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from muster.agents.http.client import HttpResponse
 from muster.agents.payload import count_of, joined, microdollars_of, reader, spelled, spelled_message, to_json
-from muster.agents.service.terms import Counted, tool_calls_of
+from muster.agents.service_terms import Counted, tool_calls_of
 from muster.agents.usage import max_tokens_of
 from muster.domain.call import Request, ToolCall
 from muster.domain.canonical import Json

@@ -17,6 +17,7 @@ import httptools
 
 from muster.agents.tool_server.protocol import VERSIONS, RpcCode, RpcError, ToolServer, failure
 from muster.domain.canonical import Json
+from muster.text.http_messages import whole_response
 
 ADDRESS = "127.0.0.1"
 PATH = b"/mcp"
@@ -204,12 +205,5 @@ def _size(headers: Mapping[bytes, bytes]) -> int:
 
 def _response(status: HTTPStatus, answer: Json) -> bytes:
     body = b"" if answer is None else json.dumps(answer, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    lines = [
-        f"HTTP/1.1 {status.value} {status.phrase}",
-        "content-type: application/json",
-        f"content-length: {len(body)}",
-        "connection: close",
-    ]
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        lines.append("allow: POST")
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+    allowed = [("allow", "POST")] if status is HTTPStatus.METHOD_NOT_ALLOWED else []
+    return whole_response(status, body, [("connection", "close"), *allowed])

@@ -1,74 +1,52 @@
 """Councils: started, followed, told something and stopped."""
 
-from typing import Any
+from functools import partial
+from typing import Annotated
 
 from fastapi import APIRouter, Response
 
-from muster.api.bodies import CouncilBody, MemberBody, TextBody
+from muster.api.bodies import TextBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
-from muster.app import Muster
-from muster.app.councils import CouncilMember, CouncilSpec
-from muster.app.runs.handle import RunHandle
-from muster.app.serving.library import LibraryKind
-from muster.app.views.councils import shared_council_view, signal_view
-from muster.app.views.runs import run_view
+from muster.api.orders import ordered
+from muster.app.councils import CouncilView
+from muster.app.kinds import COUNCIL
+from muster.app.serving.councils import submit_council
+from muster.app.serving.order_models import OrderBody
+from muster.app.views.councils import SentSignalView, shared_council_view, signal_view
+from muster.app.views.runs import CouncilsView, RunView, run_view
+from muster.councils.order import CouncilOrder
 
 router = APIRouter(prefix="/api/councils", tags=["councils"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
-WORKLOAD = "deliberation"
+EXAMPLE = {"question": "Which bridge first?", "agents": ["sim/echo", "sim/slow"], "rounds": 1}
+CouncilBody = Annotated[OrderBody[CouncilOrder], ordered(CouncilOrder, name="CouncilBody", **EXAMPLE)]
 
 
 @router.get("", dependencies=READ)
-async def list_councils(muster: Opened, limit: PageLimit = 20) -> dict[str, Any]:
+async def list_councils(muster: Opened, limit: PageLimit = 20) -> CouncilsView:
     """Return the newest councils."""
-    found = await muster.runs.page(workloads=(WORKLOAD,), roots=True, limit=limit)
-    return {"councils": [run_view(run) for run in found]}
+    found = await muster.runs.page(workloads=(COUNCIL.workload,), roots=True, limit=limit)
+    return CouncilsView(councils=[run_view(run) for run in found])
 
 
-@router.post("", dependencies=START, status_code=202)
-async def start_council(starter: Starter, response: Response, body: CouncilBody) -> dict[str, Any]:
+@router.post("", dependencies=START, status_code=202, openapi_extra=started_by_form(COUNCIL))
+async def start_council(starter: Starter, response: Response, body: CouncilBody) -> RunView:
     """Start a council."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        return await muster.councils.submit(_spec(muster, body), muster.runs.options(**body.options()))
-
+    begin = partial(submit_council, order=body.order)
     return run_view(await starter.start(response, "start council", begin, body))
 
 
-def _spec(muster: Muster, body: CouncilBody) -> CouncilSpec:
-    members = [_member(one) for one in body.agents]
-    muster.library.require_agents([*(one.name for one in members), body.synthesis, body.baseline])
-    path = None if body.policy is None else muster.library.find(LibraryKind.COUNCIL, body.policy)
-    return muster.councils.spec(
-        body.question,
-        members,
-        policy=None if path is None else muster.councils.load(path),
-        rounds=body.rounds,
-        min_rounds=body.min_rounds,
-        effort=body.effort,
-        timeout_secs=body.timeout_secs,
-        seed=body.seed,
-        synthesis=body.synthesis,
-        baseline=body.baseline,
-    )
-
-
-def _member(one: str | MemberBody) -> CouncilMember:
-    if isinstance(one, str):
-        return CouncilMember(name=one)
-    return CouncilMember(name=one.agent, role=one.role, persona=one.persona, budget_usd=one.budget_usd)
-
-
 @router.get("/{run_id}/trace", dependencies=READ)
-async def trace(muster: Opened, run_id: str) -> dict[str, Any]:
+async def trace(muster: Opened, run_id: str) -> CouncilView:
     """Return what happened in a council, round by round; with persons as members, only when it has ended."""
     found = await muster.councils.trace(run_id)
     return shared_council_view(found, muster.councils.people_to_ask(found.run))
 
 
 @router.post("/{run_id}/inject", dependencies=[needs("review")])
-async def inject(muster: Opened, audit: Audit, run_id: str, body: TextBody) -> dict[str, Any]:
+async def inject(muster: Opened, audit: Audit, run_id: str, body: TextBody) -> SentSignalView:
     """Tell all members something, from their next phase on."""
     run = await muster.councils.find(run_id)
     async with audit.action("inject", run.id):
@@ -77,7 +55,7 @@ async def inject(muster: Opened, audit: Audit, run_id: str, body: TextBody) -> d
 
 
 @router.post("/{run_id}/stop", dependencies=START)
-async def stop(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+async def stop(muster: Opened, audit: Audit, run_id: str) -> SentSignalView:
     """End a council with the best proposal so far."""
     run = await muster.councils.find(run_id)
     async with audit.action("stop", run.id):

@@ -1,33 +1,56 @@
 """Runs: listed, shown, canceled, resumed and forked; their calls, events, reports, questions and answers."""
 
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from muster.api.bodies import AnswerBody, AskBody, ForkBody, ResumeBody
+from muster.api.bodies import AnswerBody, ForkBody, ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
+from muster.api.orders import ordered
 from muster.app import Muster
-from muster.app.runs.ask import Question
-from muster.app.runs.handle import RunHandle
-from muster.app.views.runs import (
+from muster.app.kinds import KINDS, QUESTION
+from muster.app.runs.order import QuestionOrder
+from muster.app.serving.order_models import OrderBody
+from muster.app.serving.questions import submit_ask
+from muster.app.views.calls import (
+    AnswerView,
+    AttemptPageView,
+    CallPageView,
+    CallView,
+    QuestionsView,
     answer_view,
-    attempts_view,
+    attempt_page_view,
+    call_page_view,
     call_view,
-    details_view,
-    entry_view,
-    listed_run_view,
-    question_view,
-    queued_run_view,
-    run_view,
+    questions_view,
     withheld_call_view,
+)
+from muster.app.views.runs import (
+    DeletedRunsView,
+    DetailsView,
+    RunPageView,
+    RunView,
+    deleted_view,
+    details_view,
+    queued_run_view,
+    run_page_view,
+    run_view,
 )
 from muster.domain.run import Run, RunState
 
 router = APIRouter(tags=["runs"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
 
-ReportFormat = Literal["json", "junit", "sarif", "markdown", "html"]
+EXAMPLE = {"agent": "sim/echo", "prompt": "Hello"}
+AskBody = Annotated[OrderBody[QuestionOrder], ordered(QuestionOrder, name="AskBody", **EXAMPLE)]
+FORMATS = tuple(dict.fromkeys(name for known in KINDS if known.kind.report for name in known.kind.report.formats))
+if TYPE_CHECKING:
+    ReportFormat = str
+else:  # made from the list of kinds
+    ReportFormat = Literal[FORMATS]
 MEDIA = {
     "json": "application/json",
     "junit": "application/xml",
@@ -52,7 +75,7 @@ async def list_runs(
     until: Annotated[float | None, Query(ge=0, le=1e11, description="Created before then.")] = None,
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 50,
-) -> dict[str, Any]:
+) -> RunPageView:
     """Return a page of runs, the newest first, without children of other runs."""
     found = await muster.runs.page(
         state or (),
@@ -66,12 +89,11 @@ async def list_runs(
         after=after,
         limit=limit,
     )
-    views = [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found]
-    return {"runs": views, "next": found[-1].id if len(found) == limit else None}
+    return run_page_view([(run, await muster.runs.batches_of(run.id)) for run in found], limit)
 
 
 @router.get("/api/runs/{run_id}", dependencies=READ)
-async def show_run(muster: Opened, run_id: str) -> dict[str, Any]:
+async def show_run(muster: Opened, run_id: str) -> DetailsView:
     """Return a run, with the questions that it waits for people to answer."""
     return details_view(await muster.runs.details(run_id))
 
@@ -82,10 +104,9 @@ async def list_calls(
     run_id: str,
     after: Annotated[str | None, Query(max_length=1000, description="`next` of the page before.")] = None,
     limit: PageLimit = 100,
-) -> dict[str, Any]:
+) -> CallPageView:
     """Return a page of the calls of a run, in their order, without texts."""
-    found = await muster.runs.calls(run_id, after=after, limit=limit)
-    return {"calls": [entry_view(one) for one in found], "next": found[-1].key if len(found) == limit else None}
+    return call_page_view(await muster.runs.calls(run_id, after=after, limit=limit), limit)
 
 
 @router.get("/api/runs/{run_id}/attempts", dependencies=READ)
@@ -94,15 +115,13 @@ async def list_attempts(
     run_id: str,
     after: Annotated[str | None, Query(max_length=1000, description="`next` of the page before.")] = None,
     limit: PageLimit = 100,
-) -> dict[str, Any]:
+) -> AttemptPageView:
     """Return a page of the calls of a run with the times of their attempts, in their order, without texts."""
-    found = await muster.runs.attempts(run_id, after=after, limit=limit)
-    last = found[-1].entry.key if len(found) == limit else None
-    return {"calls": [attempts_view(one) for one in found], "next": last}
+    return attempt_page_view(await muster.runs.attempts(run_id, after=after, limit=limit), limit)
 
 
 @router.get("/api/runs/{run_id}/call", dependencies=READ)
-async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
+async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> CallView:
     """Return one call of a run with its request, its reply and its attempts; see councils for what is withheld."""
     found = await muster.runs.call(run_id, key)
     asked = muster.councils.people_to_ask(await muster.runs.find(run_id))
@@ -122,7 +141,7 @@ async def report(
 
 
 @router.post("/api/runs/{run_id}/cancel", dependencies=START)
-async def cancel_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+async def cancel_run(muster: Opened, audit: Audit, run_id: str) -> RunView:
     """Cancel a run and its batches; its replies stay."""
     async with audit.action("cancel", run_id) as doing:
         run = await muster.runs.cancel(run_id)
@@ -133,7 +152,7 @@ async def cancel_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any
 @router.post("/api/runs/{run_id}/resume", dependencies=START, status_code=202)
 async def resume_run(
     muster: Opened, starter: Starter, response: Response, run_id: str, body: ResumeBody | None = None
-) -> dict[str, Any]:
+) -> RunView:
     """Go on with a run; one that failed, was canceled or timed out goes on as one new run, however often it is asked.
 
     200 with the run when that has completed, or is being driven: then there is nothing to start.
@@ -147,7 +166,7 @@ async def resume_run(
 
 
 @router.post("/api/runs/{run_id}/fork", dependencies=START, status_code=202)
-async def fork_run(muster: Opened, starter: Starter, response: Response, run_id: str, body: ForkBody) -> dict[str, Any]:
+async def fork_run(muster: Opened, starter: Starter, response: Response, run_id: str, body: ForkBody) -> RunView:
     """Start a run that repeats one call of another and all later ones."""
 
     async def begin(muster: Muster) -> Run:
@@ -157,27 +176,27 @@ async def fork_run(muster: Opened, starter: Starter, response: Response, run_id:
     return await _queued(muster, await starter.start(response, "fork", begin, body))
 
 
-async def _queued(muster: Muster, run: Run) -> dict[str, Any]:
+async def _queued(muster: Muster, run: Run) -> RunView:
     return queued_run_view(run, await muster.runs.batches_of(run.id), await muster.runs.workers())
 
 
 @router.delete("/api/runs/{run_id}", dependencies=[needs("admin")])
-async def delete_run(muster: Opened, audit: Audit, run_id: str) -> dict[str, Any]:
+async def delete_run(muster: Opened, audit: Audit, run_id: str) -> DeletedRunsView:
     """Delete a run with everything in it."""
     async with audit.action("delete", run_id) as doing:
         deleted = await muster.runs.delete([run_id])
         doing.subject = deleted[0]
-    return {"deleted": list(deleted)}
+    return deleted_view(deleted)
 
 
 @router.get("/api/runs/{run_id}/questions", dependencies=READ)
-async def list_questions(muster: Opened, run_id: str) -> dict[str, Any]:
+async def list_questions(muster: Opened, run_id: str) -> QuestionsView:
     """Return what a run waits for people to answer."""
-    return {"questions": [question_view(one) for one in await muster.runs.questions(run_id)]}
+    return questions_view(await muster.runs.questions(run_id))
 
 
 @router.post("/api/runs/{run_id}/answer", dependencies=REVIEW)
-async def answer_question(muster: Opened, audit: Audit, run_id: str, body: AnswerBody) -> dict[str, Any]:
+async def answer_question(muster: Opened, audit: Audit, run_id: str, body: AnswerBody) -> AnswerView:
     """Answer a question of a run; the same client_id twice answers once."""
     sender = audit.user
     async with audit.action("answer", run_id) as doing:
@@ -186,20 +205,8 @@ async def answer_question(muster: Opened, audit: Audit, run_id: str, body: Answe
     return answer_view(found)
 
 
-@router.post("/api/ask", dependencies=START, status_code=202)
-async def ask(starter: Starter, response: Response, body: AskBody) -> dict[str, Any]:
+@router.post("/api/ask", dependencies=START, status_code=202, openapi_extra=started_by_form(QUESTION))
+async def ask(starter: Starter, response: Response, body: AskBody) -> RunView:
     """Start the run of one question; its reply is the call `ask` of the run."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        muster.library.require_agents([body.agent])
-        question = Question(
-            agent=body.agent,
-            prompt=body.prompt,
-            system=body.system,
-            max_tokens=body.max_tokens,
-            temperature=body.temperature,
-            seed=body.seed,
-        )
-        return await muster.submit_question(question, muster.runs.options(**body.options()))
-
+    begin = partial(submit_ask, order=body.order)
     return run_view(await starter.start(response, "start ask", begin, body))

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from muster.api.dependencies import Opened, needs
+from muster.api.json_route import json_response
 from muster.api.sse import MEDIA_TYPE, EventStreamResponse, FrameCache, accepts_stream, last_event_id
 from muster.app import Muster
-from muster.app.views.runs import events_view
+from muster.app.views.events import event_page_view
 from muster.app.views.stream import told_view
 
 router = APIRouter(tags=["streams"])
@@ -68,4 +69,4 @@ async def list_events(
         return EventStreamResponse(muster, streaming.frames, run, streaming.last or after)
     events = await muster.runs.events(run.id, after, limit)
     told = [told_view(event, await muster.battles.standing(run, event)) for event in events]
-    return JSONResponse(events_view(run, told, after))
+    return json_response(event_page_view(run, events, told, after))

@@ -1,33 +1,51 @@
 """Suites: started by their names in the library, compared, and reviewed."""
 
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from muster.api.bodies import ReviewBody, SuiteBody
+from muster.api.bodies import ReviewBody
 from muster.api.dependencies import Audit, Opened, PageLimit, RunReference, Starter, needs
+from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
-from muster.app import Muster
-from muster.app.runs.handle import RunHandle
-from muster.app.serving.library import LibraryKind
+from muster.api.orders import ordered
+from muster.app.kinds import SUITE
+from muster.app.serving.order_models import OrderBody
+from muster.app.serving.suites import submit_suite
 from muster.app.suites.reviews import ReviewDraft
-from muster.app.suites.suites import SuiteChoice
-from muster.app.suites.values import ComparisonTerms, PairChange, PairFilter, RowFilter, Status
-from muster.app.views.runs import run_view
-from muster.app.views.service import library_view
+from muster.app.suites.values import (
+    ComparisonTerms,
+    ComparisonView,
+    PairChange,
+    PairFilter,
+    PairPageView,
+    RowFilter,
+    Status,
+    comparison_view,
+)
+from muster.app.views.runs import PreviousRunView, RunView, run_view
+from muster.app.views.service import AgentsView, LibraryView, agents_view, library_view
 from muster.app.views.suites import (
+    BaselinesView,
+    CasePageView,
+    ReviewsView,
+    ReviewView,
+    SuiteSummaryView,
+    TestedSubjectsView,
+    TrendView,
+    WholeCaseView,
     baseline_view,
     case_page_view,
-    comparison_view,
-    pair_page_view,
     review_view,
     reviews_view,
+    shown_pairs,
     subjects_view,
     suite_summary_view,
     trend_view,
     whole_case_view,
 )
-from muster.domain.money import to_usd
+from muster.suites.order import SuiteOrder
 
 router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]
@@ -35,59 +53,54 @@ Share = Annotated[float, Query(gt=0, lt=1)]
 SideReference = Annotated[
     str, Query(min_length=1, max_length=400, description="A run or a baseline, or NAME:SUBJECT for one subject of it.")
 ]
+SuiteBody = Annotated[
+    OrderBody[SuiteOrder], ordered(SuiteOrder, name="SuiteBody", suites=["smoke"], agents=["sim/echo"])
+]
 SubjectName = Annotated[str | None, Query(max_length=200)]
 
 
 @router.get("/api/agents", dependencies=READ)
-async def list_agents(muster: Opened) -> dict[str, Any]:
+async def list_agents(muster: Opened) -> AgentsView:
     """Return the agents that requests may name, which of them are persons, and the budget of a run without one."""
     people, cap = muster.library.people, muster.settings.run_cap
-    listed = [{"name": name, "human": name in people} for name in muster.library.agents]
-    return {"agents": listed, "run_budget_usd": None if cap is None else to_usd(cap)}
+    return agents_view(muster.library.agents, people, cap)
 
 
 @router.get("/api/library", dependencies=READ)
-async def list_library(muster: Opened) -> dict[str, Any]:
+async def list_library(muster: Opened) -> LibraryView:
     """Return the suites, chains and councils that requests may name."""
     return library_view(muster.library.items())
 
 
-@router.post("/api/suites/start", dependencies=[needs("start")], status_code=202)
-async def start_suite(starter: Starter, response: Response, body: SuiteBody) -> dict[str, Any]:
+@router.post("/api/suites/start", dependencies=[needs("start")], status_code=202, openapi_extra=started_by_form(SUITE))
+async def start_suite(starter: Starter, response: Response, body: SuiteBody) -> RunView:
     """Start a run of suites."""
 
-    async def begin(muster: Muster) -> RunHandle:
-        muster.library.require_agents(body.agents)
-        paths = [str(muster.library.find(LibraryKind.SUITE, name)) for name in body.suites]
-        given = body.chosen(paths, muster.library.judge(body.judge))
-        source = await muster.suites.source(replay=body.replay, reuse=body.reuse)
-        spec = await muster.suites.spec(SuiteChoice(given=given, only_failed=body.only_failed), source)
-        return await muster.suites.submit(spec, muster.runs.options(**body.options()), origin=source.origin)
-
+    begin = partial(submit_suite, order=body.order)
     return run_view(await starter.start(response, "start suite", begin, body))
 
 
 @router.get("/api/suites/trend", dependencies=READ)
-async def suite_trend(muster: Opened, run: RunReference, limit: PageLimit = 30) -> dict[str, Any]:
+async def suite_trend(muster: Opened, run: RunReference, limit: PageLimit = 30) -> TrendView:
     """Return what the newest suite runs of the same name came to, the oldest of them first; which are baselines."""
     return trend_view(await muster.suites.trend(run, limit))
 
 
 @router.get("/api/suites/{run_id}/previous", dependencies=READ)
-async def previous_run(muster: Opened, run_id: str) -> dict[str, Any]:
+async def previous_run(muster: Opened, run_id: str) -> PreviousRunView:
     """Return the completed run of the same suites and name before a suite run; null when there is none."""
     found = await muster.suites.before(run_id)
-    return {"run": None if found is None else run_view(found)}
+    return PreviousRunView(run=None if found is None else run_view(found))
 
 
 @router.get("/api/suites/{run_id}/summary", dependencies=READ)
-async def suite_summary(muster: Opened, run_id: str) -> dict[str, Any]:
+async def suite_summary(muster: Opened, run_id: str) -> SuiteSummaryView:
     """Return the figures of a suite run: its report without the cases."""
     return suite_summary_view(await muster.suites.results.summary(run_id))
 
 
 @router.get("/api/suites/{run_id}/subjects", dependencies=READ)
-async def list_subjects(muster: Opened, run_id: str) -> dict[str, Any]:
+async def list_subjects(muster: Opened, run_id: str) -> TestedSubjectsView:
     """Return who was tested in a suite run: agents, under prompts where it has several."""
     return subjects_view(await muster.suites.results.subjects(run_id))
 
@@ -102,7 +115,7 @@ async def list_cases(
     differing: Annotated[bool, Query(description="Only cases whose status differs between subjects.")] = False,
     after: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
     limit: PageLimit = 100,
-) -> dict[str, Any]:
+) -> CasePageView:
     """Return a page of the cases of a suite run, each under each subject, in the order of the suite."""
     wanted = RowFilter(statuses=frozenset(status or ()), subject=subject, search=search, differing=differing)
     return case_page_view(await muster.suites.results.cases(run_id, wanted, after=after, limit=limit))
@@ -111,7 +124,7 @@ async def list_cases(
 @router.get("/api/suites/{run_id}/case", dependencies=READ)
 async def show_case(
     muster: Opened, run_id: str, case: Annotated[str, Query(max_length=1000)], subject: SubjectName = None
-) -> dict[str, Any]:
+) -> WholeCaseView:
     """Return one case of a suite run with its checks, its judgements and the answer of each epoch."""
     return whole_case_view(await muster.suites.results.case(run_id, case, subject))
 
@@ -131,7 +144,7 @@ async def compare(
     ] = None,
     subject: SubjectName = None,
     changes: Annotated[int | None, Query(ge=0, description="The most changed cases that are listed; all.")] = None,
-) -> dict[str, Any]:
+) -> ComparisonView:
     """Compare two suite runs or baselines, paired by case and epoch."""
     accept = None if inconclusive is None else inconclusive == "ok"
     terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, notice=notice, accept_unsure=accept)
@@ -149,27 +162,27 @@ async def list_pairs(
     search: Annotated[str, Query(max_length=200, description="Looked for in the ids of cases.")] = "",
     after: Annotated[str | None, Query(max_length=2000, description="`next` of the page before.")] = None,
     limit: PageLimit = 100,
-) -> dict[str, Any]:
+) -> PairPageView:
     """Return a page of the pairs that a comparison rests on, what got worse first."""
     wanted = PairFilter(changes=frozenset(change or ()), search=search)
-    return pair_page_view(await muster.suites.pairs(a, b, wanted, subject=subject, after=after, limit=limit))
+    return shown_pairs(await muster.suites.pairs(a, b, wanted, subject=subject, after=after, limit=limit))
 
 
 @router.get("/api/baselines", dependencies=[needs("admin")])
-async def list_baselines(muster: Opened) -> dict[str, Any]:
+async def list_baselines(muster: Opened) -> BaselinesView:
     """Return the baselines."""
-    return {"baselines": [baseline_view(one) for one in await muster.suites.baselines.list()]}
+    return BaselinesView(baselines=[baseline_view(one) for one in await muster.suites.baselines.list()])
 
 
 @router.get("/api/reviews", dependencies=READ)
-async def list_reviews(muster: Opened, run: RunReference) -> dict[str, Any]:
+async def list_reviews(muster: Opened, run: RunReference) -> ReviewsView:
     """Return the reviews of a suite run and how far they agree with the judge."""
     found, reviewed = await muster.suites.reviews(run)
     return reviews_view(found.id, reviewed)
 
 
 @router.post("/api/reviews", dependencies=[needs("review")], status_code=201)
-async def add_review(muster: Opened, audit: Audit, body: ReviewBody) -> dict[str, Any]:
+async def add_review(muster: Opened, audit: Audit, body: ReviewBody) -> ReviewView:
     """Add what a person thinks of the verdict on a case."""
     draft = ReviewDraft(
         case=body.case,

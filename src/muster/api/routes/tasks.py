@@ -1,19 +1,38 @@
 """Tasks: submitted, listed, claimed, reviewed, canceled and tried again."""
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, ResumeBody, TaskBody
+from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
+from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
+from muster.api.orders import ordered
 from muster.app import Muster
-from muster.app.pool.values import TaskSpec, TaskState
-from muster.app.views.pool import diff_view, log_view, result_view, task_view
+from muster.app.kinds import TASK
+from muster.app.pool.values import TaskState
+from muster.app.serving.order_models import OrderBody
+from muster.app.serving.tasks import submit_task as queue_task
+from muster.app.views.tasks import (
+    ClaimView,
+    DiffView,
+    LogView,
+    TaskPageView,
+    TaskView,
+    diff_view,
+    log_view,
+    result_view,
+    task_page_view,
+    task_view,
+)
 from muster.domain.run import Run
+from muster.pool.order import TaskOrder
 
 router = APIRouter(prefix="/api/tasks", tags=["tasks"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
+TaskBody = Annotated[OrderBody[TaskOrder], ordered(TaskOrder, name="TaskBody", prompt="Write a haiku about bridges.")]
 
 
 @router.get("", dependencies=READ)
@@ -23,71 +42,44 @@ async def list_tasks(
     slot: Annotated[str | None, Query(max_length=200)] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
     limit: PageLimit = 50,
-) -> dict[str, Any]:
+) -> TaskPageView:
     """Return the newest tasks."""
     found = await muster.pool.tasks.list(state or (), tag=tag, slot=slot, limit=limit + 1)
-    return {"tasks": [task_view(task) for task in found[:limit]], "more": len(found) > limit}
+    return task_page_view(found, limit)
 
 
-@router.post("", dependencies=START, status_code=202)
-async def submit_task(starter: Starter, response: Response, muster: Opened, body: TaskBody) -> dict[str, Any]:
+@router.post("", dependencies=START, status_code=202, openapi_extra=started_by_form(TASK))
+async def submit_task(starter: Starter, response: Response, muster: Opened, body: TaskBody) -> TaskView:
     """Queue a task for a slot of the pool."""
 
-    async def begin(muster: Muster) -> Run:
-        muster.library.require_agents([body.agent, body.model])
-        await muster.pool.require_driver()
-        task = await muster.pool.tasks.submit(
-            _spec(body), tags=body.tags, name=body.name, timeout=body.timeout_secs, continues=body.continues
-        )
-        return task.run
-
-    run = await starter.start(response, "submit task", begin, body)
+    run = await starter.start(response, "submit task", partial(queue_task, order=body.order), body)
     return task_view(await muster.pool.tasks.of(await muster.runs.end_of_lineage(run)))
 
 
-def _spec(body: TaskBody) -> TaskSpec:
-    chosen = {"model": body.model, "effort": body.effort, "max_turns": body.max_turns}
-    return TaskSpec(
-        prompt=body.prompt,
-        agent=body.agent,
-        slot=body.slot,
-        role=body.role,
-        tags=tuple(body.slot_tags),
-        system=body.system,
-        schema=body.output_schema,
-        settings={name: value for name, value in chosen.items() if value is not None},
-        review=body.review,
-        max_rejections=body.max_rejections,
-        after=tuple(body.after),
-        priority=body.priority,
-        budget_usd=body.budget_usd,
-    )
-
-
 @router.post("/claim/{slot}", dependencies=[needs("admin")])
-async def claim_task(muster: Opened, audit: Audit, slot: str) -> dict[str, Any]:
+async def claim_task(muster: Opened, audit: Audit, slot: str) -> ClaimView:
     """Give the oldest pending task that fits to a slot; null when there is none."""
     async with audit.action("claim", slot) as doing:
         task = await muster.pool.tasks.claim(slot)
         doing.subject = slot if task is None else task.id
-    return {"task": None if task is None else task.id}
+    return ClaimView(task=None if task is None else task.id)
 
 
 @router.get("/{task_id}", dependencies=READ)
-async def show_task(muster: Opened, task_id: str) -> dict[str, Any]:
+async def show_task(muster: Opened, task_id: str) -> TaskView:
     """Return a task as it stands."""
     return task_view(await muster.pool.tasks.get(task_id))
 
 
 @router.get("/{task_id}/result", dependencies=READ)
-async def task_result(muster: Opened, task_id: str) -> dict[str, Any]:
+async def task_result(muster: Opened, task_id: str) -> TaskView:
     """Return a task with its output, and the files that other tasks changed too."""
     task = await muster.pool.tasks.get(task_id)
     return result_view(task, await muster.pool.trees.overlaps(task.id))
 
 
 @router.get("/{task_id}/diff", dependencies=READ)
-async def task_diff(muster: Opened, task_id: str) -> dict[str, Any]:
+async def task_diff(muster: Opened, task_id: str) -> DiffView:
     """Return what a task changed in its worktree, as a patch."""
     task = await muster.pool.tasks.get(task_id)
     shared = await muster.pool.trees.overlaps(task.id)
@@ -95,13 +87,13 @@ async def task_diff(muster: Opened, task_id: str) -> dict[str, Any]:
 
 
 @router.get("/{task_id}/logs", dependencies=READ)
-async def task_logs(muster: Opened, task_id: str) -> dict[str, Any]:
+async def task_logs(muster: Opened, task_id: str) -> LogView:
     """Return what happened to a task so far and what its agent wrote."""
-    return {"log": [log_view(one) async for one in muster.pool.monitor.logs(task_id)]}
+    return LogView(log=[log_view(record) async for record in muster.pool.monitor.logs(task_id)])
 
 
 @router.post("/{task_id}/approve", dependencies=REVIEW)
-async def approve_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
+async def approve_task(muster: Opened, audit: Audit, task_id: str) -> TaskView:
     """Approve a task that waits for review."""
     async with audit.action("approve", task_id) as doing:
         task = await muster.pool.tasks.approve(task_id, sender=audit.user)
@@ -110,7 +102,7 @@ async def approve_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, 
 
 
 @router.post("/{task_id}/reject", dependencies=REVIEW)
-async def reject_task(muster: Opened, audit: Audit, task_id: str, body: FeedbackBody) -> dict[str, Any]:
+async def reject_task(muster: Opened, audit: Audit, task_id: str, body: FeedbackBody) -> TaskView:
     """Reject a task that waits for its review; it is done again with all feedback."""
     async with audit.action("reject", task_id) as doing:
         task = await muster.pool.tasks.reject(task_id, body.feedback, budget_usd=body.budget_usd, sender=audit.user)
@@ -119,7 +111,7 @@ async def reject_task(muster: Opened, audit: Audit, task_id: str, body: Feedback
 
 
 @router.post("/{task_id}/allow", dependencies=REVIEW)
-async def allow_task(muster: Opened, audit: Audit, task_id: str, body: AllowBody | None = None) -> dict[str, Any]:
+async def allow_task(muster: Opened, audit: Audit, task_id: str, body: AllowBody | None = None) -> TaskView:
     """Grant what a task asks permission for, to its end."""
     tool = body.tool if body else None
     async with audit.action("allow", task_id) as doing:
@@ -129,7 +121,7 @@ async def allow_task(muster: Opened, audit: Audit, task_id: str, body: AllowBody
 
 
 @router.post("/{task_id}/deny", dependencies=REVIEW)
-async def deny_task(muster: Opened, audit: Audit, task_id: str, body: DenyBody | None = None) -> dict[str, Any]:
+async def deny_task(muster: Opened, audit: Audit, task_id: str, body: DenyBody | None = None) -> TaskView:
     """Deny what a task asks permission for; its agent goes on without it."""
     reason = body.reason if body else ""
     async with audit.action("deny", task_id) as doing:
@@ -139,7 +131,7 @@ async def deny_task(muster: Opened, audit: Audit, task_id: str, body: DenyBody |
 
 
 @router.post("/{task_id}/change", dependencies=START)
-async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBody) -> dict[str, Any]:
+async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBody) -> TaskView:
     """Change the prompt or the priority of a task that has not started."""
     async with audit.action("change", task_id) as doing:
         task = await muster.pool.tasks.amend(task_id, prompt=body.prompt, priority=body.priority)
@@ -148,7 +140,7 @@ async def change_task(muster: Opened, audit: Audit, task_id: str, body: AmendBod
 
 
 @router.post("/{task_id}/cancel", dependencies=START)
-async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, Any]:
+async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> TaskView:
     """Cancel a task; 409 for one that has ended otherwise."""
     async with audit.action("cancel", task_id) as doing:
         task = await muster.pool.cancel(task_id)
@@ -159,7 +151,7 @@ async def cancel_task(muster: Opened, audit: Audit, task_id: str) -> dict[str, A
 @router.post("/{task_id}/retry", dependencies=START, status_code=202)
 async def retry_task(
     muster: Opened, starter: Starter, response: Response, task_id: str, body: ResumeBody | None = None
-) -> dict[str, Any]:
+) -> TaskView:
     """Queue a failed or canceled task again, with a new total for its budget if one is given."""
     wanted = body or ResumeBody()
 

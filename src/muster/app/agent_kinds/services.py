@@ -14,7 +14,7 @@ from muster.agents.http.client import Http
 from muster.agents.prices import price_from_toml
 from muster.agents.service.agent import ServiceAgent
 from muster.agents.service.answer import places_of, template_of
-from muster.agents.service.terms import ServiceTerms
+from muster.agents.service_terms import ServiceTerms
 from muster.app.agent_kinds.base import UnreadyAgent
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration

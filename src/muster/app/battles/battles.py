@@ -1,6 +1,6 @@
 """Battles: put together, started, followed, canceled and summed up. `Muster.battles`."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,16 +9,19 @@ from muster.app.backend import Backend
 from muster.app.battles.files import read_prompt, read_validators
 from muster.app.battles.scales import Scales
 from muster.app.costs import Quoter, Quoting
-from muster.app.reports import RunReport, report_of_battle
+from muster.app.kind_part import KindPart
+from muster.app.reports import RunReport
 from muster.app.runs.follow import RunEnd
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.battles.judge import judge_question
+from muster.battles.kind import BATTLE, SCALE
 from muster.battles.order import BattleOrder, ScaleOrder, require_consistent
 from muster.battles.prompts import agent_request, counterpart_request, program_request
+from muster.battles.reports.formats import report_of_battle
 from muster.battles.scale import PLAYED_EVENT
-from muster.battles.scale_spec import SCALE, ScaleSpec
+from muster.battles.scale_spec import ScaleSpec
 from muster.battles.scale_summary import ScaleReport, scale_at, summarize_scale
 from muster.battles.spec import BattleSpec, known_spec, read_spec, stored
 from muster.battles.summary import (
@@ -27,14 +30,12 @@ from muster.battles.summary import (
     battle_at,
     decisions_of,
     messages_of,
-    require_workload,
     summarize_battle,
 )
 from muster.battles.validators import ReplyValidator, ValidatorKind
 from muster.battles.values import (
     DECISION_EVENT,
     MESSAGE_EVENT,
-    WORKLOAD,
     BattleDecision,
     BattleEnding,
     BattleMessage,
@@ -45,7 +46,8 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument, NotFound
+from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import shared_fields
 from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
@@ -83,9 +85,13 @@ class MessagePage:
 
 
 Standing = BattleReport | ScaleReport
+_SUMMARIES: Mapping[str, tuple[Callable[..., Awaitable[Standing]], Callable[..., Awaitable[Standing]]]] = {
+    BATTLE.workload: (summarize_battle, battle_at),
+    SCALE.workload: (summarize_scale, scale_at),
+}
 
 
-class Battles:
+class Battles(KindPart):
     """The battles of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs) -> None:
@@ -177,12 +183,11 @@ class Battles:
         if small and (models is None or small in models):
             return small
         if needed:
-            raise BadArgument(
-                f"a goal needs a judge, and {agent!r} has no default judge",
-                suggestions=(
-                    ArgumentAdvice("judge", "AGENT", words="name one: {}"),
-                    'or set judge = "AGENT" under [battles] in muster.toml',
-                ),
+            way = ArgumentAdvice("judge", "AGENT", words="name one: {}")
+            message = f"a goal needs a judge, and {agent!r} has no default judge"
+            raise BadArgument.of(
+                [FieldFlaw(path="judge", message=message, code=FlawCode.MISSING, suggestion=way, by_itself=True)],
+                suggestions=(way, 'or set judge = "AGENT" under [battles] in muster.toml'),
             )
         return ""
 
@@ -221,13 +226,13 @@ class Battles:
         """Start a battle in this process; raises before anything is stored when an agent cannot be asked."""
         chosen = self._options(spec, options)
         self.check(spec, chosen.dispatch)
-        return await self._runs.start(WORKLOAD, stored(spec), chosen, detach=detach, on_delta=on_delta)
+        return await self._runs.start(BATTLE.workload, stored(spec), chosen, detach=detach, on_delta=on_delta)
 
     async def submit(self, spec: BattleSpec, options: RunOptions | None = None) -> RunHandle:
         """Store a battle for the workers."""
         chosen = self._options(spec, options)
         self.check(spec, chosen.dispatch)
-        return await self._runs.submit(WORKLOAD, stored(spec), chosen)
+        return await self._runs.submit(BATTLE.workload, stored(spec), chosen)
 
     def _options(self, spec: BattleSpec, options: RunOptions | None) -> RunOptions:
         """Return the options of a run whose time limit is that of its battle, unless they name one."""
@@ -236,15 +241,7 @@ class Battles:
 
     async def find(self, reference: str) -> Run:
         """Return a battle by its reference, also one of a scale test; `last` is the newest that is not of one."""
-        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
-        if reference == "last" and newest is None:
-            raise NotFound(
-                "this store has no battle yet",
-                suggestions=("muster battle --agent A --counterpart B --goal TEXT --judge J",),
-            )
-        found = newest or await self._runs.find(reference)
-        require_workload(found, WORKLOAD, "battle")
-        return found
+        return await self._runs.of_kind(BATTLE, reference)
 
     async def status(self, reference: str) -> BattleReport:
         """Return how a battle stands: its messages, decisions, usage and cost, from the store."""
@@ -255,16 +252,16 @@ class Battles:
 
         From the events up to that one, so that it is the same whenever it is asked for.
         """
-        if run.workload not in (WORKLOAD, SCALE):
+        summaries = _SUMMARIES.get(run.workload)
+        if summaries is None:
             return None
+        whole, at = summaries
         if isinstance(update, RunEnd):
-            summarize = summarize_battle if run.workload == WORKLOAD else summarize_scale
-            return await summarize(self._store, update.run)
+            return await whole(self._store, update.run)
         told = RunState.RUNNING if update.kind == PLAYED_EVENT else state_after(update.kind)
         if told is None:
             return None
-        now = await self._runs.find(run.id)
-        return await (battle_at if run.workload == WORKLOAD else scale_at)(self._store, now, update, told)
+        return await at(self._store, await self._runs.find(run.id), update, told)
 
     async def messages(self, reference: str, since_seq: int = 0, limit: int = 50) -> MessagePage:
         """Return the messages after a number, at most so many."""

@@ -9,7 +9,7 @@ from muster.battles.order import PromptVariant
 from muster.battles.validators import ValidatorKind
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.files import shown, whole_text
 from muster.text.json_documents import json_fault
 from muster.text.words import choice_error

@@ -6,30 +6,32 @@ from pathlib import Path
 
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
-from muster.app.reports import RunReport, report_of_scale
+from muster.app.kind_part import KindPart
+from muster.app.reports import RunReport
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.battles.goals import read_goals
+from muster.battles.kind import SCALE
 from muster.battles.order import BattleGoal, PromptVariant
+from muster.battles.reports.formats import report_of_scale
 from muster.battles.reports.markdown import revision_words
 from muster.battles.scale_spec import (
     CONCURRENCY_LIMIT,
     RUNS_LIMIT,
-    SCALE,
     ScaleSpec,
     known_scale,
-    limit_flaw,
     plan_battles,
     read_scale,
+    require_limits,
     stored_scale,
 )
 from muster.battles.scale_summary import PairedComparison, ScaleReport, summarize_scale
 from muster.battles.spec import BattleSpec
-from muster.battles.summary import BattleReport, require_workload
+from muster.battles.summary import BattleReport
 from muster.domain.call import ask
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, Conflict, NotFound
+from muster.domain.errors import BadArgument, Conflict
 from muster.domain.run import TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
 
@@ -38,7 +40,7 @@ __all__ = ["BattleGoal", "PairedComparison", "PromptVariant", "ScaleReport", "Sc
 CheckBattle = Callable[[BattleSpec, Dispatch, Quoting], None]  # raises what would keep a battle from being played
 
 
-class Scales:
+class Scales(KindPart):
     """The scale tests of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs, check: CheckBattle) -> None:
@@ -88,9 +90,7 @@ class Scales:
 
     def _within_limits(self, spec: ScaleSpec) -> ScaleSpec:
         most = self._settings.battles
-        wrong = limit_flaw(spec, {RUNS_LIMIT: most.runs, CONCURRENCY_LIMIT: most.concurrency})
-        if wrong:
-            raise BadArgument(wrong, suggestions=("the limit is set under [battles] in muster.toml",))
+        require_limits(spec, {RUNS_LIMIT: most.runs, CONCURRENCY_LIMIT: most.concurrency})
         return spec
 
     def check(self, spec: ScaleSpec, dispatch: Dispatch, quoting: Quoting = Quoting.FIRST) -> None:
@@ -116,24 +116,17 @@ class Scales:
         """Start a scale test in this process; raises before anything is stored when an agent cannot be asked."""
         chosen = options or self._runs.options()
         self.check(spec, chosen.dispatch)
-        return await self._runs.start(SCALE, stored_scale(spec), chosen, detach=detach, on_delta=on_delta)
+        return await self._runs.start(SCALE.workload, stored_scale(spec), chosen, detach=detach, on_delta=on_delta)
 
     async def submit(self, spec: ScaleSpec, options: RunOptions | None = None) -> RunHandle:
         """Store a scale test for the workers."""
         chosen = options or self._runs.options()
         self.check(spec, chosen.dispatch)
-        return await self._runs.submit(SCALE, stored_scale(spec), chosen)
+        return await self._runs.submit(SCALE.workload, stored_scale(spec), chosen)
 
     async def find(self, reference: str) -> Run:
         """Return a scale test by its reference; `last` is the newest."""
-        newest = await self._runs.newest((SCALE,)) if reference == "last" else None
-        if reference == "last" and newest is None:
-            raise NotFound(
-                "this store has no scale test yet", suggestions=("muster scale --agent A --counterpart B --goal TEXT",)
-            )
-        found = newest or await self._runs.find(reference)
-        require_workload(found, SCALE, "scale test")
-        return found
+        return await self._runs.of_kind(SCALE, reference)
 
     async def status(self, reference: str) -> ScaleReport:
         """Return how a scale test stands, from the store."""

@@ -7,19 +7,19 @@ from pathlib import Path
 from muster.app.backend import Backend
 from muster.app.chains.plan import ChainPlan, ChainPlanner
 from muster.app.costs import Quoting
+from muster.app.kind_part import KindPart
 from muster.app.project.file_kinds import require_chain
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
-from muster.app.runs.reading import kind_of
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry, Event
-from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.errors import BadArgument, BadFile
 from muster.domain.ids import RunId
+from muster.domain.isolation import Isolation
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
-from muster.git.layout import Isolation
 from muster.git.repository import Git
 from muster.git.saved_work import SavedWork
 from muster.pool.chains.chain import (
@@ -39,9 +39,10 @@ from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.isolation import GIT_VARIABLES, repository_changes
+from muster.pool.kind import CHAIN
 from muster.pool.setup import TreeSetup
 from muster.text import typed
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.files import opened, shown, text_lines
 from muster.text.json_documents import read_object
 
@@ -71,7 +72,7 @@ class ChainSize:
     rows: int = 0
 
 
-class Chains:
+class Chains(KindPart):
     """The chains of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs) -> None:
@@ -214,16 +215,23 @@ class Chains:
 
     async def find(self, reference: str) -> Run:
         """Return a chain by its reference; `last` is the newest chain."""
-        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
-        if reference == "last" and newest is None:
-            raise NotFound("this store has no chain yet", suggestions=("muster chain run FILE",))
-        found = newest or await self._runs.find(reference)
-        if found.workload != WORKLOAD:
-            raise BadArgument(
-                f"run {found.id} is a run of {kind_of(found.workload)!r}, not a chain",
-                suggestions=("muster chain list", f"muster runs show {found.id}"),
-            )
-        return found
+        return await self._runs.of_kind(CHAIN, reference)
+
+    async def after_end(self, run: Run) -> None:
+        """Commit what a chain left in its working tree."""
+        await self.save(run)
+
+    async def output(self, run: Run) -> str:
+        """Return the output of the last step that has one."""
+        steps = (await self.progress_of(run)).steps
+        return next(
+            (
+                str(step.output)
+                for step in reversed(steps)
+                if step.status in (StepStatus.COMPLETED, StepStatus.FAILED) and step.output
+            ),
+            "",
+        )
 
     async def list(self, limit: int = 20) -> Sequence[Run]:
         """Return the newest chains, without those that are parts of others."""

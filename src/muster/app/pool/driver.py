@@ -7,7 +7,7 @@ from typing import Any
 
 from muster.app.backend import Backend
 from muster.app.pool.slot_server import SlotConnection, SlotServer
-from muster.app.pool.slots import SlotDirectory, project_trees
+from muster.app.pool.slots import SlotDirectory, assigned_slot, project_trees
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
 from muster.domain.canonical import Json
@@ -19,7 +19,7 @@ from muster.engine.context import Context
 from muster.engine.drive import Leave, Listener
 from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.supervision import RestartDecision, RestartPolicy
-from muster.pool.tasks import SLOT_KEY, SlotProfile, TaskState, merged, read_task, run_states, task_state
+from muster.pool.tasks import SLOT_KEY, AssignedSlot, SlotProfile, TaskState, merged, read_task, run_states, task_state
 from muster.store.base import POOL_LEVEL, SlotOutcome, SlotRecord, SlotStanding, Store
 
 LOOK_SECONDS = 2.0
@@ -208,8 +208,8 @@ class PoolDriver:
         for run in runs:
             if run.id in assigned or run.id in self._left_alone or not self._is_ours(run) or run.cancel_requested:
                 continue
-            entry = await self._store.journal.find(run.id, SLOT_KEY) if run.started_at is not None else None
-            found.append(self._pending_of(run, None if entry is None else entry.value["id"]))
+            slot = await assigned_slot(self._store.journal, run.id) if run.started_at is not None else None
+            found.append(self._pending_of(run, None if slot is None else slot.id))
         return found
 
     def _is_ours(self, run: Run) -> bool:
@@ -242,23 +242,23 @@ class PoolDriver:
         agent = spec.agent or slot.agent or pool.agent or ""
         limit = self._tasks.call_limit(agent, spec, task.most)
         budget: dict[str, Json] = {} if limit is None else {"budget_usd": limit}
-        value: dict[str, Json] = {
-            "id": slot.id,
-            "name": slot.name,
-            "role": slot.role,
-            "description": slot.description,
-            "agent": agent,
-            "system": [text for text in (pool.system, slot.system) if text],
-            "settings": merged(budget, spec.settings, slot.settings),
-            "on_permission": spec.on_permission or slot.on_permission or pool.on_permission,
-            "context": dict(await self._store.pool.context()),
-            "environment": {"MUSTER_HOME": str((self._settings.home / "slots" / slot.id).absolute())},
-            "folder": str((self._settings.folder / spec.cwd).absolute()),
-            **await self._trees.place(run, spec, agent),
-        }
+        assigned = AssignedSlot(
+            id=slot.id,
+            name=slot.name,
+            role=slot.role,
+            description=slot.description,
+            agent=agent,
+            system=tuple(text for text in (pool.system, slot.system) if text),
+            settings=merged(budget, spec.settings, slot.settings),
+            on_permission=spec.on_permission or slot.on_permission or pool.on_permission,
+            context=await self._store.pool.context(),
+            environment={"MUSTER_HOME": str((self._settings.home / "slots" / slot.id).absolute())},
+            folder=str((self._settings.folder / spec.cwd).absolute()),
+        )
+        kept = (await self._trees.place(assigned, run, spec)).stored()
 
         async def record(ctx: Context) -> None:
-            await ctx.step(SLOT_KEY, lambda: value)
+            await ctx.step(SLOT_KEY, lambda: kept)
 
         return record
 

@@ -5,11 +5,21 @@ import contextlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Unpack
 from uuid import uuid4
 
 from muster.app.backend import Backend
+from muster.app.kind_part import KindPart
 from muster.app.pool.driver import OnEnd, OnError, PoolDriver, stop_slots
 from muster.app.pool.monitor import PoolMonitor
+from muster.app.pool.orders import (
+    TaskRunTerms,
+    TaskTerms,
+    fan_out_specs,
+    fan_out_terms,
+    ordered_spec,
+    ordered_terms,
+)
 from muster.app.pool.slot_server import SlotServer
 from muster.app.pool.slots import SlotDirectory
 from muster.app.pool.status import PoolStatus, Slot
@@ -22,10 +32,11 @@ from muster.domain.entry import NewSignal, Signal, slot_address
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, TimedOut
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import BudgetedCost, Driver, Spent
+from muster.domain.run import BudgetedCost, Driver, Run, Spent
 from muster.engine.drive import Listener
-from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut
+from muster.pool.fan_out import FanOut
 from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
+from muster.pool.order import CONFIRMED_ABOVE, TaskOrder
 from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
 from muster.settings import parse_budget
 from muster.settings.sections import PoolSection
@@ -37,7 +48,7 @@ LOOK_SECONDS = 1.0
 MOST_TASKS = 100_000  # that are measured
 
 
-class Pool:
+class Pool(KindPart):
     """The pool of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs) -> None:
@@ -47,6 +58,15 @@ class Pool:
         self.tasks = Tasks(backend, runs)
         self.trees = TaskTrees(backend, runs, self.tasks)
         self.monitor = PoolMonitor(backend, self.tasks, self.status)
+
+    def require_resumable(self, run: Run) -> None:
+        """Raise BadArgument: a task is retried, and needs a slot."""
+        ways = ("muster pool start", f"muster task retry {run.id}", f"muster task result {run.id}")
+        raise BadArgument(f"run {run.id} is a task, which runs in a slot of the pool", suggestions=ways)
+
+    async def output(self, run: Run) -> str:
+        """Return the last answer of the agent of a task."""
+        return (await self.tasks.of(run)).output or ""
 
     def driver(
         self,
@@ -72,11 +92,8 @@ class Pool:
         self,
         spec: TaskSpec,
         *,
-        tags: Sequence[str] = (),
-        name: str | None = None,
-        timeout: float | None = None,
-        continues: str | None = None,
         on_delta: Listener | None = None,
+        **terms: Unpack[TaskTerms],
     ) -> Task:
         """Submit a task and wait until it is over or waits for a review; it is driven here if nobody drives the pool.
 
@@ -84,8 +101,12 @@ class Pool:
         """
         if await self.living_driver() is None:
             await self._require_completed(spec.after)
-        task = await self.tasks.submit(spec, tags=tags, name=name, timeout=timeout, continues=continues)
+        task = await self.tasks.submit(spec, **terms)
         return await self.wait(task, within=self._settings.pool.slot_assignment_timeout_secs, on_delta=on_delta)
+
+    async def run_ordered(self, order: TaskOrder, *, on_delta: Listener | None = None) -> Task:
+        """Submit a task that was ordered, and wait as `run` does."""
+        return await self.run(ordered_spec(order), on_delta=on_delta, **ordered_terms(order))
 
     async def cancel(self, reference: str) -> Task:
         """Cancel a task that has not ended otherwise. What it left in its working tree is kept on its branch."""
@@ -154,7 +175,9 @@ class Pool:
         pool = await self._store.pool.pool()
         return pool is None or not pool.draining
 
-    async def fan_out(self, wanted: FanOut, *, tags: Sequence[str] = (), confirmed: bool = False) -> Sequence[Task]:
+    async def fan_out(
+        self, wanted: FanOut, *, confirmed: bool = False, **terms: Unpack[TaskRunTerms]
+    ) -> Sequence[Task]:
         """Submit a task for each prompt and wait for all; results are in the order of the prompts, failed ones too.
 
         Raises before anything is stored when there are more than 50 and nobody confirmed that. A task that the budget
@@ -164,13 +187,8 @@ class Pool:
         if number > CONFIRMED_ABOVE and not confirmed:
             raise BadArgument(f"{number:,} tasks must be confirmed", suggestions=("add --yes",))
         await self.tasks.require_room(number)
-        specs = [
-            TaskSpec(
-                prompt=prompt, agent=wanted.agent, role=wanted.role, system=wanted.system, budget_usd=wanted.budget_usd
-            )
-            for prompt in wanted.prompts
-        ]
-        tasks = [await self.tasks.submit(spec, tags=tags) for spec in specs]
+        specs = zip(fan_out_specs(wanted), fan_out_terms(terms, number), strict=True)
+        tasks = [await self.tasks.submit(spec, **own) for spec, own in specs]
         errors: list[MusterError] = []
         while open_ := await self._awaited(tasks):
             if await self.living_driver() is None:

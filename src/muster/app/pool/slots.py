@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from muster.domain.errors import NotFound
+from muster.domain.ids import RunId
 from muster.git.worktrees import Worktrees
 from muster.pool.isolation import GIT_VARIABLES
-from muster.pool.tasks import SlotProfile
+from muster.pool.tasks import SLOT_KEY, AssignedSlot, SlotProfile, read_slot
 from muster.settings import Settings
+from muster.store.base import Journal
 
 
 class SlotDirectory:
@@ -46,6 +48,12 @@ def profiles(settings: Settings) -> tuple[SlotProfile, ...]:
     """Return every slot that the pool can have."""
     directory = SlotDirectory(settings)
     return tuple(directory.at(place) for place in range(1, settings.pool.max_slots + 1))
+
+
+async def assigned_slot(journal: Journal, run: RunId) -> AssignedSlot | None:
+    """Return the slot that the task of a run was given; None for one that has none yet."""
+    entry = await journal.find(run, SLOT_KEY)
+    return None if entry is None or entry.value is None else read_slot(entry.value)
 
 
 def base_dir(settings: Settings) -> Path | None:

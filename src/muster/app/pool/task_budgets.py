@@ -1,6 +1,7 @@
 """What a task may still cost: how much its next call reserves, and whether another round is worth starting."""
 
 from muster.app.backend import Backend
+from muster.app.pool.slots import assigned_slot
 from muster.app.pool.task_queries import TaskQueries
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice
@@ -8,7 +9,7 @@ from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration, BudgetExhausted
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import Run
-from muster.pool.tasks import SLOT_KEY, TaskSpec, read_task, task_title
+from muster.pool.tasks import TaskSpec, read_task, task_title
 
 MIN_SHARE = 10  # a call is not worth starting with less than this part of what it may usually cost: a tenth
 
@@ -49,8 +50,8 @@ class TaskBudgets(TaskQueries):
 
     async def require_round(self, run: Run, total: Microdollars | None) -> None:
         """Raise BudgetExhausted when a task has too little left for another call of its agent."""
-        spec, entry = read_task(run.spec), await self._store.journal.find(run.id, SLOT_KEY)
-        agent = str(entry.value["agent"]) if entry is not None and entry.value else spec.agent
+        spec, slot = read_task(run.spec), await assigned_slot(self._store.journal, run.id)
+        agent = slot.agent if slot is not None else spec.agent
         recorded = self._recorded(agent, spec) if agent else None
         if recorded is None or agent is None:
             return

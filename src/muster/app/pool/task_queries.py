@@ -6,25 +6,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.app.backend import Backend
-from muster.app.pool.slots import SlotDirectory
-from muster.app.runs.reading import kind_of
+from muster.app.kinds import word_of
+from muster.app.pool.slots import SlotDirectory, assigned_slot
 from muster.app.runs.runs import Runs
 from muster.domain.call import Reply
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
+from muster.domain.kind import require_kind
 from muster.domain.money import NOTHING, Microdollars, from_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
-from muster.pool.handover import beside
+from muster.pool.handover import Handover, beside
+from muster.pool.kind import TASK
+from muster.pool.order import MAX_REJECTIONS
 from muster.pool.permissions import PermissionQuestion, continued_key, question_of
 from muster.pool.scheduling import PoolFunds
 from muster.pool.setup import told_key
 from muster.pool.tasks import (
-    MOST_REJECTIONS,
     REVIEW,
-    SLOT_KEY,
     TREE_KEY,
-    WORKLOAD,
+    AssignedSlot,
     SlotProfile,
     TaskSpec,
     TaskState,
@@ -41,7 +42,7 @@ from muster.text.words import choice_error
 
 PAGE = 500  # tasks that are read at once
 MOST_UNFINISHED = 1_000_000
-MOST_REVIEWS = 2 * MOST_REJECTIONS  # of one task
+MOST_REVIEWS = 2 * MAX_REJECTIONS  # of one task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +51,12 @@ class Task:
 
     run: Run  # the newest of its runs
     spec: TaskSpec
-    slot: SlotProfile | None = None  # that it was given
+    slot: AssignedSlot | None = None  # that it was given
     reply: Reply | None = None  # of its last round
     rounds: int = 0  # of work that were begun
     rejections: int = 0  # by persons, also one that nobody has taken up yet
     tree: Mapping[str, Any] = field(default_factory=dict)  # the working tree that was made for it
     saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
-    handed_over: Sequence[Mapping[str, Any]] = ()  # by each of those on which it depends
     permission: PermissionQuestion | None = None  # what it waits for a decision on
     refusal: str = ""  # why the budget of the pool does not pay for it
     setup: str = ""  # the command that prepares its working tree just now
@@ -65,6 +65,11 @@ class Task:
     def id(self) -> str:
         """The id of the task, whichever run it is now."""
         return task_id(self.run)
+
+    @property
+    def handed_over(self) -> Sequence[Handover]:
+        """What each of the tasks on which it depends handed over to it."""
+        return () if self.slot is None else self.slot.after
 
     @property
     def branch(self) -> str | None:
@@ -131,19 +136,18 @@ class TaskQueries:
 
     async def of(self, run: Run) -> Task:
         """Return the task of a run, with what it has come to so far."""
-        spec, slot = read_task(run.spec), await self._store.journal.find(run.id, SLOT_KEY)
+        spec, slot = read_task(run.spec), await assigned_slot(self._store.journal, run.id)
         rounds = await self._rounds(run.id)
         waits = task_state(run) is TaskState.PENDING_REVIEW
         return Task(
             run=run,
             spec=spec,
-            slot=None if slot is None else _profile(slot),
+            slot=slot,
             reply=next((entry.reply for entry in reversed(rounds) if entry.reply is not None), None),
             rounds=len(rounds),
             rejections=await self._rejections(run, len(rounds)) if spec.review else 0,
             tree=await self._told(run.id, TREE_KEY),
             saved=await self._saved(run, len(rounds)),
-            handed_over=() if slot is None else slot.value.get("after", ()),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
             refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
             setup="" if slot is None or rounds else await self._setup(run, slot),
@@ -211,10 +215,7 @@ class TaskQueries:
         except NotFound as error:
             ways = error.suggestions if reference == "last" else ("muster task list",)
             raise NotFound(error.message.replace("run ", "task ", 1), suggestions=ways) from None
-        if run.workload != WORKLOAD:
-            raise BadArgument(
-                f"run {run.id} is a run of {kind_of(run.workload)!r}, not a task", suggestions=("muster task list",)
-            )
+        require_kind(run, TASK, word_of(run.workload))
         return await self._runs.end_of_lineage(run)
 
     async def _last(self) -> str:
@@ -246,6 +247,13 @@ class TaskQueries:
         reviews = await self._store.signals.read(run.lineage_level, REVIEW, limit=MOST_REVIEWS)
         return max(rounds - 1, sum(not review.payload["approved"] for review in reviews))
 
+    async def _next_review(self, reference: str) -> int:
+        """Return the number of the next review; it is read before the task, so that one between them is noticed."""
+        address = (await self.find(reference)).lineage_level
+        untaken = await self._store.signals.untaken(address, REVIEW)
+        reviews = untaken or await self._store.signals.read(address, REVIEW, limit=MOST_REVIEWS)
+        return (reviews[-1].seq + (not untaken)) if reviews else 1
+
     async def _saved(self, run: Run, number: int) -> Mapping[str, Any]:
         """Return what the branch of a task held when it was last saved, in whichever round or run that was."""
         kept = await self._store.pool.kept_work(run.lineage_level) if run.started_at or run.origin else {}
@@ -255,11 +263,11 @@ class TaskQueries:
         told = await self._told(run.id, *(key for one in rounds for key in (one, f"{one}/{run.id}")))
         return told if not kept else kept if not told else {**told, **_kept_with(kept, told)}
 
-    async def _setup(self, run: Run, slot: Entry) -> str:
+    async def _setup(self, run: Run, slot: AssignedSlot) -> str:
         """Return the command that prepares the working tree of a task just now; empty when none does."""
         if run.state is not RunState.RUNNING:
             return ""
-        for number in range(len(slot.value.get("setup", ())), 0, -1):
+        for number in range(len(slot.setup), 0, -1):
             if (told := await self._store.journal.find(run.id, told_key(number))) is not None:
                 return str(told.value["command"])
         return ""
@@ -283,11 +291,6 @@ def _kept_with(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, An
     earlier, later = kept.get("repository_changes", ()), told.get("repository_changes", ())
     changes = [*earlier, *(change for change in later if change not in earlier)]
     return {"repository_changes": changes, "merged": kept.get("merged")}
-
-
-def _profile(entry: Entry) -> SlotProfile:
-    value = entry.value
-    return SlotProfile(id=value["id"], name=value["name"], role=value["role"], agent=value["agent"])
 
 
 def _state(name: TaskState | str) -> TaskState:

@@ -1,10 +1,12 @@
 """Tasks: submitted, reviewed, canceled, retried and given to slots. `Muster.pool.tasks`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any, Unpack
 
 from muster.app.backend import Backend
+from muster.app.pool.orders import TaskTerms, ordered_spec, ordered_terms
 from muster.app.pool.slots import profiles, project_trees
 from muster.app.pool.task_budgets import TaskBudgets
 from muster.app.pool.task_queries import Task
@@ -21,9 +23,12 @@ from muster.domain.errors import (
     NotFound,
     state_verb,
 )
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
+from muster.domain.order import require_bounds
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.pool.order import TaskOrder
 from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.tasks import (
     REVIEW,
@@ -37,7 +42,7 @@ from muster.pool.tasks import (
     task_state,
     task_title,
 )
-from muster.pool.workload import TaskRejected
+from muster.pool.workload import TaskRejected, review_key
 from muster.settings import parse_budget
 from muster.store.base import POOL_LEVEL
 from muster.text.schemas.guard import in_schema_thread
@@ -57,21 +62,19 @@ class Tasks(TaskBudgets):
         self,
         spec: TaskSpec,
         *,
-        tags: Iterable[str] = (),
-        name: str | None = None,
-        timeout: float | None = None,
-        continues: str | None = None,
         started_by: RunId | None = None,
+        **terms: Unpack[TaskTerms],
     ) -> Task:
         """Store a task for whoever drives the pool; raises before that when it could never be done.
 
         `continues` names a completed task whose session of the agent it goes on with. `started_by` is the run of
         another task whose agent submits it: the budgets above that one hold for it too.
         """
-        if continues is not None:
-            spec = replace(spec, session=await self._session_of(continues))
+        continued = terms.get("continues")
+        if continued is not None:
+            spec = replace(spec, session=await self._session_of(continued))
         await self.require(spec)
-        options = self._options(spec, tags, name, timeout)
+        options = self._options(spec, terms)
         await self._store.pool.create_pool(self._clock.now())
         await self._set_cap()
         await self._require_payable(spec)
@@ -79,9 +82,14 @@ class Tasks(TaskBudgets):
         created = await self._runs.create(WORKLOAD, spec.stored(), options, run, await self._budgets(run, started_by))
         return Task(run=created, spec=spec)
 
+    async def submit_ordered(self, order: TaskOrder) -> Task:
+        """Store a task that was ordered, for whoever drives the pool."""
+        return await self.submit(ordered_spec(order), **ordered_terms(order))
+
     async def approve(self, reference: str, *, sender: str = "", client_id: str | None = None) -> Task:
         """Approve the work of a task that waits for a review; it completes when the pool is driven."""
-        return await self._review(reference, {"approved": True}, sender, client_id)
+        number = await self._next_review(reference)
+        return await self._review(await self.get(reference), number, {"approved": True}, sender, client_id)
 
     async def reject(
         self,
@@ -99,13 +107,13 @@ class Tasks(TaskBudgets):
         """
         if not feedback.strip():
             raise BadArgument("a rejection needs feedback", suggestions=("say what to do differently",))
-        total, task = parse_budget(budget_usd), await self.get(reference)
+        total, number, task = parse_budget(budget_usd), await self._next_review(reference), await self.get(reference)
         if task.state is TaskState.PENDING_REVIEW and task.permission is None:
             if task.rejections + 1 < task.spec.max_rejections:  # the last one ends the task
                 await self.require_round(task.run, total)
             if total is not None:
                 await self._store.commands.set_cap(task.run.id, total, task.run.cap)
-        return await self._review(reference, {"approved": False, "feedback": feedback}, sender, client_id)
+        return await self._review(task, number, {"approved": False, "feedback": feedback}, sender, client_id)
 
     async def allow(
         self, reference: str, *, tool: str | None = None, sender: str = "", client_id: str | None = None
@@ -166,6 +174,7 @@ class Tasks(TaskBudgets):
             prompt=spec.prompt if prompt is None else prompt,
             priority=spec.priority if priority is None else priority,
         )
+        require_bounds(changed)
         return await self.of(await self._store.commands.amend(run.id, changed.stored()))
 
     async def claim(self, slot: str) -> Task | None:
@@ -191,8 +200,9 @@ class Tasks(TaskBudgets):
         funds = PoolFunds(cap=found.cap, settled=found.settled, reserved=found.reserved) if found else PoolFunds()
         return run.id in schedule([slot], [one], earlier, funds).assigned
 
-    async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
-        task = await self.get(reference)
+    async def _review(
+        self, task: Task, number: int, payload: dict[str, object], sender: str, client_id: str | None
+    ) -> Task:
         if task.state is not TaskState.PENDING_REVIEW:
             raise Conflict(f"task {task.title} {state_verb(task.state)}; only a task in pending_review can be reviewed")
         if task.permission is not None:
@@ -200,7 +210,9 @@ class Tasks(TaskBudgets):
                 f"task {task.title} is not done: it asks for permission to use {task.permission.wanted}",
                 suggestions=(f"muster task allow {task.id}", f"muster task deny {task.id}"),
             )
-        await self._runs.send(task.run.id, REVIEW, payload, sender=sender, client_id=client_id)
+        if await self._store.journal.find(task.run.id, review_key(task.rounds - 1)) is not None:
+            raise Conflict(f"task {task.title} was reviewed already, and goes on")
+        await self._runs.send(task.run.id, REVIEW, payload, sender=sender, client_id=client_id, number=number)
         return await self.get(task.id)
 
     async def _decide(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
@@ -222,10 +234,13 @@ class Tasks(TaskBudgets):
 
     async def require(self, spec: TaskSpec) -> None:
         """Raise what would keep a task from ever being done: no slot or agent for it, bad folders, unknown tasks."""
+        require_bounds(spec)
         await self._require_open()
         fitting = [slot for slot in profiles(self._settings) if slot.fits(spec)]
         if not fitting:
-            raise BadArgument("no slot of the pool fits this task", suggestions=("muster pool slots",))
+            wanted = next((name for name in ("slot", "role") if getattr(spec, name)), "tags")
+            flaw = FieldFlaw(path=wanted, message="no slot of the pool fits this task", by_itself=True)
+            raise BadArgument.of([flaw], suggestions=("muster pool slots",))
         for slot in fitting:
             self._require_no_person(spec.agent or slot.agent or self._settings.pool.agent)
         self._require_agent(spec, fitting)
@@ -253,7 +268,9 @@ class Tasks(TaskBudgets):
             try:
                 if agent is None:
                     ways = (ArgumentAdvice("agent", words="add {}, or set agent under [pool] in muster.toml"),)
-                    raise BadArgument("no agent given for the task", suggestions=ways)
+                    message = "no agent given for the task"
+                    flaw = FieldFlaw(path="agent", message=message, code=FlawCode.MISSING, by_itself=True)
+                    raise BadArgument.of([flaw], suggestions=ways)
                 self._directory.find(agent).profile.complete(replace(ask(spec.prompt), settings=settings or None))
             except MusterError as error:
                 errors.append(error)
@@ -296,10 +313,11 @@ class Tasks(TaskBudgets):
         if budget is not None and (await self._funds()).cap is None:
             await self._store.pool.cap_pool(from_usd(budget))
 
-    def _options(self, spec: TaskSpec, tags: Iterable[str], name: str | None, timeout: float | None) -> RunOptions:
+    def _options(self, spec: TaskSpec, terms: TaskTerms) -> RunOptions:
         most = self.most(spec)
         budget = str(most / 1_000_000) if most else None
-        return self._runs.options(budget_usd=budget, tags=tags, name=name, timeout=timeout, concurrency=1)
+        called: dict[str, Any] = {name: value for name, value in terms.items() if name != "continues"}
+        return self._runs.options(budget_usd=budget, concurrency=1, **called)
 
     async def _budgets(self, run: RunId, started_by: RunId | None) -> Budgets:
         own = Budgets(

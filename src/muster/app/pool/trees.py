@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from muster.app.backend import Backend
-from muster.app.pool.slots import base_dir, git_environment, project_trees
+from muster.app.kinds import kind_of
+from muster.app.pool.slots import assigned_slot, base_dir, git_environment, project_trees
 from muster.app.pool.task_queries import Task
 from muster.app.pool.tasks import Tasks
 from muster.app.runs.runs import Runs
@@ -15,24 +15,21 @@ from muster.domain.call import ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.domain.ids import RunId
+from muster.domain.isolation import Isolation
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.branch_changes import CommittedTree, LineChanges, TreeHistory
-from muster.git.layout import Isolation
 from muster.git.merges import Merge
 from muster.git.overlaps import BranchEdits
 from muster.git.repository import Git
 from muster.git.retention import Collected
 from muster.git.saved_work import BranchRange, SavedWork
 from muster.git.worktrees import Worktrees
-from muster.pool.chains.chain import WORKLOAD as CHAIN
-from muster.pool.chains.isolation import TREE_KEY as CHAIN_TREE
 from muster.pool.handover import FinishedWork, handed_over
-from muster.pool.isolation import is_compared, save, setup_of, worktrees_of
-from muster.pool.tasks import SLOT_KEY, TaskSpec, TaskState, task_id
+from muster.pool.isolation import save, setup_of, worktrees_of
+from muster.pool.tasks import AssignedSlot, TaskSpec, TaskState, task_id
 from muster.pool.workload import repository_key
 from muster.text.secrets.redaction import redact
 from muster.text.words import shorten
-from muster.verify.journal import WORKLOAD as VERIFICATION
 
 __all__ = ["Collected", "Merge", "OverlapReport", "SavedTaskWork", "TaskOverlap", "TaskTrees"]
 
@@ -87,25 +84,27 @@ class TaskTrees:
         in_git = self._directory.changes_files(agent) and await Git(self._settings.folder).root() is not None
         return Isolation.WORKTREE if in_git else Isolation.NONE
 
-    async def place(self, run: RunId, spec: TaskSpec, agent: str) -> dict[str, Json]:
-        """Return where a task works, for its journal: the tree has the name of the task, so that a retry finds it."""
+    async def place(self, slot: AssignedSlot, run: RunId, spec: TaskSpec) -> AssignedSlot:
+        """Return the slot with where its task works: the tree has the name of the task, so that a retry finds it."""
         name, base = task_id(await self._runs.get(run)), base_dir(self._settings)
-        isolation = await self.isolation_of(spec, agent)
+        isolation = await self.isolation_of(spec, slot.agent)
         into_tree = isolation is not Isolation.NONE and spec.ref is None
-        return {
-            "isolation": str(isolation),
-            "compares": isolation is not Isolation.NONE or await self._may_change(spec, agent),
-            "task": name,
-            "tree": f"task-{name}",
-            "base_dir": None if base is None else str(base),
-            "ref": spec.ref,
-            "watched": list(spec.watched),
-            "after": [handed_over(await self._finished(earlier), into_tree=into_tree) for earlier in spec.after],
-            "copy": list(self._settings.pool.copy),
-            "setup": [list(command) for command in self._settings.pool.setup_commands],
-            "setup_secs": self._settings.pool.setup_timeout_secs,
-            "git_environment": git_environment(self._settings),
-        }
+        after = [handed_over(await self._finished(earlier), into_tree=into_tree) for earlier in spec.after]
+        return replace(
+            slot,
+            isolation=isolation,
+            compares=isolation is not Isolation.NONE or await self._may_change(spec, slot.agent),
+            task=name,
+            tree=f"task-{name}",
+            base_dir=None if base is None else str(base),
+            ref=spec.ref,
+            watched=spec.watched,
+            after=tuple(after),
+            copy=tuple(self._settings.pool.copy),
+            setup=tuple(tuple(command) for command in self._settings.pool.setup_commands),
+            setup_secs=self._settings.pool.setup_timeout_secs,
+            git_environment=git_environment(self._settings),
+        )
 
     async def _may_change(self, spec: TaskSpec, agent: str) -> bool:
         """Return whether a task without a tree works where an agent could change a repository of the user's."""
@@ -115,16 +114,15 @@ class TaskTrees:
     async def _finished(self, reference: str) -> FinishedWork:
         """Return a task on which another depends, as it ended."""
         task = await self._tasks.get(reference)
-        entry = await self._store.journal.find(task.run.id, SLOT_KEY)
-        slot: Mapping[str, Any] = {} if entry is None else entry.value
-        has_tree = slot.get("isolation", Isolation.NONE) != Isolation.NONE
-        edits = bool(slot) and self._directory.changes_files(slot["agent"])
+        slot = task.slot
+        has_tree = slot is not None and slot.has_tree
+        edited = slot.folder if slot is not None and self._directory.changes_files(slot.agent) else ""
         return FinishedWork(
             task=task.id,
             name=task.run.name,
             output="" if task.reply is None else shorten(task.reply.text, MOST_HANDED_OVER),
             saved=task.saved,
-            folder=str(task.tree.get("path", "")) if has_tree else slot["folder"] if edits else "",
+            folder=str(task.tree.get("path", "")) if has_tree else edited,
             has_tree=has_tree,
         )
 
@@ -135,7 +133,7 @@ class TaskTrees:
     async def _diff(self, reference: str, most_bytes: int) -> str:
         task, trees, slot = await self._of(reference)
         try:
-            return await trees.diff(await trees.find(slot["tree"]), most_bytes)
+            return await trees.diff(await trees.find(slot.tree), most_bytes)
         except NotFound:  # it was collected, or somebody deleted it: its branch is still there
             if task.branch is None or task.base is None:
                 raise
@@ -145,8 +143,8 @@ class TaskTrees:
     async def saved(self, reference: str) -> SavedTaskWork:
         """Return what the branch of a task holds, with what was left uncommitted in its tree, and where that is."""
         _, trees, slot = await self._of(reference)
-        tree = await trees.find(slot["tree"])
-        return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot['task']}"))
+        tree = await trees.find(slot.tree)
+        return SavedTaskWork(path=tree.path, work=await trees.save(tree, f"Work of task {slot.task}"))
 
     async def history(self, work: SavedWork) -> TreeHistory:
         """Return what the branch of a task ever changed."""
@@ -167,7 +165,7 @@ class TaskTrees:
     async def check_out(self, reference: str, name: str, commit: str) -> Path:
         """Make a tree in which nobody has worked, prepared as that of a task was, and return where it is."""
         _, trees, slot = await self._of(reference)
-        folder = await trees.check_out(name, commit, tuple(slot["copy"]))
+        folder = await trees.check_out(name, commit, slot.copy)
         setup = setup_of(slot)
         for argv in setup.commands:
             command = Command(
@@ -183,7 +181,7 @@ class TaskTrees:
     async def restore(self, reference: str, work: SavedWork, paths: Sequence[str], message: str) -> SavedWork:
         """Commit some files as they were when a task began to its branch, and return what the branch holds then."""
         _, trees, slot = await self._of(reference)
-        return await trees.restore(await trees.find(slot["tree"]), work, paths, message)
+        return await trees.restore(await trees.find(slot.tree), work, paths, message)
 
     async def diff_of(self, work: SavedWork, paths: Sequence[str], most_bytes: int = MOST_DIFF) -> str:
         """Return what a branch changes in some files as a patch without secrets."""
@@ -191,14 +189,14 @@ class TaskTrees:
 
     async def keep(self, run: Run) -> None:
         """Commit what a task that was stopped left uncommitted to its branch, and remember what the branch holds."""
-        entry = await self._store.journal.find(run.id, SLOT_KEY)
-        if run.is_driven or entry is None or not is_compared(entry.value):
+        slot = await assigned_slot(self._store.journal, run.id)
+        if run.is_driven or slot is None or not slot.is_compared:
             return
         task = await self._tasks.of(run)
         before = await self._store.journal.find(run.id, repository_key(max(0, task.rounds - 1), run.id))
         known = task.saved.get("repository_changes", ())
         try:
-            saved = await save(entry.value, None if before is None else before.value, known)
+            saved = await save(slot, None if before is None else before.value, known)
         except NotFound:  # it was stopped before it had a tree
             return
         merged = task.saved.get("merged")
@@ -285,10 +283,10 @@ class TaskTrees:
         """Return the names of the trees of chains and verifications that are not over."""
         states = [state for state in RunState if state not in TERMINAL]
         unfinished = await self._runs.list(states, limit=MOST_UNFINISHED)
-        chains = [run for run in unfinished if run.workload == CHAIN]
-        entries = [await self._store.journal.find(run.id, CHAIN_TREE) for run in chains]
-        named = {f"chain-{run.id}" for run in chains} | {str(entry.value) for entry in entries if entry is not None}
-        return named | {Path(str(run.spec["root"])).name for run in unfinished if run.workload == VERIFICATION}
+        named = {name for run in unfinished for name in kind_of(run).trees(run)}
+        keys = [(run.id, kind_of(run).tree_key) for run in unfinished]
+        entries = [await self._store.journal.find(run, key) for run, key in keys if key]
+        return named | {str(entry.value) for entry in entries if entry is not None}
 
     async def _expired(self) -> set[str]:
         """Return the names of the trees of tasks that ended longer ago than the settings keep them."""
@@ -298,12 +296,11 @@ class TaskTrees:
         before = self._clock.now() - days * 86_400
         return {f"task-{task_id(run)}" async for run in self._tasks.newest() if (run.ended_at or before) < before}
 
-    async def _of(self, reference: str) -> tuple[Task, Worktrees, Mapping[str, Any]]:
+    async def _of(self, reference: str) -> tuple[Task, Worktrees, AssignedSlot]:
         task = await self._tasks.get(reference)
-        entry = await self._store.journal.find(task.run.id, SLOT_KEY)
-        if entry is None or entry.value["isolation"] == Isolation.NONE:
+        if task.slot is None or not task.slot.has_tree:
             raise _no_tree(task)
-        return task, worktrees_of(entry.value), entry.value
+        return task, worktrees_of(task.slot), task.slot
 
     def _worktrees(self) -> Worktrees:
         return project_trees(self._settings)

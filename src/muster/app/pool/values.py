@@ -1,13 +1,14 @@
 """What the pool hands to the edges: what tasks are made of, and where they stand."""
 
-from muster.git.layout import Isolation
-from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut, read_fan_out
+from muster.domain.isolation import Isolation
+from muster.pool.fan_out import FanOut, read_fan_out
 from muster.pool.metrics import PoolMetrics
+from muster.pool.order import OnPermission
 from muster.pool.permissions import PermissionQuestion
-from muster.pool.tasks import OnPermission, SlotProfile, TaskSpec, TaskState, task_id, task_state, task_title
+from muster.pool.tasks import AssignedSlot, SlotProfile, TaskSpec, TaskState, task_id, task_state, task_title
 
 __all__ = [
-    "CONFIRMED_ABOVE",
+    "AssignedSlot",
     "FanOut",
     "Isolation",
     "OnPermission",

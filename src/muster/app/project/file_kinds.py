@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from muster.domain.errors import BadFile
+from muster.text.document_tree import Unreadable
 from muster.text.documents.readers import READERS
-from muster.text.documents.tree import Unreadable
 from muster.text.files import byte_lines, opened, shown
 
 # A file with such a name is of this kind.

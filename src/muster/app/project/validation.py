@@ -23,8 +23,8 @@ from muster.suites.format.discovery import find_suites, require_narrow
 from muster.suites.format.lint import lint as lint_file
 from muster.suites.format.starter import starter as suite_starter
 from muster.suites.format.suite import Examination, examine
+from muster.text.document_tree import Flaw
 from muster.text.documents.readers import READERS
-from muster.text.documents.tree import Flaw
 from muster.text.files import shown
 from muster.text.forms import is_kebab
 from muster.text.words import choice_error

@@ -11,24 +11,12 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from muster.app.kinds import BUILT_IN
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.engine.workload import REGISTRY, Workload, Workloads
 from muster.settings import CONFIG_FILE, Settings
 from muster.settings.file import setting_place
-
-OWN = {  # our own workloads and the modules that register them
-    "ask": "muster.app.runs.ask",
-    "battle": "muster.battles.workload",
-    "chain": "muster.pool.chains.workload",
-    "deliberation": "muster.councils.workload",
-    "fix": "muster.verify.findings.fix",
-    "generate": "muster.suites.generate.workload",
-    "scale": "muster.battles.scale",
-    "suite": "muster.suites.workload",
-    "task": "muster.pool.workload",
-    "waves": "muster.verify.workload",
-}
 
 GUARD = 'put what it starts under if __name__ == "__main__":'
 # What asyncio says of a program that starts its event loop inside of ours.
@@ -41,8 +29,8 @@ class ProjectWorkloads:
     def __init__(self, registry: Workloads, imports: Sequence[str], folder: Path) -> None:
         self._registry, self._imports, self._folder = registry, tuple(imports), folder
         self._loaded = not imports
-        for name, module in OWN.items():
-            registry.promise(name, module)
+        for kind in BUILT_IN:
+            registry.promise(kind.workload, kind.module)
 
     def find(self, name: str) -> Workload:
         """Return the function behind a name; raises BadConfiguration for a name or a module that does not do."""

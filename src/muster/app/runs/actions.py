@@ -30,10 +30,18 @@ class RunActions(RunReader):
     """Acts on runs of an open Muster, whoever drives them."""
 
     async def send(
-        self, reference: str, channel: str, payload: Json, *, sender: str = "", client_id: str | None = None
+        self,
+        reference: str,
+        channel: str,
+        payload: Json,
+        *,
+        sender: str = "",
+        client_id: str | None = None,
+        number: int | None = None,
     ) -> Signal:
         """Send a signal to a run, or to the run that it was resumed as; the same client id twice sends one.
 
+        With a `number` it is refused when it is not the one of that number in its channel.
         A run that waits for it without a process is queued, and goes on as soon as somebody drives submitted runs.
         """
         require_key(channel)
@@ -53,6 +61,7 @@ class RunActions(RunReader):
                 client_id=client_id or uuid4().hex,
                 sender=sender,
                 at=self._clock.now(),
+                number=number,
             )
         )
 

@@ -1,13 +1,15 @@
 """One question to one agent, durably: checked before anything is stored. The workload `ask`, and `Muster.ask`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
+from muster.app.runs.order import QuestionFields, QuestionOrder
+from muster.app.runs.question_kind import QUESTION
 from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
 from muster.app.schemas import JsonSchemas
@@ -15,6 +17,7 @@ from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
+from muster.domain.order import given_by, require_bounds
 from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
@@ -23,21 +26,16 @@ from muster.text import typed
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import bounded_schema_flaw
 
-WORKLOAD = "ask"
+WORKLOAD = QUESTION.workload
 KEY = "ask"  # of the one call in the journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(QuestionFields):
     """What is asked of whom; `stream` asks for the answer while it is written."""
 
-    agent: str
-    prompt: str
-    system: str = ""
+    prompt: str = field()
     schema: Json = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-    seed: int | None = None
     stream: bool = False
 
     def __post_init__(self) -> None:
@@ -49,6 +47,7 @@ class Question:
                 raise BadArgument(f"the {name} is not UTF-8")
         if not self.prompt.strip():
             raise BadArgument("the prompt is empty")
+        require_bounds(self)
         self.request()
 
     def request(self) -> Request:
@@ -67,6 +66,11 @@ class Question:
         names = ("agent", "prompt", "system", "max_tokens", "temperature", "seed", "stream")
         spec = {name: getattr(self, name) for name in names}
         return spec if self.schema is None else spec | {"schema": self.schema}
+
+
+def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
+    """Return the question that was ordered."""
+    return Question(**given_by(QuestionFields, order), schema=order.output_schema, stream=stream)
 
 
 def read_question(spec: Any) -> Question:

@@ -1,10 +1,10 @@
 """A run with what belongs to it, as values: its batches, its calls, its events. Read from the store only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.app.runs.planned_batches import PlannedBatches
-from muster.app.runs.questions import OpenQuestion, questions_of
+from muster.app.runs.questions import OpenQuestion, questions_of, root_of
 from muster.domain.batch import UNDER_WAY, Batch, Saving
 from muster.domain.entry import AttemptState, Entry, EntryKind, Event
 from muster.domain.ids import BatchId, RunId
@@ -37,6 +37,7 @@ class RunDetails:
     """A run, its batches, and the calls and events that were asked for; None was not asked for."""
 
     run: Run
+    root: RunId  # the run at the top, which continues it; itself when it was started by itself
     batches: RunBatches
     calls: tuple[Entry, ...] | None = None
     uncertain: tuple[Attempt, ...] = ()
@@ -79,17 +80,17 @@ async def details_of(store: Store, planned: PlannedBatches, run: Run, *, calls: 
     """Return a run with at most so many of its first calls and last events; 0 leaves them out."""
     batches = await batches_of(store, planned, run.id)
     last = await _last_events(store, run, events) if events else None
-    questions = await questions_of(store, run)
-    if not calls:
-        return RunDetails(run=run, batches=batches, events=last, questions=questions)
-    return RunDetails(
+    found = RunDetails(
         run=run,
+        root=(await root_of(store, run.id)).id,
         batches=batches,
-        calls=await _first_calls(store, run.id, calls),
-        uncertain=tuple(await store.archive.attempts(run.id, (AttemptState.UNCERTAIN,)))[:calls],
         events=last,
-        questions=questions,
+        questions=await questions_of(store, run),
     )
+    if not calls:
+        return found
+    uncertain = tuple(await store.archive.attempts(run.id, (AttemptState.UNCERTAIN,)))[:calls]
+    return replace(found, calls=await _first_calls(store, run.id, calls), uncertain=uncertain)
 
 
 async def _first_calls(store: Store, run: RunId, most: int) -> tuple[Entry, ...]:

@@ -5,18 +5,19 @@ import random
 from dataclasses import dataclass
 from enum import StrEnum
 from types import UnionType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Budgets
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT_RULES
-from muster.domain.run import LIVE, Dispatch, Fallback, Mode, NewRun, Origin, Reuse, Run
+from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Fallback, Mode, NewRun, Origin, Reuse, Run
+from muster.domain.run_order import MAX_CONCURRENCY, LimitedRunOrder, RunOrder
 from muster.text.words import choice_error
 
-MOST_CONCURRENCY = 10_000
 MOST_ROWS = 1_000_000
 
 
@@ -28,14 +29,14 @@ class RunOptions:
     tags: tuple[str, ...] = ()
     budget: Microdollars | None = None
     timeout: float | None = None
-    concurrency: int = 20
+    concurrency: int = DEFAULT_CONCURRENCY
     dispatch: Dispatch = LIVE
 
     def __post_init__(self) -> None:
         """Refuse what no run can be started with."""
-        if not (_is(self.concurrency, int) and 1 <= self.concurrency <= MOST_CONCURRENCY):
+        if not (_is(self.concurrency, int) and 1 <= self.concurrency <= MAX_CONCURRENCY):
             raise BadArgument(
-                f"must be between 1 and {MOST_CONCURRENCY:,}, not {self.concurrency}", argument="concurrency"
+                f"must be between 1 and {MAX_CONCURRENCY:,}, not {self.concurrency}", argument="concurrency"
             )
         if self.timeout is not None and not (_is(self.timeout, int | float) and 0 < self.timeout < math.inf):
             raise BadArgument(f"must be more than 0 seconds, not {_spelled(self.timeout)}", argument="timeout")
@@ -52,9 +53,27 @@ def chosen_dispatch(mode: Mode, fallback: Fallback = Fallback.FAIL, *, cache: bo
         raise BadArgument(
             "applies to batches, and every call of this run is live",
             argument=useless,
-            suggestions=('add "dispatch": "batch"',),
+            suggestions=(ArgumentAdvice("dispatch", "batch"),),
         )
     return Dispatch(mode=mode, fallback=fallback, cache=cache)
+
+
+def dispatch_of(order: RunOrder) -> Dispatch:
+    """Return how the calls of an ordered run are sent; raises BadArgument for what has no use without batches."""
+    return chosen_dispatch(order.dispatch, order.fallback, cache=order.cache)
+
+
+def terms_of(order: RunOrder, dispatch: Dispatch | None = None) -> dict[str, Any]:
+    """Return what an order says of its run, by the names of arguments."""
+    limits = {"concurrency": order.concurrency} if isinstance(order, LimitedRunOrder) else {}
+    return {
+        "budget_usd": order.budget_usd,
+        "name": order.name,
+        "tags": order.stored_tags,
+        "timeout": order.time_limit,
+        "dispatch": dispatch_of(order) if dispatch is None else dispatch,
+        **limits,
+    }
 
 
 def _is(value: object, kind: type | UnionType) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from muster.domain.batch import Batch, BatchState, unattended, without_past_wait
 from muster.domain.ids import RunId
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 from muster.engine.engine import Engine
 from muster.store.base import Store
 

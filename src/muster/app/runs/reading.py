@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from muster.app.backend import Backend
+from muster.app.kinds import called, word_of
 from muster.app.runs.details import (
     CallDetails,
     RunBatches,
@@ -31,25 +32,11 @@ from muster.domain.errors import (
     NotFound,
 )
 from muster.domain.ids import RunId
+from muster.domain.kind import WorkKind, require_kind
 from muster.domain.run import Run, RunState
 from muster.store.base import RunPage
 
 PAGE = 1000  # runs that are looked through at a time
-
-
-# What people call the workloads whose names in the store are other words.
-KINDS = {"ask": "question", "deliberation": "council", "scale": "scale test", "waves": "verification"}
-
-
-def kind_of(workload: str) -> str:
-    """Return what people call a workload."""
-    return KINDS.get(workload, workload)
-
-
-def _called(search: str) -> tuple[str, ...]:
-    """Return the workloads whose name for people has the words of a search in it, as one or as several of them."""
-    words = search.strip().lower()
-    return tuple(workload for workload, name in KINDS.items() if words and words in f"{name}s")
 
 
 class RunReader:
@@ -91,6 +78,21 @@ class RunReader:
         found = await self._store.runs.page(wanted)
         return found[0] if found else None
 
+    async def of_kind(self, kind: WorkKind, reference: str) -> Run:
+        """Return a run of a kind by its reference; `last` is the newest of the kind that is not a child."""
+        if reference == "last":
+            return await self.last_of(kind)
+        run = await self.find(reference)
+        require_kind(run, kind, word_of(run.workload))
+        return run
+
+    async def last_of(self, kind: WorkKind) -> Run:
+        """Return the newest run of a kind that is not a child."""
+        run = await self.newest((kind.workload,))
+        if run is None:
+            raise NotFound(f"this store has no {kind.word} yet", suggestions=(kind.example, "muster runs list"))
+        return run
+
     async def list(self, states: Iterable[RunState | str] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs, of some states or of all."""
         return await self.page(states, limit=limit)
@@ -130,7 +132,7 @@ class RunReader:
                 roots=roots,
                 name=name,
                 search=search,
-                searched_workloads=_called(search),
+                searched_workloads=called(search),
                 before=None if last is None else (last.created_at, last.id),
                 limit=limit,
             )

@@ -11,6 +11,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import (
     RunOptions,
     new_run,
+    terms_of,
 )
 from muster.domain.agent import LoweredLimit
 from muster.domain.budget import Budgets, UserBudget
@@ -24,7 +25,8 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.rules import CURRENT_RULES, counted_anew
-from muster.domain.run import LIVE, Dispatch, Origin, Reuse, Run, RunState, mode_of
+from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Origin, Reuse, Run, RunState, mode_of
+from muster.domain.run_order import RunOrder
 from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
@@ -231,7 +233,7 @@ class Runs(RunContinuations):
         name: str | None = None,
         tags: Iterable[str] = (),
         timeout: float | None = None,
-        concurrency: int = 20,
+        concurrency: int = DEFAULT_CONCURRENCY,
         dispatch: str | Dispatch = LIVE,
     ) -> RunOptions:
         """Return checked options; without a budget, that of the settings."""
@@ -250,6 +252,10 @@ class Runs(RunContinuations):
             concurrency=concurrency,
             dispatch=Dispatch(mode=mode_of(dispatch)) if isinstance(dispatch, str) else dispatch,
         )
+
+    def ordered(self, order: RunOrder, dispatch: Dispatch | None = None) -> RunOptions:
+        """Return the options of a run that was ordered; without a budget, that of the settings."""
+        return self.options(**terms_of(order, dispatch))
 
     def _handle(self, run: RunId, task: "asyncio.Task[Run] | None") -> RunHandle:
         return RunHandle(self, self._store, run, task, self._engine.sweep)

@@ -7,25 +7,27 @@ store, and what is exported from it, keep what was said.
 from collections.abc import Iterable
 from dataclasses import replace
 
+from muster.app.kinds import BUILT_IN, kind_of
 from muster.app.runs.details import CallDetails, RunDetails
 from muster.domain.call import Reply
 from muster.domain.entry import Entry, Event
 from muster.domain.run import Run
-from muster.pool.tasks import WORKLOAD
 from muster.store.base import Attempt
 from muster.text.secrets.redaction import Redactor
+
+REDACTED_EVENTS = tuple(f"{kind.workload}." for kind in BUILT_IN if kind.redacts)
 
 
 def shown_run(run: Run) -> Run:
     """Return a run as it is shown; only a task is another one."""
-    if run.workload != WORKLOAD:
+    if not kind_of(run).redacts:
         return run
     return replace(run, result=Redactor().json(run.result), error=Redactor().json(run.error))
 
 
 def shown_details(found: RunDetails) -> RunDetails:
     """Return a run with its calls and events as they are shown."""
-    if found.run.workload != WORKLOAD:
+    if not kind_of(found.run).redacts:
         return found
     return replace(
         found,
@@ -38,19 +40,19 @@ def shown_details(found: RunDetails) -> RunDetails:
 
 def shown_call(run: Run, found: CallDetails) -> CallDetails:
     """Return a call of a run as it is shown."""
-    if run.workload != WORKLOAD:
+    if not kind_of(run).redacts:
         return found
     return replace(found, entry=_entry(found.entry), attempts=_attempts(found.attempts))
 
 
 def shown_entries(run: Run, found: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return calls of a run as they are shown."""
-    return tuple(_entry(one) if run.workload == WORKLOAD else one for one in found)
+    return tuple(_entry(one) if kind_of(run).redacts else one for one in found)
 
 
 def shown_event(event: Event) -> Event:
     """Return an event as it is shown: errors may quote an agent, and so may what a task tells."""
-    if "error" not in event.data and not event.kind.startswith(f"{WORKLOAD}."):
+    if "error" not in event.data and not event.kind.startswith(REDACTED_EVENTS):
         return event
     return replace(event, data=Redactor().json(event.data))
 

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from muster.app.muster import Muster
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, chosen_dispatch
 from muster.battles.order import BattleOrder, ScaleOrder
 
 Order = TypeVar("Order", bound=BattleOrder)
@@ -14,7 +13,7 @@ Order = TypeVar("Order", bound=BattleOrder)
 async def submit_battle(muster: Muster, order: BattleOrder) -> RunHandle:
     """Store a battle, or a scale test of such battles, for the workers; raises BadArgument with all flaws."""
     await muster.battles.check_validators(order.validators)
-    models, allowed, options = muster.library.agents, _allowed(muster, order), _options(muster, order)
+    models, allowed, options = muster.library.agents, _allowed(muster, order), muster.runs.ordered(order)
     if isinstance(allowed, ScaleOrder):
         return await muster.battles.scales.submit(muster.battles.ordered_scale(allowed, models=models), options)
     return await muster.battles.submit(muster.battles.ordered(allowed, models=models), options)
@@ -28,13 +27,3 @@ def _allowed(muster: Muster, order: Order) -> Order:
     muster.library.require_agents([name or None for name in named])
     longest = muster.settings.request_timeout
     return replace(order, timeout_secs=min(order.timeout_secs or longest, longest))
-
-
-def _options(muster: Muster, order: BattleOrder) -> RunOptions:
-    """Return the options of the run; its time limit is that of a battle."""
-    return muster.runs.options(
-        name=order.name,
-        tags=order.tags,
-        budget_usd=order.budget_usd,
-        dispatch=chosen_dispatch(order.dispatch, order.fallback, cache=order.cache),
-    )

@@ -6,7 +6,6 @@ with it is reported, and changes nothing about the run.
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from muster.domain.errors import AwaitsSignal, BadExit, InvalidRequest, MusterEr
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Announcement
+from muster.text.views import json_bytes
 
 TIMEOUTS = Timeouts(connect=10.0, idle=30.0, call=30.0)
 REPEAT_SECONDS = 45.0  # after which a hook that failed, or whose server died, is told again; then 4 times that
@@ -86,7 +86,7 @@ class RunHooks:
         if not target:
             return
         details = await details_of(self._store, self._planned_batches, run, calls=0, events=0)
-        body = json.dumps(details_view(details), ensure_ascii=False).encode("utf-8", "replace")
+        body = json_bytes(details_view(details))
         if is_webhook(target):
             await self._post(str(target), body)
         else:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from muster.app.serving.battles import submit_battle
-from muster.app.serving.order_models import OrderModel, order_model, words_of
+from muster.app.serving.order_models import OrderModel, order_model
+from muster.app.serving.request_flaws import flaws_sentence, request_flaws
 from muster.battles.order import BattleOrder, ScaleOrder
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
@@ -77,5 +78,6 @@ def _read(data: Json, model: type[OrderModel]) -> BattleOrder:
     try:
         found: BattleOrder = model.model_validate(data).order()
     except ValidationError as error:
-        raise BadArgument(f"the data of the job does not fit: {words_of(error)}") from error
+        flaws = request_flaws(error.errors(include_input=False), model.names().values())
+        raise BadArgument(f"the data of the job does not fit: {flaws_sentence(flaws)}", flaws=flaws) from error
     return found

@@ -4,14 +4,12 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from muster.battles.scale_spec import known_scale
-from muster.domain.errors import BadArgument
+from muster.app.kinds import BUILT_IN, kind_of
 from muster.domain.run import Run, StartLimit
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 from muster.engine.queue.turns import HeldBack
 
-BATTLE, SCALE = "battle", "scale"
-BATTLES = frozenset({BATTLE, SCALE})  # workloads that play battles
+BATTLES = frozenset(kind.workload for kind in BUILT_IN if kind.battles is not None)  # workloads that play battles
 WINDOW = 60.0  # seconds
 
 
@@ -43,18 +41,8 @@ class QueueCaps:
         return sum(self._places(run) for run in driven)
 
     def _places(self, run: Run) -> int:
-        if self.battles is None or run.workload not in BATTLES:
-            return 0
-        return 1 if run.workload == BATTLE else min(_at_a_time(run), self.battles)
-
-
-def _at_a_time(run: Run) -> int:
-    """Return how many battles a scale test plays at the same time; one that cannot be read fails when it is driven."""
-    try:
-        spec = known_scale(run.spec)
-    except BadArgument:
-        return 1
-    return min(spec.concurrency, spec.runs)
+        battles = kind_of(run).battles
+        return 0 if battles is None or self.battles is None else min(battles(run.spec), self.battles)
 
 
 class StartRate:

@@ -4,26 +4,19 @@ A field that an order may leave out may be null, which is the same. No field of 
 may use is part of any model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic.alias_generators import to_camel
 
-from muster.domain.order import DeclaredField, Door, ValueBounds, given_fields, order_fields, without_none
+from muster.domain.order import DeclaredField, Door, FieldForm, ValueBounds, given_fields, order_fields, without_none
+from muster.text.declared_forms import bounded
 
-MAX_TOLD = 5  # things that are wrong with one order
-PLAIN_WORDS = {  # for pydantic's words about its own classes
-    "json_invalid": "is not valid JSON",
-    "extra_forbidden": "unknown field",
-    "missing": "missing",
-    "model_attributes_type": "must be a JSON object",
-    "model_type": "must be a JSON object",
-}
 T = TypeVar("T")
 
 
@@ -50,12 +43,18 @@ class OrderModel(StrictModel):
 
     @classmethod
     def names(cls) -> dict[str, str]:
-        """Return the names of the fields at the door, by their own."""
-        return {name: field.alias or name for name, field in cls.model_fields.items()}
+        """Return the names of the fields at the door, by their own; `goals.persona` is a field within another one."""
+        found = {name: field.alias or name for name, field in cls.model_fields.items()}
+        for name, field in cls.model_fields.items():
+            for inner in _models_in(field.annotation):
+                found |= {f"{name}.{own}": door for own, door in inner.names().items()}
+        return found
 
     def order(self) -> Any:
-        """Return the order."""
-        return self.order_kind(**given_fields(self.order_kind, {name: _inner(value) for name, value in self}))
+        """Return the order; what a door has besides its fields is about the call, and no part of it."""
+        known = {one.name for one in order_fields(self.order_kind)}
+        given = {name: _inner(value) for name, value in self if name in known}
+        return self.order_kind(**given_fields(self.order_kind, given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +96,32 @@ def _info(one: DeclaredField, door: Door, camel: bool) -> Any:
     elif isinstance(default, tuple):
         default = list(default)
     given: dict[str, Any] = {"description": words}
+    if door is Door.REQUEST:
+        given["json_schema_extra"] = _form_notes(one)
     if alias is not None:
         given["alias"] = alias
     return Field(**given) if one.required(door) else Field(default, **given)
 
 
+def _form_notes(one: DeclaredField) -> dict[str, Any]:
+    """Return what a form needs of a field besides its type, its bounds and its help."""
+    form = "" if one.declared.form is FieldForm.VALUE else str(one.declared.form)
+    notes = {"x-form": form, "x-heading": one.declared.heading, "x-shown": one.declared.shown}
+    return {name: words for name, words in notes.items() if words}
+
+
 def _wire(kind: Any, bounds: ValueBounds | None, door: Door, camel: bool, *, optional: bool = False) -> Any:
     """Return the type of a field as it stands in JSON."""
     inner = without_none(kind)
-    found = _bounded(_plain(inner, door, camel), bounds)
-    return found | None if optional or inner is not kind else found
+    found = bounded(_plain(inner, door, camel), bounds)
+    return found | None if optional else found
 
 
 def _plain(kind: Any, door: Door, camel: bool) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         bounds = next((one for one in arguments[1:] if isinstance(one, ValueBounds)), None)
-        return _bounded(_plain(arguments[0], door, camel), bounds)
+        return bounded(_plain(arguments[0], door, camel), bounds)
     if origin is tuple:
         return list[_plain(arguments[0], door, camel)]  # type: ignore[misc]
     if origin in (Union, UnionType):
@@ -127,19 +135,12 @@ def _plain(kind: Any, door: Door, camel: bool) -> Any:
     return kind
 
 
-def _bounded(kind: Any, bounds: ValueBounds | None) -> Any:
-    if bounds is None:
-        return kind
-    given: dict[str, Any] = {
-        "ge": bounds.min,
-        "le": bounds.max,
-        "gt": bounds.above,
-        "min_length": bounds.min_length,
-        "max_length": bounds.max_length,
-        "pattern": f"^{bounds.pattern}$" if bounds.pattern else None,
-    }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return Annotated[kind, Field(**chosen)] if chosen else kind
+def _models_in(annotation: Any) -> Iterator[type[OrderModel]]:
+    """Yield the models of orders within the type of a field."""
+    if isinstance(annotation, type) and issubclass(annotation, OrderModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
 
 
 def _inner(value: Any) -> Any:
@@ -169,13 +170,3 @@ def _other_names(kind: Any) -> Mapping[str, tuple[str, ...]]:
 
 def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def words_of(error: ValidationError) -> str:
-    """Return where something is wrong and what it must be; never what was sent, which may be a secret."""
-    told = [
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), PLAIN_WORDS.get(one["type"], one["msg"]))))
-        for one in error.errors(include_input=False)[:MAX_TOLD]
-    ]
-    left = error.error_count() - len(told)
-    return "; ".join(told) + (f"; and {left} more" if left else "")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muster.app.backend import Backend
+from muster.app.kinds import IN_SLOTS
 from muster.app.runs.options import require_limit
 from muster.app.serving.jobs import JobIntake
 from muster.app.serving.limits import QueueCaps
@@ -18,8 +19,6 @@ from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
     from muster.app.muster import Muster
-
-TASK = "task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +49,7 @@ def make_worker(
         backend.engine,
         backend.clock,
         most=options.most,
-        leaves_out=frozenset({TASK}),  # which need a slot of the pool
+        leaves_out=IN_SLOTS,  # which need a slot of the pool
         queues=options.queues,
         caps=caps,
         delivery=delivery,

@@ -1,18 +1,18 @@
 """A council as the judge of suites: its policy, read before anything is paid, and what its members are asked."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.costs import Load, Quoter, Quoting
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, evaluate_turn, propose_turn
-from muster.councils.outcome import CouncilRound
 from muster.councils.policy import NAME, read_policy
-from muster.councils.scoring import score_round
+from muster.councils.rules.outcome import CouncilRound
+from muster.councils.rules.scoring import score_round
+from muster.councils.rules.values import CouncilMember, Evaluation, Proposal, Vote
 from muster.councils.spec import CouncilSpec, read_spec, stored
-from muster.councils.values import CouncilMember, Evaluation, Proposal, Vote
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request
 from muster.domain.errors import BadArgument
@@ -50,7 +50,7 @@ def with_policy(spec: SuiteSpec, directory: AgentDirectory) -> SuiteSpec:
                 f"{spec.judge}: {member.name} is a person, and would be asked about every answer",
                 suggestions=("let people review verdicts: muster review RUN CASE",),
             )
-    return spec.model_copy(update={"council": found})
+    return replace(spec, council=found)
 
 
 def _read(file: str) -> CouncilSpec:

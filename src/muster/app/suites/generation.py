@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import BadArgument
+from muster.domain.order import require_bounds, shared_fields
 from muster.domain.run import Run
 from muster.suites.generate.files import create, extend, file_to_create, file_to_extend, yaml_text
+from muster.suites.order import GenerationFields, GenerationOrder
 from muster.text.forms import is_kebab
 from muster.text.words import count
 
@@ -15,35 +17,24 @@ __all__ = ["Generated", "Generation", "conclude_generation", "yaml_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class Generation(GenerationFields):
     """What is to be written, by whom, and where to."""
 
-    agent: str
-    count: int
-    skill: str
-    description: str
     file: Path | None  # None: nowhere
     extends: Path | None
 
     @staticmethod
-    def of(
-        agent: str,
-        count: int,
-        *,
-        skill: str = "",
-        description: str = "",
-        extend: Path | None = None,
-        output: Path | None = None,
-        dry_run: bool = False,
-    ) -> "Generation":
+    def of(order: GenerationOrder) -> "Generation":
         """Return what is to be generated; raises BadArgument when that is unclear, or its file cannot be written."""
-        _require_one(skill, description, extend, output)
-        if extend is not None:
-            path = file_to_extend(extend)
-            file = None if dry_run else path
-            return Generation(agent=agent, count=count, skill="", description="", file=file, extends=path)
-        file = None if dry_run else file_to_create(output or Path(skill))
-        return Generation(agent=agent, count=count, skill=skill, description=description, file=file, extends=None)
+        require_bounds(order)
+        _require_one(order)
+        extends = None if order.extend is None else file_to_extend(order.extend)
+        file = extends if extends or order.dry_run else file_to_create(order.output or Path(order.skill))
+        return Generation(
+            **shared_fields(order, GenerationFields),
+            file=None if order.dry_run else file,
+            extends=extends,
+        )
 
     def spec(self) -> dict[str, Any]:
         """Return the spec of the run."""
@@ -90,13 +81,14 @@ def conclude_generation(wanted: Generation, run: Run) -> Generated:
     return Generated(run=run, file=wanted.file)
 
 
-def _require_one(skill: str, description: str, extend: Path | None, output: Path | None) -> None:
-    if extend is not None and (skill or description or output):
+def _require_one(order: GenerationOrder) -> None:
+    skill, description = order.skill, order.description
+    if order.extend is not None and (skill or description or order.output):
         raise BadArgument(
             "a suite that is extended keeps its skill, description and file; give none of them",
             suggestions=("use --extend alone, or --skill with --description",),
         )
-    if extend is None and not (skill and description.strip()):
+    if order.extend is None and not (skill and description.strip()):
         missing = "a new skill requires a description" if skill else "a new skill requires a name"
         raise BadArgument(
             missing if skill or description.strip() else "either a new skill or a suite to extend is required",

@@ -12,17 +12,18 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, ask
 from muster.domain.errors import BadConfiguration, MusterError
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
-from muster.suites.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
 from muster.suites.cases import CaseReader, Unit, Units
 from muster.suites.checks.scoring import evaluators_of
 from muster.suites.conversation import request_of
 from muster.suites.judge.question import JudgeQuestion, pose, pose_again
 from muster.suites.spec import SuiteSpec
 from muster.suites.surveyed_cases import CaseCollector, SurveyedCases
-from muster.suites.verdict import Observation
-from muster.text.documents.tree import Flaw
+from muster.suites.values.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
+from muster.suites.values.verdict import Observation
+from muster.text.document_tree import Flaw
 
 SHORT = "x"  # the shortest answer
 TOOL_RESULT_BYTES = 300  # around the result of a tool call: ids, names, the words of an error
@@ -136,8 +137,10 @@ class SuitePlanner:
 
     def _visit_judge(self, unit: Unit) -> None:
         if self._spec.judge is None:
+            message = f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) needs a judge, and none is given"
             raise BadConfiguration(
-                f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) needs a judge, and none is given",
+                message,
+                flaws=(FieldFlaw(path="judge", message=message, code=FlawCode.MISSING, by_itself=True),),
                 suggestions=(
                     ArgumentAdvice("judge", "AGENT"),
                     ArgumentAdvice("evaluator", "rules", words="or add {}, which leaves judged items out"),

@@ -10,7 +10,7 @@ from muster.domain.ids import RunId
 from muster.domain.review import Review, opinion_of
 from muster.domain.run import Run
 from muster.suites.reports.run import SuiteRun, open_suite_run
-from muster.suites.verdict import CaseResult
+from muster.suites.values.verdict import CaseResult
 
 NEAR = 5  # names that are shown
 MOST_NAMES = 20_000  # that are looked through for near ones

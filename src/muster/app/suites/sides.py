@@ -12,6 +12,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.suites.compare.runs import Side
+from muster.suites.kind import SUITE
 from muster.suites.reports.run import SuiteRun, open_suite_run
 
 
@@ -59,7 +60,7 @@ class SideFinder:
     async def _run(self, name: str, *, required: bool) -> Run | None:
         try:
             if name == "last":
-                return await self._runs.newest(("suite",))
+                return await self._runs.newest((SUITE.workload,))
             return await self._runs.find(name) if name else None
         except NotFound:
             return None

@@ -1,15 +1,18 @@
 """Suites: planned, run, judged again, reported, compared, reviewed and proven. `Muster.suites`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
+from muster.app.kind_part import KindPart
+from muster.app.kinds import word_of
 from muster.app.project.file_kinds import require_suite
+from muster.app.reports import report_of
 from muster.app.runs.files import runs_of
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_limit, require_reference
@@ -25,22 +28,24 @@ from muster.app.views.errors import generation_error
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.kind import require_kind
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
 from muster.suites.compare.pairs import EVERY_PAIR, PairFilter, PairPage, page_of_pairs
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
+from muster.suites.kind import GENERATION, SUITE
+from muster.suites.order import SuiteChoice
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
+from muster.suites.reports.trend import SuiteTrend
 from muster.suites.reviews import ReviewedRun, agreement_of
-from muster.suites.spec import COUNCIL, SuiteSpec, read_spec, with_changes
-from muster.suites.trend import SuiteTrend
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.spec import COUNCIL, SuiteSpec, chosen_fields, read_spec, with_changes
+from muster.suites.values.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
-    from muster.app.reports import RunReport
     from muster.app.suites.evidence import Exported
+    from muster.reporting.runs import RunReport
 
-WORKLOAD = "suite"
 _LOOKED_AT = 256  # bytes at the beginning of a file
 
 # What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again: who is
@@ -49,23 +54,6 @@ INHERITED = (
     "agents", "prompts", "answers", "judge", "council", "judge_samples", "judge_dispatch", "epochs", "evaluator",
     "threshold", "max_tokens", "temperature", "seed",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteChoice:
-    """What a person chose of a suite run by the names of its spec; what was not chosen is None or missing."""
-
-    given: Mapping[str, Any]
-    only_failed: str | None = None  # a run, or a file it was exported to
-
-    def spec(self, before: SuiteSpec | None = None, **more: Any) -> SuiteSpec:
-        """Return the spec, with what was left open taken from an earlier run."""
-        stored = {} if before is None else before.stored()
-        inherited = {name: stored[name] for name in INHERITED if name in stored}
-        said = {name: value for name, value in ({**self.given} | more).items() if value not in (None, [])}
-        if "agents" in said or "prompts" in said:
-            inherited.pop("answers", None)
-        return read_spec(with_changes(inherited, said))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +89,7 @@ class AddedReview:
     result: CaseResult
 
 
-class Suites:
+class Suites(KindPart):
     """The suites of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs, agents: Agents) -> None:
@@ -110,6 +98,7 @@ class Suites:
         self._has_files = backend.user.local
         self.baselines = Baselines(backend, self.find)
         self._trends = SuiteTrends(backend, runs)
+        self.generations = Generations()
         self.results = SuiteResults(backend, self._find_stored)
 
     def plan(
@@ -126,7 +115,7 @@ class Suites:
                 require_suite(Path(path))
             raise
 
-    def require(self, spec: Json, dispatch: Dispatch = LIVE, *, here: bool = True) -> None:
+    def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep the run of a spec from being done; keys and prices only if it is driven `here`."""
         self.plan(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
 
@@ -143,9 +132,8 @@ class Suites:
 
     async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
         """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
-        judge = choice.given.get("judge")
-        if judge is not None and not judge.startswith(COUNCIL):
-            self._directory.find(judge)  # raises for an unknown one, also in a replay
+        if choice.judge is not None and not choice.judge.startswith(COUNCIL):
+            self._directory.find(choice.judge)  # raises for an unknown one, also in a replay
         only, failed = None, None
         if choice.only_failed is not None:
             failed = await self.find(choice.only_failed)
@@ -154,7 +142,7 @@ class Suites:
                 raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
         earlier = source.run or failed
         before = None if earlier is None else read_spec(earlier.spec)
-        return self._settled(choice.spec(before, answers=source.answers, only=only))
+        return self._settled(_chosen_spec(choice, before, {"answers": source.answers, "only": only}))
 
     def _settled(self, spec: SuiteSpec) -> SuiteSpec:
         """Return a spec with everything that a run needs from other files than its suites."""
@@ -191,7 +179,7 @@ class Suites:
             known = None
         before = None if known is None else known.record
         return await self._runs.start_checked(
-            WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before
+            SUITE.workload, spec.stored(), options, origin=origin, detach=detach, before=before
         )
 
     async def submit(
@@ -201,7 +189,7 @@ class Suites:
         chosen, spec = options or self._runs.options(), self._settled(spec)
         calls = origin is None or origin.reuse not in REPLAYS
         self.plan(spec, chosen.dispatch, Quoting.FIRST if calls else Quoting.NONE)
-        return await self._runs.submit(WORKLOAD, spec.stored(), chosen, origin=origin)
+        return await self._runs.submit(SUITE.workload, spec.stored(), chosen, origin=origin)
 
     async def start_stored(self, spec: Json, options: RunOptions, *, detach: bool = False) -> RunHandle:
         """Start the run of a spec as it is stored."""
@@ -232,7 +220,7 @@ class Suites:
     async def find(self, reference: str) -> Run:
         """Return a suite run by its reference, or by a file it was exported to; a file is imported once."""
         require_reference(reference)
-        return _required_suite(await self._find_or_import(reference))
+        return _required(await self._find_or_import(reference))
 
     async def _find_or_import(self, reference: str) -> Run:
         path = file_of(reference) if self._has_files else None
@@ -246,17 +234,16 @@ class Suites:
 
     async def _find_stored(self, reference: str) -> Run:
         """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""
-        if reference != "last":
-            return await self._runs.find(reference)
-        found = await self._runs.newest((WORKLOAD,))
-        if found is None:
-            ways = ("muster run PATH --agent A", "muster runs list")
-            raise NotFound("this store has no suite run yet", suggestions=ways)
-        return found
+        return await (self._runs.last_of(SUITE) if reference == "last" else self._runs.find(reference))
 
-    def judges_in_batches(self, run: Run) -> bool:
+    def uses_batches(self, run: Run) -> bool:
         """Return whether the judge of a suite run is asked in batches, whatever its agents are."""
-        return read_spec(run.spec).judge_dispatch == "batch"
+        return read_spec(run.spec).judges_in_batches
+
+    async def after_end(self, run: Run) -> None:
+        """Sum a suite run up: its figures are kept for whoever looks at them."""
+        with suppress(NotFound):  # it stopped before its suites were read
+            await self.report(run)
 
     async def open(self, run: Run) -> SuiteRun:
         """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
@@ -264,9 +251,7 @@ class Suites:
 
     async def whole_report(self, run: Run) -> "RunReport[SuiteReport]":
         """Return the summary of a suite run with what writes it in any format."""
-        from muster.app.reports import report_of_suite
-
-        return await report_of_suite(self._store, run)
+        return cast("RunReport[SuiteReport]", await report_of(self._store, run))
 
     async def report(self, run: Run) -> SuiteReport:
         """Return the summary of a suite run."""
@@ -305,11 +290,11 @@ class Suites:
 
     async def trend(self, reference: str, limit: int = 30) -> SuiteTrend:
         """Return what the newest suite runs of the same name as a run came to, the oldest of them first."""
-        return await self._trends.of(_required_suite(await self._find_stored(reference)), limit)
+        return await self._trends.of(_required(await self._find_stored(reference)), limit)
 
     async def before(self, reference: str) -> Run | None:
         """Return the completed run of the same suites and name before a suite run; None when there is none."""
-        return await self._trends.before(_required_suite(await self._find_stored(reference)))
+        return await self._trends.before(_required(await self._find_stored(reference)))
 
     async def review(self, reference: str, draft: ReviewDraft) -> AddedReview:
         """Add what a person thinks of one verdict of a suite run."""
@@ -335,11 +320,7 @@ class Suites:
     async def generate(self, wanted: Generation, options: RunOptions | None = None) -> RunHandle:
         """Start to have cases written by a model; raises before anything is stored when it cannot be asked."""
         self._agents.require(wanted.agent)
-        return await self._runs.start("generate", wanted.spec(), options)
-
-    def error_of_generation(self, run: Run) -> Mapping[str, Any] | None:
-        """Return why a run that generated cases is not a success; None when it is."""
-        return generation_error(Generated(run=run, file=None))
+        return await self._runs.start(GENERATION.workload, wanted.spec(), options)
 
     def conclude_generation(self, wanted: Generation, run: Run) -> Generated:
         """Write the cases that a run generated to their file, and return them."""
@@ -354,6 +335,16 @@ class Suites:
         return tuple(case for case, skipped in cases.items() if case in bad or not (skipped or case in seen))
 
 
+def _chosen_spec(choice: SuiteChoice, before: SuiteSpec | None, more: Mapping[str, Any]) -> SuiteSpec:
+    """Return the spec of a choice, with what was left open taken from an earlier run."""
+    stored = {} if before is None else before.stored()
+    inherited = {name: stored[name] for name in INHERITED if name in stored}
+    chosen = chosen_fields(choice) | {name: value for name, value in more.items() if value is not None}
+    if "agents" in chosen or "prompts" in chosen:
+        inherited.pop("answers", None)
+    return read_spec(with_changes(inherited, chosen))
+
+
 def _is_answers(path: Path) -> bool:
     """Return whether a file holds recorded answers and not a run: one JSON list instead of lines."""
     try:
@@ -363,10 +354,15 @@ def _is_answers(path: Path) -> bool:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
 
-def _required_suite(run: Run) -> Run:
+def _required(run: Run) -> Run:
     """Return a suite run; raises BadArgument for a run of something else."""
-    if run.workload != WORKLOAD:
-        raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
-        )
+    require_kind(run, SUITE, word_of(run.workload))
     return run
+
+
+class Generations(KindPart):
+    """Runs that wrote cases: a success when there are as many as were asked for."""
+
+    async def error_of(self, run: Run) -> Mapping[str, Any] | None:
+        """Return why a run that generated cases is not a success; None when it is."""
+        return generation_error(Generated(run=run, file=None))

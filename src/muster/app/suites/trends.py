@@ -9,8 +9,8 @@ from muster.app.runs.runs import Runs
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.suites.reports.run import open_suite_run
+from muster.suites.reports.trend import SuiteTrend, TrendPoint, trend_subjects
 from muster.suites.statistics import SubjectStats
-from muster.suites.trend import SuiteTrend, TrendPoint, trend_subjects
 
 MOST_FIGURES = 1000  # runs whose figures are kept in memory
 LOOKED_AT = 200  # runs among which the one before is looked for

@@ -26,21 +26,21 @@ from muster.app.verify.request import (
 )
 from muster.app.verify.verifications import Verifications, declared
 from muster.domain.errors import BadArgument, BudgetExhausted, Interrupted, MusterError, NotFound, StopRun
+from muster.domain.isolation import Isolation
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.git.branch_changes import CommittedTree
-from muster.git.layout import Isolation
 from muster.git.repository import Git
 from muster.git.repository_changes import WATCHED, decides_check_outs
 from muster.git.saved_work import SavedWork
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.verify.agents.checker_programs import outside_files_of
-from muster.verify.files import EXCLUDED, NOBODY, Bounds, select_again
+from muster.verify.declaration.verification import RepairTerms, Verification
 from muster.verify.findings.assignment import repair_prompt
+from muster.verify.findings.journal import WORKLOAD
 from muster.verify.findings.repair_review import AgentChanges, RepairReview, review, together_with
-from muster.verify.journal import WORKLOAD
+from muster.verify.sources.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.spec import read_spec, stored
-from muster.verify.verification import RepairTerms, Verification
 
 MOST_DIFF = 100_000  # bytes of a patch that are shown
 OnTask = Callable[[Task], None]

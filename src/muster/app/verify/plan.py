@@ -13,8 +13,8 @@ from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.verify.agents.question import pose, pose_again
 from muster.verify.arrangement import Arrangement, beginning, read_sources, sent_as
-from muster.verify.source import Chunk, Source
-from muster.verify.verification import Kind, LeftOut, Verification, Verifier
+from muster.verify.declaration.verification import Kind, LeftOut, Verification, Verifier
+from muster.verify.sources.source import Chunk, Source
 
 LONGEST_FLAW = "x" * 500  # of a reply, as it is told back
 

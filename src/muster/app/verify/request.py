@@ -12,29 +12,32 @@ from muster.app.verify.plan import VerifyPlan
 from muster.app.verify.repair import Fixed
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
+from muster.domain.order import shared_fields
 from muster.domain.run import Run, RunState
 from muster.git.branch_changes import CommittedTree
-from muster.verify.files import FileSelection
+from muster.verify.declaration.verification import LeftOut, RepairTerms, Verification
 from muster.verify.findings.assessment import has_failing_secret
+from muster.verify.order import VerificationFields, VerifierFields
 from muster.verify.reports.summary import VerifyReport
-from muster.verify.verification import LeftOut, RepairTerms, Verification
+from muster.verify.sources.files import FileSelection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyChoice:
+class VerifyChoice(VerifierFields):
     """Who is to verify, and how."""
 
-    agents_file: Path | None = None
-    model: str | None = None
-    waves: tuple[int, ...] = ()
-    agents: tuple[str, ...] = ()
-    keep_going: bool = False
     live: bool = False
     cache: bool = True
     repair: RepairTerms | None = None  # who repairs what is found; None: nobody
 
 
 EVERY_AGENT = VerifyChoice()  # of verify.yaml, or the shipped ones
+
+
+def ordered_choice(order: VerificationFields, *, live: bool, cache: bool) -> VerifyChoice:
+    """Return who is to verify as it was ordered; who is named twice is asked once."""
+    who = {"agents": tuple(dict.fromkeys(order.agents)), "waves": tuple(sorted(set(order.waves)))}
+    return VerifyChoice(**{**shared_fields(order, VerifyChoice), **who, "live": live, "cache": cache})
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from muster.git.repository import Git
 from muster.settings import Settings
 from muster.text.secrets.redaction import Secret
 from muster.verify.declaration.declaration import allow, read_declaration
-from muster.verify.source import Source, is_generated, look_into, place_in, secrets_in
-from muster.verify.verification import AllowedSecret, LeftOut
+from muster.verify.declaration.verification import AllowedSecret, LeftOut
+from muster.verify.sources.source import Source, is_generated, look_into, place_in, secrets_in
 
 __all__ = ["Allowed", "Installed", "allow_secret", "install_hook"]
 

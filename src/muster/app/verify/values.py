@@ -1,13 +1,13 @@
 """What verifications hand to the edges: the values of their reports and figures, and the words for them."""
 
-from muster.verify.files import FileSelection
+from muster.verify.declaration.verification import LeftOut
 from muster.verify.findings.finding import Finding, Merged, Severity
-from muster.verify.journal import AgentReport, Ending
+from muster.verify.findings.journal import AgentReport, Ending
 from muster.verify.reports.located import FindingPage
 from muster.verify.reports.markdown import spoken
-from muster.verify.reports.metrics import VerifyMetrics, metrics_json
+from muster.verify.reports.metrics import VerifyMetrics, VerifyMetricsView, verify_metrics_view
 from muster.verify.reports.summary import Absent, VerifyReport
-from muster.verify.verification import LeftOut
+from muster.verify.sources.files import FileSelection
 
 __all__ = [
     "Absent",
@@ -20,7 +20,8 @@ __all__ = [
     "Merged",
     "Severity",
     "VerifyMetrics",
+    "VerifyMetricsView",
     "VerifyReport",
-    "metrics_json",
     "spoken",
+    "verify_metrics_view",
 ]

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
-from muster.app.reports import report_of_verification
+from muster.app.kind_part import KindPart
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, require_moment
 from muster.app.runs.runs import Runs
@@ -34,17 +34,19 @@ from muster.git.repository import Git
 from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
-from muster.verify.files import Bounds, FileSelection, select
+from muster.verify.declaration.verification import Verification, Verifier
 from muster.verify.findings.finding import Severity
-from muster.verify.journal import WORKLOAD
+from muster.verify.findings.journal import WORKLOAD
+from muster.verify.kind import VERIFICATION
+from muster.verify.reports.formats import report_of_verification
 from muster.verify.reports.located import FindingPage, page_of_findings, with_code
 from muster.verify.reports.log import append_log, log_lines
 from muster.verify.reports.markdown import wave_file_name, write_wave
 from muster.verify.reports.metrics import VerifyMetrics, verify_metrics
 from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
+from muster.verify.sources.files import Bounds, FileSelection, select
 from muster.verify.spec import read_spec, stored
-from muster.verify.verification import Verification, Verifier
 
 ASK_IN_BATCHES = ("add --batch", "or write `dispatch: batch` in the declaration of an agent")  # suggestions
 USUAL_FILES = ("verify.yaml", "verify.yml")
@@ -70,7 +72,7 @@ class VerifyFolders:
             shutil.rmtree(source, ignore_errors=True)
 
 
-class Verifications:
+class Verifications(KindPart):
     """The verifications of an open Muster."""
 
     def __init__(self, backend: Backend, runs: Runs) -> None:
@@ -142,6 +144,14 @@ class Verifications:
         """Return whether any agent of a verification is asked in batches."""
         return goes_into_batches(read_spec(run.spec), run.dispatch)
 
+    def require_resumable(self, run: Run) -> None:
+        """Raise before anything is spent when reports could not be written."""
+        self.require_folders()
+
+    async def after_end(self, run: Run) -> None:
+        """Write the reports and the log of a verification, and remove what was staged for it."""
+        await self.conclude(run)
+
     def require_batches(self, spec: Verification, dispatch: Dispatch) -> None:
         """Raise BadArgument when none of the agents of a verification is asked in batches."""
         if not goes_into_batches(spec, dispatch):
@@ -152,16 +162,7 @@ class Verifications:
 
     async def find(self, reference: str) -> Run:
         """Return a verification by its reference."""
-        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
-        if reference == "last" and newest is None:
-            raise NotFound("this store has no verification yet", suggestions=("muster verify PATH",))
-        found = newest or await self._runs.find(reference)
-        if found.workload != WORKLOAD:
-            raise BadArgument(
-                f"run {found.id} is a run of {found.workload!r}, not a verification",
-                suggestions=(f"muster runs resume {found.id}",),
-            )
-        return found
+        return await self._runs.of_kind(VERIFICATION, reference)
 
     async def report(self, run: Run) -> VerifyReport:
         """Return the summary of a verification."""

@@ -1,47 +1,98 @@
-"""Battles and scale tests as JSON, with the field names that HTTP promises."""
+"""Battles and scale tests, with the field names that HTTP promises."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from muster.app.battles.battles import DECISION_EVENT, MESSAGE_EVENT, MessagePage, Standing
 from muster.battles.reports.json_report import (
-    battle_json,
-    battle_status_json,
-    decision_json,
-    message_json,
-    scale_json,
-    scale_status_json,
+    BattleDecisionView,
+    BattleMessageView,
+    BattleStatusView,
+    BattleView,
+    CamelView,
+    ScaleStatusView,
+    ScaleView,
+    battle_status_view,
+    battle_view,
+    decision_view,
+    message_view,
+    scale_status_view,
+    scale_view,
 )
-from muster.battles.scale_summary import ScaleReport
 from muster.battles.summary import BattleReport
 from muster.battles.values import BattleDecision, BattleMessage
 from muster.domain.entry import Event
-from muster.domain.run import Run
+from muster.domain.run import Run, RunState
 from muster.text import typed
+from muster.text.views import View
+
+__all__ = [
+    "AcknowledgedView",
+    "BattleDecisionView",
+    "BattleStatusView",
+    "BattleView",
+    "MessagePageView",
+    "ScaleStatusView",
+    "ScaleView",
+    "StartedBattleView",
+    "StartedScaleView",
+    "battle_event_view",
+    "battle_status_view",
+    "battle_view",
+    "decisions_view",
+    "messages_view",
+    "scale_status_view",
+    "scale_view",
+    "standing_view",
+    "started_battle_view",
+    "started_scale_view",
+    "told_by",
+]
 
 
-def started_battle_view(run: Run) -> dict[str, Any]:
-    """Return a battle that was started as JSON."""
-    return {"id": run.id, "jobId": run.id, "conversationId": run.id, "state": str(run.state)}
+class StartedBattleView(CamelView):
+    """A battle that was started."""
+
+    id: str
+    job_id: str
+    conversation_id: str
+    state: RunState
 
 
-def battle_status_view(report: BattleReport) -> dict[str, Any]:
-    """Return how a battle stands as JSON."""
-    return battle_status_json(report)
+class StartedScaleView(CamelView):
+    """A scale test that was started."""
+
+    id: str
+    run_id: str
+    job_id: str
+    state: RunState
 
 
-def battle_view(report: BattleReport) -> dict[str, Any]:
-    """Return all that is known of a battle as JSON."""
-    return battle_json(report)
+class MessagePageView(CamelView):
+    """A page of the messages of a battle."""
+
+    messages: Sequence[BattleMessageView]
+    next_seq: int
 
 
-def messages_view(page: MessagePage) -> dict[str, Any]:
-    """Return a page of messages as JSON."""
-    return {"messages": [message_json(one) for one in page.messages], "nextSeq": page.next_seq}
+class AcknowledgedView(View):
+    """That something was done."""
+
+    acknowledged: bool
 
 
-def decisions_view(decisions: tuple[BattleDecision, ...]) -> list[dict[str, Any]]:
-    """Return what was decided as JSON."""
-    return [decision_json(one) for one in decisions]
+def started_battle_view(run: Run) -> StartedBattleView:
+    """Return a battle that was started."""
+    return StartedBattleView(id=run.id, job_id=run.id, conversation_id=run.id, state=run.state)
+
+
+def messages_view(page: MessagePage) -> MessagePageView:
+    """Return a page of messages."""
+    return MessagePageView(messages=[message_view(message) for message in page.messages], next_seq=page.next_seq)
+
+
+def decisions_view(decisions: tuple[BattleDecision, ...]) -> list[BattleDecisionView]:
+    """Return what was decided."""
+    return [decision_view(decision) for decision in decisions]
 
 
 def told_by(event: Event) -> tuple[BattleMessage | None, BattleDecision | None]:
@@ -52,31 +103,19 @@ def told_by(event: Event) -> tuple[BattleMessage | None, BattleDecision | None]:
     return None, typed.convert(told, BattleDecision) if event.kind == DECISION_EVENT else None
 
 
-def battle_event_view(event: Event) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and the JSON of an event in a stream, the same as polling gives; None for any other event."""
+def battle_event_view(event: Event) -> tuple[str, BattleMessageView | BattleDecisionView] | None:
+    """Return the name and the value of an event in a stream, the same as polling gives; None for any other event."""
     message, decision = told_by(event)
     if message is not None:
-        return "message", message_json(message)
-    return None if decision is None else ("decision", decision_json(decision))
+        return "message", message_view(message)
+    return None if decision is None else ("decision", decision_view(decision))
 
 
-def standing_view(standing: Standing | None) -> dict[str, Any]:
-    """Return how a battle or scale test stands, the same as its status; nothing for any other run."""
-    if standing is None:
-        return {}
-    return battle_status_json(standing) if isinstance(standing, BattleReport) else scale_status_json(standing)
+def standing_view(standing: Standing) -> BattleStatusView | ScaleStatusView:
+    """Return how a battle or scale test stands, the same as its status."""
+    return battle_status_view(standing) if isinstance(standing, BattleReport) else scale_status_view(standing)
 
 
-def started_scale_view(run: Run) -> dict[str, Any]:
-    """Return a scale test that was started as JSON."""
-    return {"id": run.id, "runId": run.id, "jobId": run.id, "state": str(run.state)}
-
-
-def scale_status_view(report: ScaleReport) -> dict[str, Any]:
-    """Return how a scale test stands as JSON."""
-    return scale_status_json(report)
-
-
-def scale_view(report: ScaleReport) -> dict[str, Any]:
-    """Return all that is known of a scale test as JSON."""
-    return scale_json(report)
+def started_scale_view(run: Run) -> StartedScaleView:
+    """Return a scale test that was started."""
+    return StartedScaleView(id=run.id, run_id=run.id, job_id=run.id, state=run.state)

@@ -1,414 +1,322 @@
-"""Runs, calls, replies and events as JSON."""
+"""Runs: as they stand, in lists, with what belongs to them, and what became of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from muster.app.kinds import word_of
 from muster.app.runs.ask import AskOutcome
-from muster.app.runs.details import CallDetails, RunBatches, RunDetails
-from muster.app.runs.questions import AnswerOutcome, OpenQuestion
-from muster.app.runs.reading import kind_of
-from muster.app.runs.shown import shown_event, shown_run
-from muster.app.views.money import cost_view
+from muster.app.runs.details import RunBatches, RunDetails
+from muster.app.runs.questions import OpenQuestion
+from muster.app.runs.shown import shown_run
+from muster.app.views.batches import BatchReferenceView, batch_reference
+from muster.app.views.calls import EntryView, QuestionView, ReplyView, entry_view, question_view, reply_view
+from muster.app.views.events import EventView, event_view
+from muster.app.views.money import CostView, cost_view
 from muster.app.views.subjects import subject_of
-from muster.app.views.verdicts import verdict_view
-from muster.domain.batch import OVER, Batch, ways_out
-from muster.domain.call import Reply, Trace
-from muster.domain.entry import Entry, Event
+from muster.app.views.verdicts import RunVerdict, verdict_of
+from muster.domain.call import Quality, Reply
+from muster.domain.canonical import Json
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
-from muster.domain.run import TRACEBACK, BudgetedCost, Run, state_after
+from muster.domain.run import BudgetedCost, Mode, Reuse, Run, RunState
 from muster.store.base import Attempt
-
-if TYPE_CHECKING:
-    from muster.app.batches import BatchStats, Durations, Reconciled
+from muster.text.views import UNSET, UnsetType, View, asdict, instant, moment, replace
 
 
-def run_view(run: Run, *, local: bool = False) -> dict[str, Any]:
-    """Return a run as JSON; who drives it and tracebacks are told to users of this machine only."""
+class CallCountsView(View):
+    """How the calls of a run stand."""
+
+    total: int
+    done: int
+    failed: int
+    uncertain: int
+    reused: int
+
+
+class OriginView(View):
+    """The run that a run comes from, and how much of its journal counts."""
+
+    run: str
+    reuse: Reuse
+    from_key: str | None
+
+
+class RunBatchesView(View, kw_only=True):
+    """The batches of a run, and what its calls cost in them and would have cost live."""
+
+    parked: int
+    batches: Sequence[BatchReferenceView]
+    batch_usd: float | None
+    live_usd: float | None
+
+
+class RunView(CostView):
+    """A run as it stands.
+
+    Lists leave out its result, which can be large; starts leave out its batches. `driver` is told to users of this
+    machine only, and `workers`, of which so many are alive, with a run that was left to them.
+    """
+
+    id: str
+    name: str | None
+    subject: str | None
+    workload: str
+    kind: str
+    state: RunState
+    ended_reason: str | None
+    verdict: RunVerdict | None
+    lineage: CostView
+    calls: CallCountsView
+    dispatch: Mode
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    tags: Sequence[str]
+    parent: str | None
+    origin: OriginView | None
+    continued_by: str | None
+    started_by: str | None
+    error: Mapping[str, Json] | None
+    driver: str | UnsetType | None = UNSET
+    result: Json | UnsetType = UNSET
+    parked: int | UnsetType = UNSET
+    batches: Sequence[BatchReferenceView] | UnsetType = UNSET
+    batch_usd: float | UnsetType | None = UNSET
+    live_usd: float | UnsetType | None = UNSET
+    workers: int | UnsetType = UNSET
+
+
+class RunPageView(View):
+    """A page of runs, the newest first."""
+
+    runs: Sequence[RunView]
+    next: str | None
+
+
+class ChainsView(View):
+    """The newest chains."""
+
+    chains: Sequence[RunView]
+
+
+class CouncilsView(View):
+    """The newest councils."""
+
+    councils: Sequence[RunView]
+
+
+class VerificationsView(View):
+    """The newest verifications."""
+
+    verifications: Sequence[RunView]
+
+
+class PreviousRunView(View):
+    """The completed run of the same suites and name before a suite run; null: there is none."""
+
+    run: RunView | None
+
+
+class DrivenRunsView(View):
+    """The runs that a worker has driven."""
+
+    runs: Sequence[RunView]
+
+
+class UncertainAttemptView(View):
+    """An attempt whose outcome is unknown."""
+
+    key: str
+    attempt: int
+    cost_usd: float
+    error: Mapping[str, Json] | None
+
+
+class DetailsView(RunView):
+    """A run with the calls and events that were asked for, and the questions that it waits for people to answer."""
+
+    call_list: Sequence[EntryView] | UnsetType = UNSET
+    calls_left_out: int | UnsetType = UNSET
+    uncertain_attempts: Sequence[UncertainAttemptView] | UnsetType = UNSET
+    events: Sequence[EventView] | UnsetType = UNSET
+    questions: Sequence[QuestionView] | UnsetType = UNSET
+
+
+class DeletedRunsView(View):
+    """The runs that were deleted."""
+
+    deleted: Sequence[str]
+
+
+class ExportedRunView(View):
+    """A run that was written to a file."""
+
+    id: str
+    file: str
+    entries: int
+
+
+class AskView(ReplyView):
+    """The reply to a question, with what it cost."""
+
+    run: str
+    state: RunState
+    quality: Quality | None
+    cost_usd: float
+    uncertain_usd: float
+    seconds: float
+    attempts: int
+    dispatch: Mode
+    parked: int
+    batches: Sequence[BatchReferenceView]
+    batch_usd: float | None
+    live_usd: float | None
+
+
+class LeftRunView(RunBatchesView):
+    """A run that was left waiting, with its open questions and the commands that continue it."""
+
+    run: str
+    state: RunState
+    dispatch: Mode
+    go_on: Sequence[str]
+    workers: int
+    questions: Sequence[QuestionView] | UnsetType = UNSET
+
+
+def run_view(run: Run, *, local: bool = False) -> RunView:
+    """Return a run; who drives it and tracebacks are told to users of this machine only."""
     run, calls = shown_run(run), run.calls
-    driver = {"driver": str(run.lease.driver) if run.is_driven else None} if local else {}
-    return {
-        "id": run.id,
-        "name": run.name,
-        "subject": subject_of(run),
-        "workload": run.workload,
-        "kind": kind_of(run.workload),
-        "state": str(run.state),
-        "ended_reason": run.ended_reason,
-        "verdict": verdict_view(run),
-        **cost_view(BudgetedCost(spent=run.spent, cap=run.cap)),
-        "lineage": cost_view(run.cost),
-        "calls": {
-            "total": calls.total,
-            "done": calls.done,
-            "failed": calls.failed,
-            "uncertain": calls.uncertain,
-            "reused": calls.reused,
-        },
-        "dispatch": str(run.dispatch.mode),
-        "created_at": moment(run.created_at),
-        "started_at": moment(run.started_at),
-        "ended_at": moment(run.ended_at),
-        "tags": list(run.tags),
-        "parent": run.parent,
-        "origin": _origin_view(run),
-        "continued_by": run.continued_by,
-        "started_by": run.owner,
-        **driver,
-        "error": run.error if local else run.failure,
-        "result": run.result,
-    }
+    driver = str(run.lease.driver) if run.is_driven else None
+    return RunView(
+        **asdict(cost_view(BudgetedCost(spent=run.spent, cap=run.cap))),
+        id=run.id,
+        name=run.name,
+        subject=subject_of(run),
+        workload=run.workload,
+        kind=word_of(run.workload),
+        state=run.state,
+        ended_reason=run.ended_reason,
+        verdict=verdict_of(run),
+        lineage=cost_view(run.cost),
+        calls=CallCountsView(
+            total=calls.total, done=calls.done, failed=calls.failed, uncertain=calls.uncertain, reused=calls.reused
+        ),
+        dispatch=run.dispatch.mode,
+        created_at=instant(run.created_at),
+        started_at=moment(run.started_at),
+        ended_at=moment(run.ended_at),
+        tags=run.tags,
+        parent=run.parent,
+        origin=_origin_view(run),
+        continued_by=run.continued_by,
+        started_by=run.owner,
+        driver=driver if local else UNSET,
+        error=run.error if local else run.failure,
+        result=run.result,
+    )
 
 
-def _origin_view(run: Run) -> dict[str, Any] | None:
+def _origin_view(run: Run) -> OriginView | None:
     if run.origin is None:
         return None
-    return {"run": run.origin.run, "reuse": str(run.origin.reuse), "from_key": run.origin.fork_key}
+    return OriginView(run=run.origin.run, reuse=run.origin.reuse, from_key=run.origin.fork_key)
 
 
-def listed_run_view(run: Run, batches: RunBatches, *, local: bool = False) -> dict[str, Any]:
-    """Return a run of a list as JSON, without its result, which can be large."""
-    view = whole_run_view(run, batches, local=local)
-    del view["result"]
-    return view
+def run_batches_view(held: RunBatches) -> RunBatchesView:
+    """Return the batches of a run."""
+    saving = held.saving
+    return RunBatchesView(
+        parked=saving.parked,
+        batches=[batch_reference(batch) for batch in held.batches],
+        batch_usd=to_usd(saving.cost) if held.batches else None,
+        live_usd=to_usd(saving.live_cost) if held.batches else None,
+    )
 
 
-def queued_run_view(run: Run, batches: RunBatches, workers: int, *, local: bool = False) -> dict[str, Any]:
-    """Return a run that was left to workers as JSON, with how many of them are alive."""
-    return whole_run_view(run, batches, local=local) | {"workers": workers}
+def whole_run_view(run: Run, batches: RunBatches, *, local: bool = False) -> RunView:
+    """Return a run with its batches."""
+    return replace(run_view(run, local=local), **asdict(run_batches_view(batches)))
 
 
-def driven_runs_view(runs: Iterable[tuple[Run, RunBatches]]) -> dict[str, Any]:
-    """Return the runs that a worker has driven as JSON."""
-    return {"runs": [whole_run_view(run, batches, local=True) for run, batches in runs]}
+def listed_run_view(run: Run, batches: RunBatches, *, local: bool = False) -> RunView:
+    """Return a run of a list, without its result."""
+    return replace(run_view(run, local=local), **asdict(run_batches_view(batches)), result=UNSET)
 
 
-def deleted_view(runs: Sequence[RunId]) -> dict[str, Any]:
-    """Return the runs that were deleted as JSON."""
-    return {"deleted": list(runs)}
+def queued_run_view(run: Run, batches: RunBatches, workers: int, *, local: bool = False) -> RunView:
+    """Return a run that was left to workers, with how many of them are alive."""
+    return replace(whole_run_view(run, batches, local=local), workers=workers)
 
 
-def run_batches_view(found: RunBatches) -> dict[str, Any]:
-    """Return the batches of a run as JSON."""
-    saving = found.saving
-    return {
-        "parked": saving.parked,
-        "batches": [batch_reference(batch) for batch in found.batches],
-        "batch_usd": to_usd(saving.cost) if found.batches else None,
-        "live_usd": to_usd(saving.live_cost) if found.batches else None,
-    }
+def run_page_view(runs: Sequence[tuple[Run, RunBatches]], limit: int) -> RunPageView:
+    """Return a page of at most so many runs."""
+    after = runs[-1][0].id if len(runs) == limit else None
+    return RunPageView(runs=[listed_run_view(run, batches) for run, batches in runs], next=after)
 
 
-def whole_run_view(run: Run, batches: RunBatches, *, local: bool = False) -> dict[str, Any]:
-    """Return a run with its batches as JSON."""
-    return run_view(run, local=local) | run_batches_view(batches)
+def driven_runs_view(runs: Iterable[tuple[Run, RunBatches]]) -> DrivenRunsView:
+    """Return the runs that a worker has driven."""
+    return DrivenRunsView(runs=[whole_run_view(run, batches, local=True) for run, batches in runs])
 
 
-def details_view(details: RunDetails, *, local: bool = False) -> dict[str, Any]:
-    """Return a run with the calls and events that were asked for as JSON."""
-    found = whole_run_view(details.run, details.batches, local=local)
-    if details.calls is not None:
-        found["call_list"] = [entry_view(entry) for entry in details.calls]
-        found["calls_left_out"] = details.calls_left_out
-        found["uncertain_attempts"] = [
-            {"key": attempt.key, "attempt": attempt.n, "cost_usd": to_usd(attempt.cost), "error": attempt.error}
-            for attempt in details.uncertain
-        ]
-    if details.events is not None:
-        found["events"] = [event_view(event, local=local) for event in details.events]
-    if details.questions:
-        found["questions"] = [question_view(question) for question in details.questions]
-    return found
+def deleted_view(runs: Sequence[RunId]) -> DeletedRunsView:
+    """Return the runs that were deleted."""
+    return DeletedRunsView(deleted=runs)
 
 
-def question_view(question: OpenQuestion) -> dict[str, Any]:
-    """Return what a person is asked as JSON, with the command that answers it."""
-    return {
-        "run": question.run,
-        "key": question.key,
-        "agent": question.agent,
-        "prompt": question.prompt,
-        "schema": question.schema,
-        "asked_at": moment(question.asked_at),
-        "answer_with": question.command,
-        **({"candidates": list(question.candidates)} if question.candidates else {}),
-    }
+def details_view(details: RunDetails, *, local: bool = False) -> DetailsView:
+    """Return a run with the calls and events that were asked for."""
+    calls, events, questions = details.calls, details.events, details.questions
+    return DetailsView(
+        **asdict(whole_run_view(details.run, details.batches, local=local)),
+        call_list=UNSET if calls is None else [entry_view(entry) for entry in calls],
+        calls_left_out=UNSET if calls is None else details.calls_left_out,
+        uncertain_attempts=UNSET if calls is None else [_uncertain_view(attempt) for attempt in details.uncertain],
+        events=UNSET if events is None else [event_view(event, local=local) for event in events],
+        questions=[question_view(question) for question in questions] or UNSET,
+    )
 
 
-def answer_view(found: AnswerOutcome) -> dict[str, Any]:
-    """Return an answer that is stored as JSON, with the run that goes on with it."""
-    return {
-        "run": found.sent.run,
-        "key": found.sent.key,
-        "sent_at": moment(found.sent.signal.at),
-        "root": found.root.id,
-        "state": str(found.root.state),
-        "goes_on": found.goes_on,
-        "workers": found.workers,
-    }
+def _uncertain_view(attempt: Attempt) -> UncertainAttemptView:
+    return UncertainAttemptView(key=attempt.key, attempt=attempt.n, cost_usd=to_usd(attempt.cost), error=attempt.error)
 
 
-def entry_view(entry: Entry) -> dict[str, Any]:
-    """Return a call as JSON, without its text."""
-    reply = entry.reply
-    return {
-        "key": entry.key,
-        "agent": entry.agent,
-        "state": str(entry.state),
-        "attempts": entry.attempts,
-        "quality": None if reply is None else str(reply.quality),
-        "cost_usd": None if reply is None or entry.reused_from else to_usd(reply.cost),
-        "seconds": None if reply is None else round(reply.timings.shown, 3),
-        "opened_at": moment(entry.opened_at),
-        "settled_at": moment(entry.settled_at),
-        "reused_from": entry.reused_from,
-        "error": entry.error,
-    }
+def ask_view(asked: AskOutcome, reply: Reply) -> AskView:
+    """Return the reply to a question, with what it cost."""
+    return AskView(
+        **asdict(reply_view(reply)),
+        **asdict(run_batches_view(asked.batches)),
+        run=asked.run.id,
+        state=asked.run.state,
+        quality=asked.quality,
+        cost_usd=to_usd(reply.cost),
+        uncertain_usd=to_usd(asked.run.spent.uncertain),
+        seconds=round(reply.timings.shown, 3),
+        attempts=reply.attempt,
+        dispatch=asked.run.dispatch.mode,
+    )
 
 
-def attempts_view(details: CallDetails) -> dict[str, Any]:
-    """Return a call with its attempts as JSON, without its texts."""
-    reply = details.entry.reply
-    return {
-        **entry_view(details.entry),
-        "waited_seconds": None if reply is None else round(reply.timings.waited, 3),
-        "attempt_list": [_attempt_view(attempt) for attempt in details.attempts],
-    }
-
-
-def call_view(details: CallDetails) -> dict[str, Any]:
-    """Return a call with its texts and attempts as JSON."""
-    reply = details.entry.reply
-    return {
-        **attempts_view(details),
-        "request": details.entry.request,
-        "reply": None if reply is None else reply_view(reply),
-    }
-
-
-def withheld_call_view(details: CallDetails, asked: Sequence[str]) -> dict[str, Any]:
-    """Return a call of a council without its texts, which the persons that it asks must not know yet."""
-    return {**attempts_view(details), "request": None, "reply": None, "withheld_for": list(asked)}
-
-
-def _attempt_view(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "n": attempt.n,
-        "state": str(attempt.state),
-        "reserved_usd": to_usd(attempt.reserved),
-        "cost_usd": to_usd(attempt.cost),
-        "lane": str(attempt.lane),
-        "budget_exceeded": attempt.cost > attempt.reserved,
-        "batch": attempt.batch,
-        "started_at": moment(attempt.started_at),
-        "ended_at": moment(attempt.ended_at),
-        "error": attempt.error,
-    }
-
-
-def reply_view(reply: Reply) -> dict[str, Any]:
-    """Return a reply as JSON with everything an agent left behind."""
-    trace = reply.trace or Trace()
-    return {
-        "text": reply.text,
-        "data": reply.data,
-        "data_error": reply.data_error or None,
-        "stop": str(reply.stop),
-        "model": reply.model,
-        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
-        "tool_calls": [
-            {"id": c.id, "name": c.name, "arguments": c.arguments, "result": c.result, "failed": c.failed}
-            for c in reply.tool_calls
-        ],
-        "lane": str(reply.lane),
-        "session": trace.session,
-        "turns": trace.turns,
-        "log": trace.log,
-        "note": trace.note,
-    }
-
-
-def ask_view(found: AskOutcome, reply: Reply) -> dict[str, Any]:
-    """Return the reply to a question as JSON, with what it cost."""
-    return {
-        "run": found.run.id,
-        "state": str(found.run.state),
-        **reply_view(reply),
-        "quality": str(found.quality),
-        "cost_usd": to_usd(reply.cost),
-        "uncertain_usd": to_usd(found.run.spent.uncertain),
-        "seconds": round(reply.timings.shown, 3),
-        "attempts": reply.attempt,
-        "dispatch": str(found.run.dispatch.mode),
-        **run_batches_view(found.batches),
-    }
-
-
-def ways_on(run: Run, found: RunBatches) -> list[str]:
+def ways_on(run: Run, held: RunBatches) -> list[str]:
     """Return the commands with which a run that waits for batches can be continued."""
-    batches = found.under_way or found.batches
+    batches = held.under_way or held.batches
     return [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
 
 
-def left_run_view(run: Run, found: RunBatches, workers: int, questions: Sequence[OpenQuestion] = ()) -> dict[str, Any]:
-    """Return a run that was left waiting as JSON, with its open questions and the commands that continue it."""
-    asked = {"questions": [question_view(question) for question in questions]} if questions else {}
-    return {
-        "run": run.id,
-        "state": str(run.state),
-        "dispatch": str(run.dispatch.mode),
-        **run_batches_view(found),
-        "go_on": ways_on(run, found),
-        "workers": workers,
-        **asked,
-    }
+def left_run_view(run: Run, held: RunBatches, workers: int, questions: Sequence[OpenQuestion] = ()) -> LeftRunView:
+    """Return a run that was left waiting, with its open questions and the commands that continue it."""
+    return LeftRunView(
+        **asdict(run_batches_view(held)),
+        run=run.id,
+        state=run.state,
+        dispatch=run.dispatch.mode,
+        go_on=ways_on(run, held),
+        workers=workers,
+        questions=[question_view(question) for question in questions] or UNSET,
+    )
 
 
-def event_view(event: Event, *, local: bool = False) -> dict[str, Any]:
-    """Return an event as JSON, with the new state if it tells one; machine details are for local users only."""
-    data = dict(shown_event(event).data)
-    if not local and event.kind.startswith("run."):
-        data.pop("driver", None)
-        if isinstance(error := data.get("error"), Mapping):
-            data["error"] = {name: error[name] for name in error if name != TRACEBACK}
-    found = {
-        "run": event.run,
-        "seq": event.seq,
-        "kind": event.kind,
-        "at": moment(event.at),
-        "data": data,
-    }
-    state = state_after(event.kind)
-    return found if state is None else found | {"state": str(state)}
-
-
-def events_view(run: Run, events: Sequence[dict[str, Any]], after: int) -> dict[str, Any]:
-    """Return a page of the events of a run as JSON; `next` is the number to ask for what follows after."""
-    return {
-        "events": list(events),
-        "next": events[-1]["seq"] if events else after,
-        "last_seq": run.last_seq,
-        "state": str(run.state),
-    }
-
-
-def batch_view(batch: Batch, runs: Mapping[RunId, int] | None = None) -> dict[str, Any]:
-    """Return a batch as JSON; with `runs`, how many calls of which runs it holds."""
-    found = batch_reference(batch) | {
-        "provider": batch.endpoint.kind,
-        "base_url": batch.endpoint.base_url,
-        "provider_state": batch.word or None,
-        "provider_done": batch.done,
-        "bytes": batch.bytes,
-        "agents": {agent: tariff.model for agent, tariff in batch.tariffs.items()},
-        "members": _members_view(batch),
-        "reserved_usd": 0.0 if batch.state in OVER else to_usd(batch.reserved),
-        "cost_usd": to_usd(batch.cost),
-        "live_usd": to_usd(batch.live_cost),
-        "saving_usd": to_usd(batch.live_cost - batch.cost),
-        "tokens": {"input": batch.input_tokens, "output": batch.output_tokens},
-        "created_at": moment(batch.created_at),
-        "submitted_at": moment(batch.submitted_at),
-        "polled_at": moment(batch.polled_at),
-        "ended_at": moment(batch.ended_at),
-        "collected_at": moment(batch.collected_at),
-        "cancel_requested": batch.cancel_requested,
-        "input_file": batch.file,
-        "note": batch.note,
-        "error": batch.error,
-    }
-    return found if runs is None else found | {"runs": [{"run": run, "calls": calls} for run, calls in runs.items()]}
-
-
-def fetched_view(batch: Batch, runs: Sequence[RunId]) -> dict[str, Any]:
-    """Return a batch whose results were fetched as JSON, with the runs that can go on now."""
-    return batch_view(batch) | {"resumable": list(runs)}
-
-
-def batch_reference(batch: Batch) -> dict[str, Any]:
-    """Return as much of a batch as tells it from others, and why it does not get on if it does not."""
-    return {
-        "id": batch.id,
-        "provider_id": batch.provider_id,
-        "state": str(batch.state),
-        "requests": batch.requests,
-        "stalled": batch.stalled,
-        "waits_for": batch.waits_for,
-        "why": None if batch.gets_on else batch.note,
-        "next": list(ways_out(batch)),
-    }
-
-
-def _members_view(batch: Batch) -> dict[str, int]:
-    """Count the members of a batch by how they ended."""
-    tally = batch.tally
-    return {
-        "succeeded": tally.succeeded,
-        "errored": tally.errored,
-        "canceled": tally.canceled,
-        "expired": tally.expired,
-        "uncertain": tally.uncertain,
-        "waiting": batch.requests - tally.over,
-    }
-
-
-def reconciled_view(one: "Reconciled", runs: Sequence[RunId]) -> dict[str, Any]:
-    """Return a batch that was looked for as JSON, with the runs that can go on now."""
-    why = one.batch.note if one.error is None else one.error.message
-    return batch_reference(one.batch) | {"open": one.error is not None, "why": why, "runs": list(runs)}
-
-
-def reconciliation_view(found: "Sequence[tuple[Reconciled, Sequence[RunId]]]") -> dict[str, Any]:
-    """Return all batches that were looked for as JSON."""
-    return {
-        "batches": [reconciled_view(one, runs) for one, runs in found],
-        "open": sum(one.error is not None for one, _ in found),
-        "resumable": resumable(found),
-    }
-
-
-def resumable(found: "Sequence[tuple[Reconciled, Sequence[RunId]]]") -> list[RunId]:
-    """Return the runs that can go on now, each once."""
-    return list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
-
-
-def exported_run_view(run: Run, path: Path, entries: int) -> dict[str, Any]:
-    """Return a run that was written to a file as JSON."""
-    return {"id": run.id, "file": str(path), "entries": entries}
-
-
-def batch_stats_view(found: "BatchStats", begin: float) -> dict[str, Any]:
-    """Return the figures as JSON; what is not known yet is null."""
-    return {
-        "since": moment(begin),
-        "batches": found.batches,
-        "under_way": found.under_way,
-        "refused": found.refused,
-        "requests": found.requests,
-        "succeeded": found.succeeded,
-        "errored": found.errored,
-        "canceled": found.canceled,
-        "expired": found.expired,
-        "uncertain": found.uncertain,
-        "success_rate": found.success_rate,
-        "error_rate": found.error_rate,
-        "expiry_rate": found.expiry_rate,
-        "completion_seconds": _seconds(found.completion),
-        "tokens": {"input": found.input_tokens, "output": found.output_tokens},
-        "cost_usd": to_usd(found.cost),
-        "live_usd": to_usd(found.live_cost),
-        "saving_usd": to_usd(found.saving),
-    }
-
-
-def _seconds(durations: "Durations | None") -> dict[str, float] | None:
-    if durations is None:
-        return None
-    return {name: round(getattr(durations, name), 3) for name in ("count", "mean", "p50", "p95", "p99")}
-
-
-def moment(at: float | None) -> str | None:
-    """Return a time in UTC, as ISO 8601."""
-    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+def exported_run_view(run: Run, path: Path, entries: int) -> ExportedRunView:
+    """Return a run that was written to a file."""
+    return ExportedRunView(id=run.id, file=str(path), entries=entries)

@@ -1,121 +1,235 @@
-"""Plans, files and findings of verifications as JSON."""
+"""Plans, files and findings of verifications."""
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared, Repair
 from muster.app.verify.values import FindingPage, VerifyReport
-from muster.app.views.suites import load_view
+from muster.app.views.plans import LoadView, load_view
+from muster.domain.canonical import Json
 from muster.domain.money import to_usd
-from muster.text import typed
 from muster.text.secrets.redaction import redact
-from muster.verify.reports.json_report import agent_json, finding_json, report_json, share_json, wave_json
+from muster.text.views import Document, View, asdict, plain
+from muster.verify.declaration.verification import LeftOut
+from muster.verify.findings.finding import FindingOrigin
+from muster.verify.reports.json_report import (
+    AgentReportView,
+    BatchShareView,
+    SingleFindingView,
+    VerifyReportView,
+    WaveView,
+    agent_report_view,
+    finding_as,
+    share_view,
+    verify_report_view,
+    wave_view,
+)
 from muster.verify.reports.located import LocatedFinding
-from muster.verify.verification import LeftOut
 
 
-def verify_plan_view(found: VerifyPlan, prepared: Prepared, cap: int | None) -> dict[str, Any]:
-    """Return what a verification would do and cost as JSON; with a budget, whether that is enough."""
-    return {
-        "files": found.files,
-        "bytes": found.bytes,
-        "limit_bytes": prepared.spec.limits.total_bytes,
-        "redacted": found.redacted,
-        "left_out": [left_out_view(one) for one in found.left_out],
-        "agents_file": prepared.agents_file,
-        "waves": list(found.waves),
-        "agents": [_part_view(part) for part in found.parts],
-        "total": load_view(found.all),
-        "budget_usd": None if cap is None else to_usd(cap),
-        "fits": None if cap is None else found.all.fits(cap),
-    }
+class LeftOutView(View):
+    """A file that is not verified."""
+
+    path: str
+    why: str
 
 
-def _part_view(part: PlannedAgent) -> dict[str, Any]:
-    one = part.verifier
-    return {
-        "agent": one.name,
-        "wave": one.wave,
-        "kind": str(one.kind),
-        "model": one.model or None,
-        "command": list(one.command) or None,
-        "dispatch": None if one.command else "batch" if part.batch else "live",
-        "files": part.files,
-        **load_view(part.load),
-    }
+class PlannedAgentView(LoadView):
+    """What a verification agent would do and cost."""
+
+    agent: str
+    wave: int
+    kind: str
+    model: str | None
+    command: Sequence[str] | None
+    dispatch: Literal["batch", "live"] | None
+    files: int
 
 
-def left_out_view(one: LeftOut) -> dict[str, Any]:
-    """Return a file that is not verified as JSON."""
-    return {"path": one.path, "why": one.why}
+class VerifyPlanView(View):
+    """What a verification would do and cost; with a budget, whether that is enough."""
+
+    files: int
+    bytes: int
+    limit_bytes: int
+    redacted: Json
+    left_out: Sequence[LeftOutView]
+    agents_file: Json
+    waves: Sequence[int]
+    agents: Sequence[PlannedAgentView]
+    total: LoadView
+    budget_usd: float | None
+    fits: bool | None
 
 
-async def concluded_view(found: ConcludedVerification) -> dict[str, Any]:
+class AgentWorkView(View):
+    """What an agent did to mend findings."""
+
+    agent: str
+    task: str
+    cost_usd: float
+    branch: str | None
+    summary: str | None
+    diff: str | None
+    elsewhere: str | None
+    apart: str | None
+    repository_changes: Sequence[Json]
+    repository_unknown: str | None
+
+
+class NothingView(View):
+    """Why there was nothing to verify."""
+
+    verified: int
+    why: str
+    left_out: Sequence[LeftOutView]
+
+
+class CodeView(View):
+    """Some lines of a file as it was verified."""
+
+    first: int
+    lines: Sequence[str]
+
+
+class FindingView(SingleFindingView):
+    """A finding with who found it, and the lines around it; with why it cannot be, if it does not count."""
+
+    by: Sequence[str]
+    origins: Sequence[FindingOrigin]
+    rejected: str | None
+    code: CodeView | None
+
+
+class WaveStatusView(WaveView):
+    """What a wave came to, with its batches and agents."""
+
+    batches: Sequence[BatchShareView]
+    agents: Sequence[AgentReportView]
+
+
+class VerifyStatusView(VerifyReportView):
+    """How a verification stands: its verdict, waves, agents and cost, without the findings."""
+
+    waves: Sequence[WaveStatusView]
+
+
+class FindingPageView(View):
+    """A page of findings with their code."""
+
+    findings: Sequence[FindingView]
+    total: int
+    next: str | None
+
+
+def verify_plan_view(plan: VerifyPlan, prepared: Prepared, cap: int | None) -> VerifyPlanView:
+    """Return what a verification would do and cost."""
+    return VerifyPlanView(
+        files=plan.files,
+        bytes=plan.bytes,
+        limit_bytes=prepared.spec.limits.total_bytes,
+        redacted=plan.redacted,
+        left_out=[left_out_view(file) for file in plan.left_out],
+        agents_file=prepared.agents_file,
+        waves=plan.waves,
+        agents=[_part_view(part) for part in plan.parts],
+        total=load_view(plan.all),
+        budget_usd=None if cap is None else to_usd(cap),
+        fits=None if cap is None else plan.all.fits(cap),
+    )
+
+
+def _part_view(part: PlannedAgent) -> PlannedAgentView:
+    verifier = part.verifier
+    return PlannedAgentView(
+        **asdict(load_view(part.load)),
+        agent=verifier.name,
+        wave=verifier.wave,
+        kind=verifier.kind,
+        model=verifier.model or None,
+        command=verifier.command or None,
+        dispatch=None if verifier.command else "batch" if part.batch else "live",
+        files=part.files,
+    )
+
+
+def left_out_view(file: LeftOut) -> LeftOutView:
+    """Return a file that is not verified."""
+    return LeftOutView(path=file.path, why=file.why)
+
+
+async def concluded_view(concluded: ConcludedVerification) -> Document:
     """Return a verification that was summed up as JSON: its report, and the files that it wrote."""
-    summary, left = found.report.summary, found.left
+    summary, left = concluded.report.summary, concluded.left
     return {
         "verified": len(summary.files) - len(summary.unseen),
-        **json.loads(await found.report.text("json")),
+        **json.loads(await concluded.report.text("json")),
         "reports": [str(path) for path in left.reports],
         "log": str(left.log),
-        **({} if found.repair is None else {"fix": _repair_view(found.repair)}),
+        **({} if concluded.repair is None else {"fix": _repair_view(concluded.repair)}),
     }
 
 
-def _repair_view(repair: Repair) -> dict[str, Any]:
+def _repair_view(repair: Repair) -> Document:
     return {
         "changed": [redact(path).text for path in repair.fixed.changed],
         "left": list(repair.fixed.left),
         "run_before": repair.before.id,
         "cost_before_usd": to_usd(repair.before.spent.settled),
-        **({} if repair.work is None else _work_view(repair.work)),
+        **({} if repair.work is None else plain(_work_view(repair.work))),
         **({"obstacle": redact(repair.obstacle).text} if repair.obstacle else {}),
     }
 
 
-def _work_view(work: AgentWork) -> dict[str, Any]:
-    return {
-        "agent": work.agent,
-        "task": work.task,
-        "cost_usd": to_usd(work.cost),
-        "branch": work.branch,
-        "summary": work.summary or None,
-        "diff": work.diff or None,
-        "elsewhere": work.elsewhere or None,
-        "apart": work.apart or None,
-        "repository_changes": work.repository.get("repository_changes") or [],
-        "repository_unknown": work.repository.get("repository_unknown"),
-    }
+def _work_view(work: AgentWork) -> AgentWorkView:
+    return AgentWorkView(
+        agent=work.agent,
+        task=work.task,
+        cost_usd=to_usd(work.cost),
+        branch=work.branch,
+        summary=work.summary or None,
+        diff=work.diff or None,
+        elsewhere=work.elsewhere or None,
+        apart=work.apart or None,
+        repository_changes=work.repository.get("repository_changes") or [],
+        repository_unknown=work.repository.get("repository_unknown"),
+    )
 
 
-def nothing_view(why: str, prepared: Prepared) -> dict[str, Any]:
-    """Return why there was nothing to verify as JSON."""
-    return {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
+def nothing_view(why: str, prepared: Prepared) -> NothingView:
+    """Return why there was nothing to verify."""
+    return NothingView(verified=0, why=why, left_out=[left_out_view(file) for file in prepared.left_out])
 
 
-def verify_status_view(report: VerifyReport) -> dict[str, Any]:
-    """Return how a verification stands as JSON: everything but its findings."""
+def verify_status_view(report: VerifyReport) -> VerifyStatusView:
+    """Return how a verification stands: everything but its findings."""
     waves = [
-        wave_json(wave)
-        | {
-            "batches": [share_json(one) for one in report.batches.get(wave.wave, ())],
-            "agents": [agent_json(agent) for agent in wave.agents],
-        }
+        WaveStatusView(
+            **asdict(wave_view(wave)),
+            batches=[share_view(share) for share in report.batches.get(wave.wave, ())],
+            agents=[agent_report_view(agent) for agent in wave.agents],
+        )
         for wave in report.waves
     ]
-    return report_json(report) | {"waves": waves}
+    return VerifyStatusView(**asdict(verify_report_view(report)), waves=waves)
 
 
-def findings_view(page: FindingPage) -> dict[str, Any]:
-    """Return a page of findings with their code as JSON."""
-    return {"findings": [_located_view(one) for one in page.findings], "total": page.total, "next": page.next}
+def findings_view(page: FindingPage) -> FindingPageView:
+    """Return a page of findings with their code."""
+    return FindingPageView(
+        findings=[_located_view(located) for located in page.findings], total=page.total, next=page.next
+    )
 
 
-def _located_view(one: LocatedFinding) -> dict[str, Any]:
-    return finding_json(one.finding) | {
-        "by": list(one.by),
-        "origins": typed.to_builtins(one.origins),
-        "rejected": one.rejected or None,
-        "code": None if one.code is None else {"first": one.code.first, "lines": list(one.code.lines)},
-    }
+def _located_view(located: LocatedFinding) -> FindingView:
+    code = located.code
+    return finding_as(
+        FindingView,
+        located.finding,
+        by=located.by,
+        origins=located.origins,
+        rejected=located.rejected or None,
+        code=None if code is None else CodeView(first=code.first, lines=code.lines),
+    )

@@ -5,21 +5,25 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from muster.battles.reports.html import battle_html, scale_html
-from muster.battles.reports.json_report import battle_json, scale_json
+from muster.battles.reports.json_report import battle_view, scale_view
 from muster.battles.reports.markdown import battle_markdown, scale_markdown
-from muster.battles.scale_summary import ScaleReport
-from muster.battles.summary import BattleReport
+from muster.battles.scale_summary import ScaleReport, summarize_scale
+from muster.battles.summary import BattleReport, summarize_battle
 from muster.domain.errors import BadArgument
+from muster.domain.run import Run
 from muster.reporting.files import Redacting
+from muster.reporting.runs import RunReport
+from muster.store.base import Store
+from muster.text.views import plain
 from muster.text.words import one_of
 
 
 def _battle_json(report: BattleReport) -> str:
-    return json.dumps(battle_json(report), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(plain(battle_view(report)), ensure_ascii=False, indent=2) + "\n"
 
 
 def _scale_json(report: ScaleReport) -> str:
-    return json.dumps(scale_json(report), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(plain(scale_view(report)), ensure_ascii=False, indent=2) + "\n"
 
 
 BATTLE_WRITERS: Mapping[str, Callable[[BattleReport], str]] = {
@@ -43,3 +47,23 @@ async def write_battle(report: BattleReport | ScaleReport, format_name: str, out
     else:
         text = SCALE_WRITERS[format_name](report)
     Redacting(out).write(text)
+
+
+async def report_of_battle(store: Store, run: Run) -> RunReport[BattleReport]:
+    """Sum up a battle."""
+    summary = await summarize_battle(store, run)
+
+    async def write(name: str, out: TextIO) -> None:
+        await write_battle(summary, name, out)
+
+    return RunReport(run=run, summary=summary, formats=tuple(BATTLE_WRITERS), write=write)
+
+
+async def report_of_scale(store: Store, run: Run) -> RunReport[ScaleReport]:
+    """Sum up a scale test."""
+    summary = await summarize_scale(store, run)
+
+    async def write(name: str, out: TextIO) -> None:
+        await write_battle(summary, name, out)
+
+    return RunReport(run=run, summary=summary, formats=tuple(SCALE_WRITERS), write=write)

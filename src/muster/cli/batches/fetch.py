@@ -1,17 +1,16 @@
 """`muster batch fetch | cancel | watch`: batches waited for, and what their provider made brought in."""
 
-import json
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from muster.app import Muster, Patience
+from muster.app.views.batches import BatchView, batch_view, fetched_view
 from muster.app.views.errors import batch_error
-from muster.app.views.runs import batch_view, fetched_view
 from muster.cli.batches.words import batch_name, batch_summary
 from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import BatchArgument, PollingOptions
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, say
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, json_text, note, say
 from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_progress, display, shown
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
@@ -98,11 +97,11 @@ class _JsonLines:
     """Prints a batch as JSON whenever it has changed."""
 
     def __init__(self) -> None:
-        self._printed: dict[str, Any] | None = None
+        self._printed: BatchView | None = None
 
     def __call__(self, batch: Batch) -> None:
         """Print it, if it has changed."""
         found = batch_view(batch)
         if found != self._printed:
             self._printed = found
-            say(json.dumps(found, ensure_ascii=False))
+            say(json_text(found))

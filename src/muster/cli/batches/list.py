@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
 from muster.app.batches import BatchStats
-from muster.app.views.runs import batch_stats_view, batch_view
+from muster.app.views.batches import batch_stats_view, batch_view
 from muster.cli.batches.display import batch_panel, batches_table, figures
 from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster, Patience
 from muster.app.batches import BatchLook, Reconciled
+from muster.app.views.batches import reconciliation_view
 from muster.app.views.errors import reconciliation_error
-from muster.app.views.runs import reconciliation_view
 from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import interruptible
 from muster.cli.line import Option
@@ -105,7 +105,7 @@ def holder_words(look: BatchLook) -> str:
 def _tell(common: CommonOptions, found: "list[Found]") -> int:
     data, error = reconciliation_view(found), reconciliation_error([one for one, _ in found])
     lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
-    lines += [f"continue with: muster runs resume {run}" for run in data["resumable"]]
+    lines += [f"continue with: muster runs resume {run}" for run in data.resumable]
     if not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     elif error is None:

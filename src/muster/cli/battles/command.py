@@ -3,22 +3,21 @@
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.runs.options import require_name
+from muster.app.kinds import BATTLE, SCALE
 from muster.app.views.battles import (
     battle_status_view,
     decisions_view,
     messages_view,
     scale_status_view,
 )
-from muster.cli.battles.options import BattleArguments, BattleTerms, ScaleArguments
+from muster.cli.battles.options import BattleArguments, ScaleArguments
 from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.battles.table import decision_line, message_line
 from muster.cli.line import Argument, Option
-from muster.cli.options import refuse_useless
-from muster.cli.outcome import BATTLE_FORMATS, drive_and_conclude, wanted_reports
+from muster.cli.options import require_sendable
+from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
-from muster.settings import parse_budget
 from muster.text.words import count
 
 if TYPE_CHECKING:
@@ -44,41 +43,32 @@ ScaleArgument = Annotated[
 
 def battle(common: CommonOptions, arguments: BattleArguments) -> int:
     """Let two sides talk until a goal is reached."""
-    terms, sending, patience = arguments.terms, arguments.sending, arguments.patience
-    _require_terms(terms)
-    refuse_useless(patience, batch=sending.batch)
-    wanted = wanted_reports(terms.reports, BATTLE_FORMATS, common)
+    order, patience, detach = arguments.order, arguments.patience, arguments.detach
+    require_sendable(order, patience, detach=detach)
+    wanted = wanted_reports(arguments.reports or (), formats_of(BATTLE), common)
 
     async def work(muster: Muster) -> int:
-        spec = muster.battles.ordered(arguments.order)
-        options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
-        handle = await muster.battles.start(spec, options, detach=sending.detach)
+        spec = muster.battles.ordered(order)
+        handle = await muster.battles.start(spec, muster.runs.ordered(order), detach=detach)
         note(common, f"started run {handle.id}; cancel it with: muster runs cancel {handle.id}")
         return await drive_and_conclude(muster, handle, BATTLES, wanted, common)
 
-    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
 
 
 def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
     """Play many battles and sum them up."""
-    terms, sending, patience = arguments.terms, arguments.sending, arguments.patience
-    _require_terms(terms)
-    refuse_useless(patience, batch=sending.batch)
-    wanted = wanted_reports(terms.reports, BATTLE_FORMATS, common)
+    order, patience, detach = arguments.order, arguments.patience, arguments.detach
+    require_sendable(order, patience, detach=detach)
+    wanted = wanted_reports(arguments.reports or (), formats_of(SCALE), common)
 
     async def work(muster: Muster) -> int:
-        spec = muster.battles.ordered_scale(arguments.order)
-        options = muster.runs.options(budget_usd=terms.budget, name=terms.name, dispatch=sending.dispatch)
-        handle = await muster.battles.scales.start(spec, options, detach=sending.detach)
+        spec = muster.battles.ordered_scale(order)
+        handle = await muster.battles.scales.start(spec, muster.runs.ordered(order), detach=detach)
         note(common, f"started run {handle.id}: {count(spec.runs, 'battle')}, {spec.at_once} at a time")
         return await drive_and_conclude(muster, handle, SCALES, wanted, common)
 
-    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
-
-
-def _require_terms(terms: BattleTerms) -> None:
-    require_name(terms.name)
-    parse_budget(terms.budget)
+    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
 
 
 def battle_status(common: CommonOptions, run: BattleArgument) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from muster.app import Muster
+from muster.app.kinds import BATTLE, SCALE
 from muster.app.views.battles import battle_view, scale_view, told_by
 from muster.cli.battles.table import INDENT, decision_line, message_line, tell_battle, tell_scale
 from muster.cli.drive import FreshEvents
@@ -76,6 +77,7 @@ class ScaleProgress:
 
 
 BATTLES = ReportedEnding(
+    kind=BATTLE,
     progress=BattleProgress,
     report=lambda muster, run: muster.battles.report(run),
     view=battle_view,
@@ -83,6 +85,7 @@ BATTLES = ReportedEnding(
     closer="muster battle messages",
 )
 SCALES = ReportedEnding(
+    kind=SCALE,
     progress=ScaleProgress,
     report=lambda muster, run: muster.battles.scales.report(run),
     view=scale_view,

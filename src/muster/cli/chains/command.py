@@ -1,15 +1,15 @@
 """`muster chain run | plan | progress | resume | cancel | list`."""
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
 from muster.app.chains.chains import ChainPlan, ChainProgress, ChainStep
-from muster.app.runs.options import require_name
+from muster.app.runs.options import dispatch_of, require_name
 from muster.app.views.chains import chain_plan_view, progress_view
-from muster.app.views.runs import listed_run_view
-from muster.cli.chains.options import ChainOptions, ChainPlanOptions, ChainTermsOptions
-from muster.cli.chains.order import carry_out, options_of, specs_of
+from muster.app.views.runs import RunView, listed_run_view
+from muster.cli.chains.options import ChainArguments, ChainPlanArguments
+from muster.cli.chains.order import carry_out, specs_of
 from muster.cli.chains.table import tell_progress
 from muster.cli.line import Argument
 from muster.cli.options import LimitOption, PatienceOptions, PollingOptions, UnpricedOption
@@ -17,11 +17,12 @@ from muster.cli.runs.cancel import cancel_run
 from muster.cli.runs.display import runs_table
 from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume
 from muster.cli.session import with_muster
-from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
+from muster.cli.suites.plan import bound_words, most_words, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, note
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
+from muster.pool.chains.order import require_one_chain
 from muster.settings import parse_budget
 from muster.text.words import count
 
@@ -38,30 +39,30 @@ ChainArgument = Annotated[
 ]
 
 
-def run(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions, patience: PatienceOptions) -> int:
+def run(common: CommonOptions, arguments: ChainArguments) -> int:
     """Run chains and print the output of their steps."""
-    require_name(terms.name)
-    parse_budget(terms.budget)
-    if terms.name is not None and len(chains.files) > 1:
-        raise BadArgument("--name can be used with one chain only")
+    order, patience = arguments.order, arguments.patience
+    require_name(order.name)
+    require_one_chain(order)
 
     async def work(muster: Muster) -> int:
-        return await carry_out(muster, chains, terms, common)
+        return await carry_out(muster, order, common, detach=arguments.detach)
 
-    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
 
 
-def plan(common: CommonOptions, chains: ChainOptions, terms: ChainPlanOptions) -> None:
+def plan(common: CommonOptions, arguments: ChainPlanArguments) -> None:
     """Show the steps, calls and cost of a chain; spends nothing."""
-    if len(chains.files) > 1:
+    order = arguments.order
+    if len(order.files) > 1:
         raise BadArgument("only one chain can be planned at a time")
-    cap = parse_cap(terms.budget)
+    cap = parse_budget(order.budget_usd)
 
     async def work(muster: Muster) -> ChainPlan:
-        (spec,) = specs_of(muster, chains)
-        return muster.chains.plan(spec, options_of(muster, terms).dispatch)
+        (spec,) = specs_of(muster, order)
+        return muster.chains.plan(spec, dispatch_of(order))
 
-    found = with_muster(common, work, allow_unpriced=terms.allow_unpriced, keyless=True)
+    found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, keyless=True)
     answer(common, chain_plan_view(found, cap), lambda console: _tell_plan(console, found, cap))
 
 
@@ -132,7 +133,7 @@ def list_chains(
 ) -> None:
     """List the newest chains."""
 
-    async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
+    async def work(muster: Muster) -> tuple[list[Run], list[RunView]]:
         found = list(await muster.chains.list(limit + 1))
         shown = found[:limit] if common.json else []
         return found, [listed_run_view(run, await muster.runs.batches_of(run.id), local=True) for run in shown]

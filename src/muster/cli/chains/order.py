@@ -6,61 +6,52 @@ from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster
 from muster.app.chains.chains import ChainSpec, read_rows
+from muster.app.kinds import CHAIN
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import require_completed
-from muster.app.views.chains import chains_error, progress_view
-from muster.cli.chains.options import ChainArguments, ChainTerms
+from muster.app.views.chains import ChainProgressesView, ProgressView, chains_error, progress_view
 from muster.cli.chains.table import tell_progress
 from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler
 from muster.cli.outcome import RunOutcome, WantedReport, drive_and_conclude
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, warn
 from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.domain.batch import Batch
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError, exit_code_of
 from muster.domain.run import Run
+from muster.pool.chains.order import ChainOrder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def specs_of(muster: Muster, asked: ChainArguments) -> list[ChainSpec]:
+def specs_of(muster: Muster, order: ChainOrder) -> list[ChainSpec]:
     """Read the chains that are meant; of several each gets the inputs that it has."""
-    chains = [muster.chains.load(path) for path in asked.files]
-    rows = () if asked.rows is None else read_rows(asked.rows)
+    given = order.inputs
+    chains = [muster.chains.load(path) for path in order.files]
+    rows = () if order.rows_file is None else read_rows(order.rows_file)
     if len(chains) == 1:
-        return [muster.chains.spec(chains[0], asked.given, rows=rows)]
+        return [muster.chains.spec(chains[0], given, rows=rows)]
     known = {name for chain in chains for name in chain.inputs}
-    if unknown := [name for name in asked.given if name not in known]:
+    if unknown := [name for name in given if name not in known]:
         raise BadArgument(f"none of the chains has an input {unknown[0]!r}")
-    return [muster.chains.spec(chain, _own(asked.given, chain.inputs)) for chain in chains]
+    return [muster.chains.spec(chain, _own(given, chain.inputs)) for chain in chains]
 
 
-def _own(given: Mapping[str, str], inputs: Mapping[str, object]) -> dict[str, str]:
+def _own(given: Mapping[str, Json], inputs: Mapping[str, object]) -> dict[str, Json]:
     return {name: value for name, value in given.items() if name in inputs}
 
 
-def options_of(muster: Muster, terms: ChainTerms) -> RunOptions:
-    """Return the options of each run."""
-    return muster.runs.options(
-        budget_usd=terms.budget,
-        name=terms.name,
-        tags=terms.tags,
-        timeout=terms.timeout,
-        concurrency=terms.concurrency,
-        dispatch=terms.dispatch,
-    )
-
-
-async def carry_out(muster: Muster, asked: ChainArguments, terms: ChainTerms, common: CommonOptions) -> int:
+async def carry_out(muster: Muster, order: ChainOrder, common: CommonOptions, *, detach: bool) -> int:
     """Run chains as it was ordered; returns the exit code."""
-    options = options_of(muster, terms)
-    specs = specs_of(muster, asked)
+    options = muster.runs.ordered(order)
+    specs = specs_of(muster, order)
     for spec in specs:
         muster.chains.plan(spec, options.dispatch)  # all of them can be done before the first is started
         if told := await muster.chains.folder_note(spec):
             note(common, told)
-    if terms.detach:
+    if detach:
         return await _submit(muster, specs, options, common)
     handles = [await muster.chains.start(spec, options) for spec in specs]
     if len(handles) == 1:
@@ -115,12 +106,16 @@ def _error_of(run: Run) -> MusterError | None:
     return None
 
 
-def _data(found: Sequence[Any]) -> dict[str, Any]:
-    return {"chains": [progress_view(one) for one in found]} if len(found) > 1 else progress_view(found[0])
+def _data(chains: Sequence[Any]) -> ChainProgressesView | ProgressView:
+    views = [progress_view(chain) for chain in chains]
+    return ChainProgressesView(chains=views) if len(views) > 1 else views[0]
 
 
 class ChainEnding:
     """Ends chains."""
+
+    kind = CHAIN
+    shows_content = False
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""

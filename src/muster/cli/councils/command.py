@@ -1,26 +1,26 @@
 """`muster council` with `inject` and `stop`, and `muster trace`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.councils import CouncilReport, CouncilSpec
-from muster.app.reports import COUNCIL
-from muster.app.runs.options import require_name
-from muster.app.views.councils import council_view, signal_view
+from muster.app.councils import CouncilReport, council_view
+from muster.app.kinds import COUNCIL
+from muster.app.views.councils import signal_view
 from muster.app.views.runs import details_view
-from muster.cli.councils.options import CouncilArguments, CouncilChoice
+from muster.cli.councils.options import CouncilArguments
 from muster.cli.councils.order import COUNCILS
 from muster.cli.councils.table import tell_trace
 from muster.cli.line import Argument
-from muster.cli.options import RunArgument, refuse_useless
-from muster.cli.outcome import COUNCIL_FORMATS, drive_and_conclude, wanted_reports
+from muster.cli.options import RunArgument, require_sendable
+from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
 from muster.cli.runs.words import event_line
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument
-from muster.settings import parse_budget
+from muster.text.views import Document, View
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,23 +38,18 @@ MOST_EVENTS = 1000
 
 def council(common: CommonOptions, arguments: CouncilArguments) -> int:
     """Let agents argue about a question."""
-    choice, sending, terms, patience = arguments.choice, arguments.sending, arguments.terms, arguments.patience
-    require_name(terms.name)
-    parse_budget(terms.budget)
-    refuse_useless(patience, batch=sending.batch)
-    wanted = wanted_reports(terms.reports, COUNCIL_FORMATS, common, [str(file) for file in choice.files])
-    question = _question(choice.question)
+    given, patience, detach = arguments.order, arguments.patience, arguments.detach
+    require_sendable(given, patience, detach=detach)
+    wanted = wanted_reports(arguments.reports or (), formats_of(COUNCIL), common, [str(file) for file in given.files])
+    order = replace(given, question=_question(given.question))
 
     async def work(muster: Muster) -> int:
-        spec = spec_of(muster, choice, question)
-        options = muster.runs.options(
-            budget_usd=terms.budget, name=terms.name, concurrency=terms.concurrency, dispatch=sending.dispatch
-        )
-        handle = await muster.councils.start(spec, options, detach=sending.detach)
+        spec = muster.councils.ordered(order)
+        handle = await muster.councils.start(spec, muster.runs.ordered(order), detach=detach)
         note(common, f"started run {handle.id}; send its members a text with: muster council inject {handle.id} TEXT")
         return await drive_and_conclude(muster, handle, COUNCILS, wanted, common)
 
-    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
 
 
 def _question(given: str | None) -> str:
@@ -66,24 +61,6 @@ def _question(given: str | None) -> str:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeError:
         raise BadArgument("the question is not UTF-8") from None
-
-
-def spec_of(muster: Muster, choice: CouncilChoice, question: str) -> CouncilSpec:
-    """Return the council that is meant."""
-    policy = None if choice.policy is None else muster.councils.load(choice.policy)
-    return muster.councils.spec(
-        question,
-        choice.agents,
-        policy=policy,
-        files=choice.files,
-        rounds=choice.rounds,
-        min_rounds=choice.min_rounds,
-        effort=choice.effort,
-        timeout_secs=choice.timeout,
-        seed=choice.seed,
-        synthesis=choice.synthesis,
-        baseline=choice.baseline,
-    )
 
 
 def inject(
@@ -115,9 +92,9 @@ def _tell_sent(common: CommonOptions, sent: Signal, words: str) -> None:
 def trace(common: CommonOptions, run: RunArgument) -> None:
     """Show a council round by round; for any other run, list its events."""
 
-    async def work(muster: Muster) -> "tuple[dict[str, Any], CouncilReport | None, list[str]]":
+    async def work(muster: Muster) -> "tuple[View | Document, CouncilReport | None, list[str]]":
         found = await muster.runs.find(run)
-        if found.workload == COUNCIL:
+        if found.workload == COUNCIL.workload:
             report = await muster.councils.trace_of(found)
             return council_view(report), report, []
         details = await muster.runs.details(found.id, events=MOST_EVENTS)

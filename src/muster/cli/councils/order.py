@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from muster.app import Muster
-from muster.app.views.councils import council_view
+from muster.app.councils import council_view
+from muster.app.kinds import COUNCIL
 from muster.cli.councils.table import support_lines, tell_council
 from muster.cli.drive import FreshEvents
 from muster.cli.outcome import ReportedEnding
@@ -78,6 +79,7 @@ def _named(agents: Collection[str]) -> str:
 
 
 COUNCILS = ReportedEnding(
+    kind=COUNCIL,
     progress=CouncilProgress,
     report=lambda muster, run: muster.councils.report(run),
     view=council_view,

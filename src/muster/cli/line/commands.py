@@ -14,9 +14,20 @@ from click.core import augment_usage_errors
 from click.shell_completion import CompletionItem
 
 from muster.cli.frame import answered
-from muster.cli.line.parameters import COMMON, Bundle, CliArgument, Option, Taken, bundled, by_heading, parameters_of
+from muster.cli.line.parameters import (
+    COMMON,
+    FLAWS,
+    BadParameters,
+    Bundle,
+    CliArgument,
+    Option,
+    Taken,
+    bundled,
+    by_heading,
+    parameters_of,
+)
 from muster.cli.terminal.output import CommonOptions, print_json, write_to
-from muster.domain.errors import BadArgument, ConflictingArguments
+from muster.domain.errors import BadArgument
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -32,13 +43,13 @@ class CommandEntry:
 
     With `commands` it is a group; the function is then what the group does when none of them is named. `arguments` is
     the place of a class that has the options of the command as its fields, and needs no module that takes long to
-    load: a help is written without the function. The function gets an object of it.
+    load, or a function that returns one: a help is written without the function, which gets an object of it.
     """
 
     about: str
     place: str | Function = ""
     commands: Mapping[str, "CommandEntry"] = field(default_factory=dict)
-    arguments: str = ""
+    arguments: str | Callable[[], Any] = ""
 
     @property
     def line(self) -> str:
@@ -47,14 +58,15 @@ class CommandEntry:
 
     def load(self) -> Function:
         """Return the function; loads its module."""
-        found: Function = _load(self.place) if isinstance(self.place, str) else self.place
+        found: Function = load_place(self.place) if isinstance(self.place, str) else self.place
         return found
 
     def taken(self) -> tuple[Taken, ...]:
         """Return what the command takes besides the shared options; loads no more than it must."""
         if not self.arguments:
             return parameters_of(self.load(), skip=1)
-        return (bundled("arguments", Bundle(_load(self.arguments))),)
+        made = load_place(self.arguments) if isinstance(self.arguments, str) else self.arguments()
+        return (bundled("arguments", Bundle(made)),)
 
     def help(self) -> str:
         """Return what the command's own help says first; it may say more than the table."""
@@ -62,7 +74,7 @@ class CommandEntry:
         return self.about if is_whole else inspect.cleandoc(self.load().__doc__ or "")
 
 
-def _load(place: str) -> Any:
+def load_place(place: str) -> Any:
     """Return what has this place, MODULE:NAME below `muster.cli`; loads the module."""
     module, _, name = place.partition(":")
     gc.disable()  # what a module makes stays: looking for garbage among it took a twentieth of a short command
@@ -174,6 +186,8 @@ class CliCommand(_Shared):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; raises UsageError when there are too many."""
         rest = super().parse_args(ctx, self._with_negative_numbers(args))
+        if errors := ctx.meta.pop(FLAWS, []):
+            raise errors[0] if len(errors) == 1 else BadParameters(errors)
         if rest and not ctx.resilient_parsing:
             places = [each for each in self.params if isinstance(each, CliArgument)]
             raise UnexpectedArgument(rest[0], ctx, places[-1].when_more if places else "")
@@ -196,17 +210,14 @@ class CliCommand(_Shared):
         """Call the function; an error about an argument names the option by which it is given."""
         try:
             return self.entry.load()(common, **{one.name: one.make(given) for one in self.taken})
-        except ConflictingArguments as error:
-            raise error.named(self._options()) from error
         except BadArgument as error:
-            option = self._options().get(error.argument, f"--{error.argument.replace('_', '-')}")
-            if any(option in each.opts for each in self.params):
-                raise error.renamed(option) from error
-            raise
+            raise error.named(self._options()) from error
 
     def _options(self) -> dict[str, str]:
-        """Return the names of options by those of what they set."""
-        return {str(each.name): max(each.opts, key=len) for each in self.params if isinstance(each, click.Option)}
+        """Return the options by the names of what they set, and by their own without the dashes."""
+        options = [each for each in self.params if isinstance(each, click.Option)]
+        named = {name.lstrip("-").replace("-", "_"): name for each in options for name in each.opts if name[:2] == "--"}
+        return named | {str(each.name): max(each.opts, key=len) for each in options}
 
 
 class CliGroup(_Shared, click.Group):

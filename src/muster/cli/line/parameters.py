@@ -4,8 +4,9 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -13,6 +14,8 @@ from typing import Any, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
+from muster.domain.errors import BadArgument
+from muster.domain.money import from_usd
 from muster.domain.order import (
     DeclaredField,
     Door,
@@ -22,6 +25,7 @@ from muster.domain.order import (
     given_fields,
     is_many,
     order_fields,
+    require_bounds,
 )
 from muster.text.words import choice_error
 
@@ -130,37 +134,57 @@ def bundled(name: str, bundle: Bundle) -> Taken:
 
     def value(given: Mapping[str, Any]) -> Any:
         values = {one.name: one.make(given) for one in inner}
-        return bundle.make(**(given_fields(bundle.make, values) if declared else values))
+        made = bundle.make(**(given_fields(bundle.make, values) if declared else values))
+        if declared:
+            require_bounds(made)
+        return made
 
     return Taken(name=name, parameters=parameters, make=value)
 
 
 def _ordered(field: DeclaredField) -> Taken:
-    """Return the option of a field of an order."""
+    """Return the option or the argument of a field of an order."""
     kind, _ = element_of(field.kind)
-    many, declared = is_many(field.kind), field.declared
-    option = Option(
-        *(declared.option or (f"--{field.name.replace('_', '-')}",)),
-        help=declared.option_help or declared.help,
-        metavar=declared.metavar,
-        min=_sayable(declared.min),
-        max=_sayable(declared.max),
-        values=choices_of(field.kind),
-        shown=declared.shown,
-        heading=declared.heading or OPTIONS,
-        complete=_COMPLETERS.get(declared.form) or (files if kind is Path else None),
-    )
-    default = inspect.Parameter.empty if field.required(Door.COMMAND) else field.usual
-    made = _made(inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default), option, kind, many)
+    many, joined = is_many(field.kind) and not field.declared.joined, field.declared.joined
+    usual = str(field.usual) if isinstance(field.usual, StrEnum) else field.usual
+    default = inspect.Parameter.empty if field.required(Door.COMMAND) else None if joined else usual
+    parameter = inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default)
+    made = _made(parameter, _declaration(field, kind), kind, many)
 
     def value(given: Mapping[str, Any]) -> Any:
         found = given[field.name]
+        if joined and found is not None:
+            return tuple(filter(None, map(str.strip, found.split(",")))) or ("",)
         return tuple(found) if many else found
 
+    if field.declared.form is FieldForm.BUDGET:
+        made.type = AmountType()
     return Taken(name=field.name, parameters=(made,), make=value)
 
 
-_COMPLETERS = {FieldForm.AGENT: "agent_names"}
+def _declaration(field: DeclaredField, kind: Any) -> ParameterDeclaration:
+    declared, inner = field.declared, element_of(field.kind)[1] or field.declared
+    is_file = kind is Path or (declared.form is FieldForm.PATH and "=" not in declared.metavar)  # not KIND=VALUE
+    said: dict[str, Any] = {
+        "help": declared.option_help or declared.help,
+        "metavar": declared.metavar,
+        "complete": _COMPLETERS.get(declared.form) or (files if is_file else None),
+    }
+    if declared.argument:
+        return Argument(when_more=declared.when_more, **said)
+    return Option(
+        *(declared.option or (f"--{field.name.replace('_', '-')}",)),
+        min=_sayable(inner.min),
+        max=_sayable(inner.max),
+        values=choices_of(field.kind),
+        bare=declared.bare,
+        shown=declared.shown,
+        heading=declared.heading or OPTIONS,
+        **said,
+    )
+
+
+_COMPLETERS = {FieldForm.AGENT: "agent_names", FieldForm.RUN: "run_names_or_files"}
 
 
 def _sayable(bound: float | None) -> float | None:
@@ -254,6 +278,20 @@ class NumberType(click.ParamType[Any]):
         return "" if self.most is None else f"at most {self.most}"
 
 
+class AmountType(click.ParamType[float]):
+    """An amount in dollars."""
+
+    name = "amount"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the amount, or fail with what it must be."""
+        try:
+            from_usd(value)
+        except BadArgument as error:
+            self.fail(error.flaws[0].message, param, ctx)
+        return float(value)
+
+
 class ChoiceType(click.ParamType[str]):
     """One of a few words."""
 
@@ -283,7 +321,32 @@ class FilePath(click.ParamType[Path]):
         return files(ctx, param, incomplete)
 
 
-class CliOption(click.Option):
+FLAWS = "muster.flaws"  # in the context: the errors about parameters so far
+
+
+class CheckedParameter(click.Parameter):
+    """A parameter that does not keep the others from being read when its value does not do."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Return the value, or None when it does not do; the command says so when it has read all of them."""
+        try:
+            return super().handle_parse_result(ctx, opts, args)
+        except click.BadParameter as error:
+            ctx.meta.setdefault(FLAWS, []).append(error)
+            return None, args
+
+
+class BadParameters(click.UsageError):
+    """Several parameters whose values do not do."""
+
+    def __init__(self, errors: Sequence[click.BadParameter]) -> None:
+        super().__init__("", errors[0].ctx)
+        self.errors = tuple(errors)
+
+
+class CliOption(CheckedParameter, click.Option):
     """An option that stands under a heading in the help."""
 
     def __init__(self, names: list[str], *, heading: str, shown: str, **given: Any) -> None:
@@ -304,7 +367,7 @@ class CliOption(click.Option):
         return extra
 
 
-class CliArgument(click.Argument):
+class CliArgument(CheckedParameter, click.Argument):
     """An argument that is written in brackets where it can be left out."""
 
     def __init__(self, names: list[str], *, when_more: str, **given: Any) -> None:

@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
+from muster.app.pool.orders import ordered_fan_out, run_terms
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Collected, OverlapReport
-from muster.app.pool.values import CONFIRMED_ABOVE, PoolMetrics, read_fan_out
+from muster.app.pool.values import PoolMetrics
 from muster.app.views.errors import task_error, undone_tasks
-from muster.app.views.pool import fan_out_view, metrics_view, overlaps_view
+from muster.app.views.pool import metrics_view
+from muster.app.views.tasks import fan_out_view, overlaps_view
 from muster.cli.drive import SignalHandler
-from muster.cli.line import Argument, Option
+from muster.cli.line import Option
+from muster.cli.pool.options import FanOutArguments
 from muster.cli.pool.tables import task_notes, tasks_table
 from muster.cli.pool.words import overlap_lines
 from muster.cli.session import with_muster
@@ -27,18 +29,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def fan_out(
-    common: CommonOptions,
-    file: Annotated[Path, Argument(metavar="FILE", help="A YAML file with an agent and prompts.")],
-    tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="A tag of every task; repeatable.")] = None,
-    yes: Annotated[bool, Option("--yes", help=f"Start more than {CONFIRMED_ABOVE} tasks without asking.")] = False,
-) -> int:
+def fan_out(common: CommonOptions, arguments: FanOutArguments) -> int:
     """Run one task for each prompt in a file; print the results in the same order."""
-    wanted = read_fan_out(file)
+    order = arguments.order
+    wanted = ordered_fan_out(order)
 
     async def work(muster: Muster) -> list[Task]:
         SignalHandler(muster, warn).install()
-        return list(await muster.pool.fan_out(wanted, tags=tuple(tag or ()), confirmed=yes))
+        return list(await muster.pool.fan_out(wanted, confirmed=arguments.yes, **run_terms(order)))
 
     tasks = with_muster(common, work, create=True)
     error, data = undone_tasks(tasks), fan_out_view(tasks)

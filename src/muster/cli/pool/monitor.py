@@ -1,6 +1,5 @@
 """`muster task logs` and `muster task watch`: what happens to a task, and to all of them, while it happens."""
 
-import json
 import sys
 from contextlib import aclosing
 from datetime import datetime
@@ -13,14 +12,15 @@ from rich.text import Text
 from muster.app import Muster
 from muster.app.pool.monitor import UNSETTLED, LogRecord, PoolSnapshot
 from muster.app.pool.values import TaskState
-from muster.app.views.pool import log_view, snapshot_view
+from muster.app.views.pool import snapshot_view
+from muster.app.views.tasks import log_view
 from muster.cli.line import Option
 from muster.cli.options import TaskArgument
 from muster.cli.pool.tables import slots_table, status_lines, task_notes, tasks_table
 from muster.cli.pool.words import work_text
 from muster.cli.runs.words import event_line
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, clean, console, note, say
+from muster.cli.terminal.output import CommonOptions, clean, console, json_text, note, say
 from muster.domain.errors import AwaitsSignal
 from muster.text.words import count
 
@@ -41,7 +41,7 @@ def logs(
         async with aclosing(muster.pool.monitor.logs(task, follow=follow)) as records:
             async for record in records:
                 if common.json:
-                    say(json.dumps(log_view(record), ensure_ascii=False))
+                    say(json_text(log_view(record)))
                 elif record.event is None:
                     sys.stdout.write(clean(record.text))
                     sys.stdout.flush()
@@ -126,7 +126,7 @@ class StateLines:
     def show(self, snapshot: PoolSnapshot) -> None:
         """Print what changed."""
         if self._common.json:
-            say(json.dumps(snapshot_view(snapshot), ensure_ascii=False))
+            say(json_text(snapshot_view(snapshot)))
             return
         if not self._told:
             say(clean("\n".join(status_lines(snapshot.status))))

@@ -7,7 +7,7 @@ from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import task_id, task_state, task_title
 from muster.app.views.errors import pool_error
-from muster.app.views.pool import message_view, pool_view, slot_view, task_view
+from muster.app.views.pool import ReachedSlotsView, UnreadView, driven_pool_view, message_view, pool_view, slot_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import UnpricedOption
@@ -59,7 +59,7 @@ def start(
         return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
 
     tasks, found = with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log)
-    data = pool_view(found) | {"ended": [task_view(task) for task in tasks]}
+    data = driven_pool_view(found, tasks)
     error = pool_error(tasks)
     if error is not None:
         return fail_with(common, error, 1, data)
@@ -194,7 +194,7 @@ def broadcast(
 
     names = with_muster(common, work)
     words = f"sent to {', '.join(names) or 'nobody'}"
-    answer(common, {"slots": names}, lambda console: console.print(words, soft_wrap=True))
+    answer(common, ReachedSlotsView(slots=names), lambda console: console.print(words, soft_wrap=True))
 
 
 def read(common: CommonOptions, slot: SlotArgument) -> None:
@@ -227,7 +227,7 @@ def _tell_messages(common: CommonOptions, found: list[Signal]) -> None:
 def count(common: CommonOptions, slot: SlotArgument) -> None:
     """Print the number of unread messages of a slot."""
     number = len(_unread(common, slot))
-    answer(common, {"unread": number}, lambda console: console.print(str(number)))
+    answer(common, UnreadView(unread=number), lambda console: console.print(str(number)))
 
 
 def _unread(common: CommonOptions, slot: str) -> list[Signal]:

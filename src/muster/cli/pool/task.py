@@ -9,12 +9,13 @@ from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Merge, OverlapReport
 from muster.app.pool.values import TaskState
 from muster.app.views.errors import task_error
-from muster.app.views.pool import diff_view, merge_view, result_view, task_view
+from muster.app.views.tasks import diff_view, merge_view, result_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import LimitOption, TaskArgument
+from muster.cli.pool.checks import check_of
+from muster.cli.pool.options import TaskArguments
 from muster.cli.pool.tables import permission_text, task_notes, tasks_table
-from muster.cli.pool.task_options import OrderOptions, check_of
 from muster.cli.pool.words import notice_lines, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, fail_with, note, warn
@@ -30,15 +31,15 @@ NewTotalOption = Annotated[
 ]
 
 
-def run(common: CommonOptions, order: OrderOptions) -> int:
+def run(common: CommonOptions, arguments: TaskArguments) -> int:
     """Run a task and wait until it ends or waits for review; runs in this process if no process runs the pool."""
-    streams = sys.stdout.isatty() and not common.json
+    order, streams = arguments.whole(), sys.stdout.isatty() and not common.json
 
     async def work(muster: Muster) -> Task:
         SignalHandler(muster, warn).install()
         writer = AnswerWriter(muster.settings.secrets)
         try:
-            task = await muster.pool.run(order.spec, **order.run, on_delta=writer if streams else None)
+            task = await muster.pool.run_ordered(order, on_delta=writer if streams else None)
         finally:
             writer.break_line()
         if streams and task.reply is not None:
@@ -52,11 +53,12 @@ def run(common: CommonOptions, order: OrderOptions) -> int:
     return _tell(common, task, printed=streams)
 
 
-def submit(common: CommonOptions, order: OrderOptions) -> int:
+def submit(common: CommonOptions, arguments: TaskArguments) -> int:
     """Queue a task for the process that runs the pool."""
+    order = arguments.whole()
 
     async def work(muster: Muster) -> tuple[Task, bool]:
-        task = await muster.pool.tasks.submit(order.spec, **order.run)
+        task = await muster.pool.tasks.submit_ordered(order)
         return task, await muster.pool.living_driver() is not None
 
     task, driven = with_muster(common, work, create=True)
@@ -193,7 +195,7 @@ def merge(
         return merge, await muster.pool.tasks.get(task)
 
     found, whose = with_muster(common, work)
-    data = merge_view(found, whose) | {"applied": apply and not found.is_empty}
+    data = merge_view(found, whose, applied=apply and not found.is_empty)
     text = f"task {whose.title}: {_merged(found, whose, apply=apply)}"
     answer(common, data, lambda console: console.print(clean(text), soft_wrap=True))
     return 0
@@ -267,10 +269,10 @@ def _tell(common: CommonOptions, task: Task, shared: OverlapReport | None = None
         sys.stdout.flush()
     if error is not None:
         code = fail_with(common, error, 1)
-        details = {name: data[name] for name in ("failed_command", "exit_code") if data[name] is not None}
-        for name, value in (details | {"cost": str(task.cost), "work": work_text(task) or None}).items():
+        failure = {"failed command": data.failed_command, "exit code": data.exit_code}
+        for name, value in (failure | {"cost": str(task.cost), "work": work_text(task) or None}).items():
             if value is not None:
-                warn(clean(f"  {name.replace('_', ' ')}: {value}"))
+                warn(clean(f"  {name}: {value}"))
         for line in notice_lines(task):
             warn(clean(line))
         return code

@@ -45,9 +45,9 @@ def notice_lines(task: Task) -> list[str]:
 def _handover_lines(task: Task) -> list[str]:
     lines: list[str] = []
     for earlier in task.handed_over:
-        if missing := earlier.get("missing"):
-            name = f" ({earlier['name']})" if earlier.get("name") else ""
-            lines.append(f"task {task.title} did not get this from task {earlier['task']}{name}: {'; '.join(missing)}")
+        if earlier.missing:
+            what = "; ".join(earlier.missing)
+            lines.append(f"task {task.title} did not get this from task {earlier.title}: {what}")
     return lines
 
 

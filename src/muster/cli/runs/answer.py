@@ -4,7 +4,7 @@ from typing import Annotated
 
 from muster.app import Muster
 from muster.app.runs.questions import AnswerOutcome
-from muster.app.views.runs import answer_view
+from muster.app.views.calls import answer_view
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.runs.ask import read_text

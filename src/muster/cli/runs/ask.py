@@ -3,17 +3,18 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.app import Muster
-from muster.app.runs.ask import AskOutcome, Question
+from muster.app.runs.ask import AskOutcome, Question, question_of
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.order import QuestionOrder
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.runs import ask_view, left_run_view, ways_on
 from muster.cli.batches.words import batch_name, calls, trouble_lines
 from muster.cli.drive import drive
-from muster.cli.options import DispatchOptions, refuse_useless
+from muster.cli.options import require_sendable
 from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.runs.options import AskArguments
 from muster.cli.runs.words import run_cost, saving_words, tokens_line, tool_line
@@ -24,38 +25,29 @@ from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, LeftWaiting
-from muster.domain.run import Run
+from muster.domain.run import Mode, Run
 from muster.text.words import count, seconds_of
 
 
 def ask(common: CommonOptions, arguments: AskArguments) -> int:
     """Ask one question and print the answer."""
-    sending, patience = arguments.sending, arguments.patience
-    refuse_useless(patience, batch=sending.batch)
-    question = Question(
-        agent=arguments.agent,
-        prompt=read_text(arguments.prompt, "prompt", "write it after the agent, or pipe it in"),
-        system=arguments.system,
-        max_tokens=arguments.max_tokens,
-        temperature=arguments.temperature,
-        seed=arguments.seed,
-        stream=sys.stdout.isatty() and not common.json and not sending.batch,
-    )
-    order = AskOrder(
-        question=question,
-        sending=sending,
-        budget=arguments.budget,
-        name=arguments.name,
-        timeout=arguments.timeout,
+    given, patience, detach = arguments.order, arguments.patience, arguments.detach
+    require_sendable(given, patience, detach=detach)
+    order = replace(given, prompt=read_text(given.prompt, "prompt", "write it after the agent, or pipe it in"))
+    batch = order.dispatch is Mode.BATCH
+    asked = AskedQuestion(
+        question=question_of(order, stream=sys.stdout.isatty() and not common.json and not batch),
+        order=order,
+        detach=detach,
         tells=not common.quiet and not common.json,
         prompts=sys.stdin is not None and sys.stdin.isatty(),
     )
 
     async def work(muster: Muster) -> "AskOutcome":
-        return await carry_out(muster, order, display(common, stays=False) if sending.batch else SilentDisplay())
+        return await carry_out(muster, asked, display(common, stays=False) if batch else SilentDisplay())
 
     found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
-    return conclude(common, found, printed=question.stream)
+    return conclude(common, found, printed=asked.question.stream)
 
 
 def read_text(given: str | None, noun: str, remedy: str) -> str:
@@ -150,32 +142,28 @@ def _awaited(run: Run, found: RunBatches, named: str, questions: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskOrder:
+class AskedQuestion:
     """A question, and how it is put."""
 
     question: Question
-    sending: DispatchOptions
-    budget: str | None = None
-    name: str | None = None
-    timeout: float | None = None
+    order: QuestionOrder
+    detach: bool
     tells: bool = True  # why it takes long, on standard error
     prompts: bool = False  # a person who is asked sits at this terminal
 
 
-async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOutcome:
+async def carry_out(muster: Muster, asked: AskedQuestion, display: Display) -> AskOutcome:
     """Ask, and return the run with the reply; detached, without one."""
-    question, sending = order.question, order.sending
+    question = asked.question
     writer = AnswerWriter(muster.settings.secrets) if question.stream else None
-    options = muster.runs.options(
-        budget_usd=order.budget, name=order.name, timeout=order.timeout, dispatch=sending.dispatch
-    )
-    handle = await muster.start_question(question, options, detach=sending.detach, on_delta=writer)
-    live = sending.batch and not muster.agents.has_batches(question.agent)
-    if live and order.tells and not muster.agents.is_person(question.agent):
+    options = muster.runs.ordered(asked.order)
+    handle = await muster.start_question(question, options, detach=asked.detach, on_delta=writer)
+    live = options.dispatch.mode is Mode.BATCH and not muster.agents.has_batches(question.agent)
+    if live and asked.tells and not muster.agents.is_person(question.agent):
         warn(f"{question.agent} has no batch API; it is called live")
-    watching = asyncio.ensure_future(_watch_retries(handle, writer, order))
+    watching = asyncio.ensure_future(_watch_retries(handle, writer, asked))
     try:
-        run = await drive(muster, handle, display, prompts=order.prompts, notes=order.tells)
+        run = await drive(muster, handle, display, prompts=asked.prompts, notes=asked.tells)
     finally:
         watching.cancel()
         if writer is not None:
@@ -186,12 +174,12 @@ async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOut
     return outcome
 
 
-async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, order: AskOrder) -> None:
+async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, asked: AskedQuestion) -> None:
     failed = False
     async for event in handle.events():
         if event.kind == "call.retry" and writer is not None:
             writer.start_over()
-        if order.tells and (event.kind == "call.retry" or (failed and event.kind == "batch.planned")):
+        if asked.tells and (event.kind == "call.retry" or (failed and event.kind == "batch.planned")):
             warn(retry_words(event))
         failed = failed or event.kind == "call.retry"
 

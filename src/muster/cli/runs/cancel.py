@@ -1,10 +1,9 @@
 """`muster runs cancel`: a run and its batches stopped."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from muster.app import Muster, Patience
-from muster.app.views.runs import whole_run_view
+from muster.app.views.runs import RunView, whole_run_view
 from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import PollingOptions, RunArgument
@@ -38,7 +37,7 @@ def cancel_run(
 ) -> None:
     """Cancel the run that is found, conclude it, and print what became of it."""
 
-    async def work(muster: Muster) -> tuple[str, dict[str, Any]]:
+    async def work(muster: Muster) -> tuple[str, RunView]:
         canceled = await _cancel(muster, await find(muster), display(common, stays=False), said)
         if conclude is not None:
             await conclude(muster, canceled)

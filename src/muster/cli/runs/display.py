@@ -10,8 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.kinds import word_of
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
-from muster.app.runs.reading import kind_of
 from muster.app.views.verdicts import Tone, verdict_of
 from muster.cli.batches.words import calls, standing
 from muster.cli.people import MOST_TOLD, question_words
@@ -35,6 +35,7 @@ from muster.domain.call import Reply, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
 from muster.domain.errors import AwaitsSignal, LeftWaiting
+from muster.domain.ids import RunId
 from muster.domain.money import show_usd, usd_format
 from muster.domain.run import Mode, Run
 from muster.text.words import count
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 def print_details(console: "Console", details: RunDetails) -> None:
     """Write it for a person."""
     run = details.run
-    console.print(run_panel(run, details.batches))
+    console.print(run_panel(run, details.root, details.batches))
     for question in details.questions[:MOST_TOLD]:
         console.print(clean(question_words(question)), soft_wrap=True)
     if len(details.questions) > MOST_TOLD:
@@ -65,12 +66,12 @@ RESULT_LINES = 16
 BATCHES = 5
 
 
-def run_panel(run: Run, pooled: RunBatches) -> Panel:
+def run_panel(run: Run, root: RunId, pooled: RunBatches) -> Panel:
     """Draw one run: what it is, its money, its calls, what went wrong and how to go on."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, value in _facts(run, pooled):
+    for label, value in _facts(run, root, pooled):
         grid.add_row(label, value)
     title = Text(f"run {run.id}" + (f"  {clean(run.name)}" if run.name else ""), style="bold")
     parts: list[Any] = [grid]
@@ -83,12 +84,12 @@ def run_panel(run: Run, pooled: RunBatches) -> Panel:
     )
 
 
-def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
+def _facts(run: Run, root: RunId, pooled: RunBatches) -> list[tuple[str, Text]]:
     state = Text(run.state, style=f"bold {COLOURS[run.state]}")
     if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code, AwaitsSignal.code):
         state.append(f"  ({clean(run.ended_reason)})", style="default")
     verdict = _verdict(run)
-    kind = Text(clean(kind_of(run.workload)))
+    kind = Text(clean(word_of(run.workload)))
     found = [("state", state), *([("verdict", verdict)] if verdict else []), ("kind", kind)]
     if run.is_driven:
         found.append(("driver", Text(str(run.lease.driver))))
@@ -100,7 +101,7 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     found += [("cost", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
     if run.dispatch.mode is Mode.BATCH or pooled.batches:
         found.append(("batches", _batches(pooled)))
-    return [*found, ("next", Text("\n".join(_ways_on(run, pooled)), style="cyan"))]
+    return [*found, ("next", Text("\n".join(_ways_on(run, root, pooled)), style="cyan"))]
 
 
 def _batches(pooled: RunBatches) -> Text:
@@ -117,10 +118,10 @@ def _batches(pooled: RunBatches) -> Text:
     return Text("\n".join([*lines, *([saving_words(pooled)] if booked else [])]))
 
 
-def _ways_on(run: Run, pooled: RunBatches) -> tuple[str, ...]:
+def _ways_on(run: Run, root: RunId, pooled: RunBatches) -> tuple[str, ...]:
     left_alone = pooled.under_way if not run.is_driven else ()
     out = dict.fromkeys(way for batch in pooled.stalled for way in ways_out(batch))
-    return (*ways_on(run), *(f"muster batch watch {batch.id}" for batch in left_alone[:1]), *out)
+    return (*ways_on(run, root), *(f"muster batch watch {batch.id}" for batch in left_alone[:1]), *out)
 
 
 def _money(run: Run) -> Text:
@@ -216,7 +217,7 @@ def _verdict(run: Run) -> Text:
 
 
 def _what(run: Run) -> Text:
-    text = Text(clean(kind_of(run.workload))).append(f" {clean(run.name)}" if run.name else "", style="bold")
+    text = Text(clean(word_of(run.workload))).append(f" {clean(run.name)}" if run.name else "", style="bold")
     return text if run.continued_by is None else text.append(f" continued as {run.continued_by}", style="dim")
 
 

@@ -1,26 +1,60 @@
-"""How runs end, by their workload, and their exit codes."""
+"""How runs end, by their kind, and their exit codes."""
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from rich.console import Console
 
 from muster.app import Muster
+from muster.app.kinds import kind_of
+from muster.app.reports import RunSummary
 from muster.app.runs.runs import require_completed
 from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.chains.order import ChainEnding
 from muster.cli.councils.order import COUNCILS
-from muster.cli.outcome import RunEnding
+from muster.cli.drive import CallProgress
+from muster.cli.outcome import ReportedEnding, RunEnding
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
 from muster.domain.errors import MusterError, exit_code_of
+from muster.domain.kind import WorkKind
 from muster.domain.run import Run
 
-ENDINGS: Mapping[str, RunEnding] = {
-    "battle": BATTLES,
-    "chain": ChainEnding(),
-    "deliberation": COUNCILS,
-    "scale": SCALES,
-    "suite": SuiteEnding(),
-    "waves": VerifyEnding(),
+OWN_ENDINGS: Mapping[str, RunEnding] = {
+    ending.kind.workload: ending for ending in (BATTLES, ChainEnding(), COUNCILS, SCALES, SuiteEnding(), VerifyEnding())
 }
+
+
+def ending_of(run: Run) -> RunEnding | None:
+    """Return how a run ends: as its kind does, or with its report; None when it has none."""
+    return ending_of_kind(kind_of(run))
+
+
+def ending_of_kind(kind: WorkKind) -> RunEnding | None:
+    """Return the same of all runs of a kind."""
+    own = OWN_ENDINGS.get(kind.workload)
+    return own or (None if kind.report is None else _reported(kind))
+
+
+def _reported(kind: WorkKind) -> RunEnding:
+    return ReportedEnding(
+        kind=kind,
+        progress=lambda muster: CallProgress(),
+        report=lambda muster, run: muster.report_of(run),
+        view=_summary_view,
+        tell=partial(_tell, kind),
+        closer="muster report",
+        shows_content=False,
+    )
+
+
+def _summary_view(summary: RunSummary) -> dict[str, Any]:
+    return {"ok": summary.ok, "verdict": summary.verdict}
+
+
+def _tell(kind: WorkKind, console: Console, summary: RunSummary) -> None:
+    console.print(f"{kind.word}: {summary.verdict}", soft_wrap=True, markup=False)
 
 
 async def exit_code_of_run(muster: Muster, run: Run) -> int:

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.views.runs import listed_run_view
+from muster.app.views.runs import RunView, listed_run_view
 from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import LimitOption
@@ -46,7 +46,7 @@ def list_runs(
     begin = 0.0 if since is None else since_of(since, now)
     end = None if until is None else since_of(until, now, "--until")
 
-    async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]], list[str]]:
+    async def work(muster: Muster) -> tuple[list[Run], list[RunView], list[str]]:
         states = () if state is None else (state,)
         found = list(
             await muster.runs.page(states, started_by=started_by, agent=agent, since=begin, until=end, limit=limit + 1)

@@ -1,49 +1,43 @@
-"""The options of `muster ask`, without anything that takes long to load: its help is written from here."""
+"""The options of `muster ask` and `muster runs start`, without anything that takes long to load."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from muster.cli.line import Argument, Option
-from muster.cli.options import (
-    MaxTokensOption,
-    PatienceOptions,
-    RunBudgetOption,
-    RunNameOption,
-    SeedOption,
-    SendingOptions,
-    TemperatureOption,
-    TimeoutOption,
-    UnpricedOption,
-)
+from muster.app.runs.order import QuestionOrder
+from muster.cli.line import Argument, Bundle, Option
+from muster.cli.line.parameters import files
+from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption
+from muster.domain.run_order import LimitedRunOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskArguments:
     """What `muster ask` takes."""
 
-    sending: SendingOptions
+    order: Annotated[QuestionOrder, Bundle(QuestionOrder)]
+    detach: DetachOption = False
+    allow_unpriced: RunUnpricedOption = False
     patience: PatienceOptions
-    agent: Annotated[
-        str,
-        Argument(
-            metavar="AGENT",
-            complete="agent_names",
-            help="A model such as anthropic/MODEL or openai/MODEL, an agent of muster.toml, or sim/echo.",
-        ),
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartArguments:
+    """What `muster runs start` takes: what a workload is given is the workload's own."""
+
+    workload: Annotated[
+        str, Argument(metavar="WORKLOAD", help="The name of a registered workload; see [workloads] in muster.toml.")
     ]
-    prompt: Annotated[
-        str | None,
-        Argument(
-            metavar="PROMPT",
-            when_more="quote the prompt",
-            help="The prompt. If it is - or left out, it is read from standard input.",
+    input: Annotated[
+        str,
+        Option(
+            "--input",
+            "-i",
+            metavar="JSON|FILE",
+            complete=files,
+            help="The input of the workload: JSON, a file with JSON, or - for standard input.",
         ),
-    ] = None
-    system: Annotated[str, Option("--system", metavar="TEXT", help="The system prompt.")] = ""
-    budget: RunBudgetOption = None
-    max_tokens: MaxTokensOption = None
-    temperature: TemperatureOption = None
-    seed: SeedOption = None
-    name: RunNameOption = None
-    timeout: TimeoutOption = None
-    allow_unpriced: UnpricedOption = False
+    ] = "{}"
+    order: Annotated[LimitedRunOrder, Bundle(LimitedRunOrder)]
+    detach: DetachOption = False
+    allow_unpriced: RunUnpricedOption = False
+    patience: PatienceOptions

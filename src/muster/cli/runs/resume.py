@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from muster.app import Muster, Patience
 from muster.app.runs.handle import RunHandle
-from muster.app.views.runs import queued_run_view, whole_run_view
+from muster.app.views.runs import RunView, queued_run_view, whole_run_view
 from muster.cli.batches.words import calls
 from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, RunArgument, UnpricedOption, refuse_useless
 from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
 from muster.cli.runs.ask import leave
-from muster.cli.runs.endings import ENDINGS
+from muster.cli.runs.endings import ending_of
 from muster.cli.runs.words import new_run_words, saving_words, summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
@@ -48,14 +48,14 @@ def resume(
         await require_batches(muster, await muster.runs.find(run), patience)
         return await prepare_resume(muster, common, run, budget)
 
-    async def hand_over(muster: Muster) -> dict[str, Any]:
+    async def hand_over(muster: Muster) -> RunView:
         await require_batches(muster, await muster.runs.find(run), patience)
         queued = await muster.submit_resume(run, budget_usd=budget)
         return queued_run_view(queued, await muster.runs.batches_of(queued.id), await muster.runs.workers(), local=True)
 
     if detach:
         queued = with_muster(common, hand_over)
-        if queued["state"] == RunState.COMPLETED:  # its result is the answer, with the exit code of its own
+        if queued.state == RunState.COMPLETED:  # its result is the answer, with the exit code of its own
             return go_on(common, prepare, patience, allow_unpriced=allow_unpriced)
         _answer_queued(common, queued)
         return 0
@@ -133,7 +133,7 @@ def go_on(
 
     async def work(muster: Muster) -> int:
         run = await prepare(muster)
-        ending = ENDINGS.get(run.workload)
+        ending = ending_of(run)
         if ending is None:
             return await drive_any(muster, muster.runs.go_on(run), common)
         if _is_over(run):
@@ -163,15 +163,15 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
     return 0 if error is None else fail_with(common, error, 1, data)
 
 
-def _answer_queued(common: CommonOptions, queued: dict[str, Any]) -> None:
-    workers = queued["workers"]
-    if queued["state"] != RunState.QUEUED:
-        text = f"run {queued['id']} {state_verb(RunState(queued['state']))}; there is nothing to start"
+def _answer_queued(common: CommonOptions, queued: RunView) -> None:
+    workers = queued.workers
+    if queued.state != RunState.QUEUED:
+        text = f"run {queued.id} {state_verb(queued.state)}; there is nothing to start"
         answer(common, queued, lambda console: console.print(text, soft_wrap=True))
         return
     alive = "1 worker is" if workers == 1 else f"{workers} workers are"
     who = f"{alive} there to execute it" if workers else "no worker is alive; start one with: muster worker"
-    text = f"run {queued['id']} is queued; {who}"
+    text = f"run {queued.id} is queued; {who}"
     answer(common, queued, lambda console: console.print(text, soft_wrap=True))
 
 

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from muster.app import Muster
 from muster.app.runs.details import CallDetails, RunDetails
-from muster.app.views.runs import call_view, deleted_view, details_view
+from muster.app.views.calls import call_view
+from muster.app.views.runs import deleted_view, details_view
 from muster.cli.completion import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument

@@ -3,22 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from muster.app import Muster
-from muster.app.runs.options import require_name
-from muster.cli.line import Argument, Option
-from muster.cli.line.parameters import files
-from muster.cli.options import (
-    ConcurrencyOption,
-    PatienceOptions,
-    RunBudgetOption,
-    RunNameOption,
-    SendingOptions,
-    TimeoutOption,
-    UnpricedOption,
-    refuse_useless,
-)
+from muster.app.kinds import app_kind
+from muster.cli.options import require_sendable
+from muster.cli.runs.options import StartArguments
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
@@ -26,68 +16,28 @@ from muster.domain.errors import BadArgument
 from muster.text.json_documents import json_fault
 
 STDIN = "-"
-# Workloads that come with muster have commands of their own, which check what they are given before it is stored.
-COMMANDS = {
-    "ask": "muster ask",
-    "battle": "muster battle",
-    "chain": "muster chain run",
-    "deliberation": "muster council",
-    "fix": "muster verify --fix",
-    "generate": "muster generate",
-    "scale": "muster scale",
-    "suite": "muster run",
-    "waves": "muster verify",
-}
 
 
-def start(
-    common: CommonOptions,
-    sending: SendingOptions,
-    patience: PatienceOptions,
-    workload: Annotated[
-        str, Argument(metavar="WORKLOAD", help="The name of a registered workload; see [workloads] in muster.toml.")
-    ],
-    input_: Annotated[
-        str,
-        Option(
-            "--input",
-            "-i",
-            metavar="JSON|FILE",
-            complete=files,
-            help="The input of the workload: JSON, a file with JSON, or - for standard input.",
-        ),
-    ] = "{}",
-    budget: RunBudgetOption = None,
-    concurrency: ConcurrencyOption = 20,
-    timeout: TimeoutOption = None,
-    name: RunNameOption = None,
-    allow_unpriced: UnpricedOption = False,
-) -> int:
+def start(common: CommonOptions, arguments: StartArguments) -> int:
     """Start a run of one of your own workloads and wait for its end."""
-    _refuse_ours(workload)
-    refuse_useless(patience, batch=sending.batch)
-    require_name(name)
-    spec = read_input(input_)
+    _refuse_ours(arguments.workload)
+    require_sendable(arguments.order, arguments.patience, detach=arguments.detach)
+    spec = read_input(arguments.input)
 
     async def work(muster: Muster) -> int:
-        handle = await muster.start(
-            workload,
-            spec,
-            budget_usd=budget,
-            name=name,
-            timeout=timeout,
-            concurrency=concurrency,
-            dispatch=sending.dispatch,
-            detach=sending.detach,
-        )
+        options = muster.runs.ordered(arguments.order)
+        handle = await muster.start_with(arguments.workload, spec, options, detach=arguments.detach)
         return await drive_any(muster, handle, common, with_result=True)
 
-    return with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    unpriced, patience = arguments.allow_unpriced, arguments.patience
+    return with_muster(common, work, allow_unpriced=unpriced, patience=patience, create=True)
 
 
 def _refuse_ours(workload: str) -> None:
-    if workload in COMMANDS:
-        raise BadArgument(f"{workload} is a built-in workload with its own command", suggestions=(COMMANDS[workload],))
+    """Refuse work that has a command of its own, which checks what it is given before it is stored."""
+    kind = app_kind(workload).kind
+    if kind.command:
+        raise BadArgument(f"{workload} is a built-in workload with its own command", suggestions=(kind.command,))
 
 
 def read_input(given: str) -> Any:

@@ -1,10 +1,10 @@
 """`muster runs export | import`: runs as files."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from muster.app import Muster
-from muster.app.views.runs import exported_run_view, whole_run_view
+from muster.app.views.runs import RunView, exported_run_view, whole_run_view
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.runs.words import summary
@@ -43,7 +43,7 @@ def import_(
 ) -> None:
     """Import a run from a file; its id stays the same."""
 
-    async def work(muster: Muster) -> tuple[Run, dict[str, Any]]:
+    async def work(muster: Muster) -> tuple[Run, RunView]:
         run = await muster.runs.import_(file)
         return run, whole_run_view(run, await muster.runs.batches_of(run.id), local=True)
 

@@ -1,28 +1,17 @@
 """`muster runs watch`: the events of a run as they come."""
 
-import json
 import sys
-from collections.abc import Callable, Mapping
 
 from muster.app import Muster
-from muster.app.reports import BATTLE, COUNCIL, SCALE
-from muster.app.views.runs import event_view
-from muster.cli.battles.order import BattleProgress, ScaleProgress
-from muster.cli.councils.order import CouncilProgress
+from muster.app.views.events import event_view
 from muster.cli.drive import ProgressSource
 from muster.cli.options import RunArgument
-from muster.cli.runs.endings import exit_code_of_run
+from muster.cli.runs.endings import ending_of, exit_code_of_run
 from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, clean, note, say
+from muster.cli.terminal.output import CommonOptions, clean, json_text, note, say
 from muster.cli.terminal.progress import ProgressState, display, shown
 from muster.domain.run import Run
-
-WATCHED: Mapping[str, Callable[[Muster], ProgressSource]] = {  # what more than events can be shown of
-    BATTLE: BattleProgress,
-    COUNCIL: CouncilProgress,
-    SCALE: ScaleProgress,
-}
 
 
 def watch(common: CommonOptions, run: RunArgument) -> int:
@@ -30,12 +19,12 @@ def watch(common: CommonOptions, run: RunArgument) -> int:
 
     async def work(muster: Muster) -> tuple[Run, int]:
         found = await muster.runs.find(run)
-        source = WATCHED.get(found.workload)
-        if source is not None and not common.json and not common.quiet and sys.stderr.isatty():
-            return await _watch_shown(muster, found, source(muster), common)
+        ending, seen = ending_of(found), sys.stderr.isatty() and not common.json and not common.quiet
+        if ending is not None and ending.shows_content and seen:
+            return await _watch_shown(muster, found, ending.progress_source(muster), common)
         async for event in muster.runs.watch(found).events():
             if common.json:
-                say(json.dumps(event_view(event, local=True), ensure_ascii=False))
+                say(json_text(event_view(event, local=True)))
             else:
                 say(clean(event_line(event)))
         over = await muster.runs.get(found.id)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from muster.app.muster import TASK
+from muster.app.kinds import kind_of
 from muster.app.runs.details import RunBatches
 from muster.app.runs.shown import shown_event
 from muster.cli.batches.words import money_words
@@ -12,6 +12,7 @@ from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
 from muster.domain.errors import after_run, resume_command, state_verb
+from muster.domain.ids import RunId
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
 from muster.text.words import one_line
@@ -82,16 +83,16 @@ def summary(run: Run) -> str:
     return f"run {run.id}{name} {state_verb(run.state)}: {done} done{reused}{failed}, {run_cost(run)}{why}"
 
 
-def ways_on(run: Run) -> tuple[str, ...]:
-    """Return what can be done next."""
+def ways_on(run: Run, root: RunId) -> tuple[str, ...]:
+    """Return what can be done next with a run; a child is continued by the run at the top."""
     if run.is_driven:
         return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
-    if run.workload == TASK:
+    if kind_of(run).in_slot:
         return (f"muster task result {run.id}", "muster task --help")
     if run.continued_by is not None:
         return (f"muster runs show {run.continued_by}",)
     if run.parent is not None and run.state is not RunState.COMPLETED:
-        return (f"muster runs resume {run.parent}   (its parent, which continues it)",)
+        return (f"muster runs resume {root}   (which started it, and continues it)",)
     match run.state:
         case RunState.QUEUED:
             return (f"muster runs resume {run.id}", "or start `muster worker`, if it was submitted")

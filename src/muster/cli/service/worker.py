@@ -1,12 +1,12 @@
 """`muster worker`: drives submitted runs until it is stopped."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 from muster.app import Muster
 from muster.app.stores import START_SECONDS
 from muster.app.views.errors import overdrawn_runs
-from muster.app.views.runs import driven_runs_view
+from muster.app.views.runs import DrivenRunsView, driven_runs_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, UnpricedOption
@@ -48,7 +48,7 @@ def worker(
     ended: list[Run] = []
     names = tuple(dict.fromkeys(name.strip() for name in queues.split(",") if name.strip()))
 
-    async def work(muster: Muster) -> dict[str, Any]:
+    async def work(muster: Muster) -> DrivenRunsView:
         await _serve(muster, common, concurrency, names, until_idle, ended)
         return driven_runs_view([(run, await muster.runs.batches_of(run.id)) for run in ended])
 

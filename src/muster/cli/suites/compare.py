@@ -3,9 +3,8 @@
 from typing import Annotated
 
 from muster.app import Muster
-from muster.app.suites.values import ComparisonTerms, Gate, RunComparison, comparison_markdown
+from muster.app.suites.values import ComparisonTerms, Gate, RunComparison, comparison_markdown, comparison_view
 from muster.app.views.errors import comparison_error
-from muster.app.views.suites import comparison_view
 from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster

@@ -1,7 +1,6 @@
 """A comparison for a terminal: the verdict, the numbers, and the cases that changed."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -21,6 +20,7 @@ from muster.app.suites.values import (
     power,
     summary,
 )
+from muster.app.views.suites import BaselineView
 from muster.cli.terminal.output import clean
 from muster.text.words import percent
 
@@ -104,11 +104,11 @@ def _score(score: float | None) -> str:
     return "–" if score is None else f"{score:.3f}"
 
 
-def baselines_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def baselines_table(rows: Sequence[BaselineView]) -> Table:
     """Draw the baselines, one below the other."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("baseline", "run", "called", "since"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(Text(clean(row["name"])), row["run"], Text(clean(row["run_name"] or "")), row["set_at"])
+        table.add_row(Text(clean(row.name)), row.run, Text(clean(row.run_name or "")), row.set_at)
     return table

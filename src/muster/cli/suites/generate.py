@@ -1,18 +1,16 @@
 """`muster generate`: test cases written by a model, for a new suite or at the end of one."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from muster.app import Muster
 from muster.app.suites.generation import Generated, Generation, yaml_text
 from muster.app.views.errors import generation_error
 from muster.app.views.suites import generated_view
-from muster.cli.completion import agent_names
 from muster.cli.drive import drive
-from muster.cli.line import Option
-from muster.cli.options import RunBudgetOption, UnpricedOption
+from muster.cli.options import require_dispatch
 from muster.cli.runs.words import run_cost
 from muster.cli.session import with_muster
+from muster.cli.suites.options import GenerateArguments
 from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.domain.run import Run
@@ -22,39 +20,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-MOST = 200
-
-
-def generate(
-    common: CommonOptions,
-    agent: Annotated[
-        str, Option("--agent", metavar="AGENT", complete=agent_names, help="The agent that writes the cases.")
-    ],
-    skill: Annotated[str, Option("--skill", metavar="NAME", help="The name of a new suite, in kebab-case.")] = "",
-    description: Annotated[
-        str,
-        Option("--description", metavar="TEXT", help="What the new suite tests, in a sentence; needed with --skill."),
-    ] = "",
-    extend: Annotated[Path | None, Option("--extend", metavar="DIR", help="Add the cases to this suite.")] = None,
-    count: Annotated[int, Option("--count", metavar="N", min=1, max=MOST, help="How many cases.")] = 5,
-    dry_run: Annotated[bool, Option("--dry-run", help="Print the cases; write no file.")] = False,
-    output: Annotated[
-        Path | None, Option("--output", "-o", metavar="DIR", shown="./NAME", help="The folder of a new suite.")
-    ] = None,
-    budget: RunBudgetOption = None,
-    allow_unpriced: UnpricedOption = False,
-) -> int:
+def generate(common: CommonOptions, arguments: GenerateArguments) -> int:
     """Generate test cases with a model; each is validated and compared with the existing ones."""
-    wish = Generation.of(
-        agent, count, skill=skill, description=description, extend=extend, output=output, dry_run=dry_run
-    )
+    order = arguments.order
+    require_dispatch(order)
+    wish = Generation.of(order)
 
     async def work(muster: Muster) -> Generated:
-        handle = await muster.suites.generate(wish, muster.runs.options(budget_usd=budget))
+        handle = await muster.suites.generate(wish, muster.runs.ordered(order))
         run = await drive(muster, handle, display(common, stays=False), notes=not common.quiet)
         return muster.suites.conclude_generation(wish, run)
 
-    return _conclude(common, with_muster(common, work, allow_unpriced=allow_unpriced, create=True))
+    return _conclude(common, with_muster(common, work, allow_unpriced=arguments.allow_unpriced, create=True))
 
 
 def _conclude(common: CommonOptions, found: Generated) -> int:

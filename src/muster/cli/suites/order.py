@@ -2,95 +2,80 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-from muster.app import Muster, Patience
+from muster.app import Muster
 from muster.app.costs import Quoting
-from muster.app.runs.options import RunOptions, require_name
+from muster.app.kinds import SUITE
 from muster.app.suites.plan import SuitePlan
-from muster.app.suites.suites import AnswerSource, SuiteChoice
-from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, report_json
+from muster.app.suites.suites import AnswerSource
+from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, suite_report_view
 from muster.cli.drive import FreshEvents, ProgressSource
-from muster.cli.options import DispatchOptions, RunTerms, refuse_useless
+from muster.cli.options import refuse_useless
 from muster.cli.outcome import (
-    SUITE_FORMATS,
     RunOutcome,
     WantedReport,
     drive_and_conclude,
+    formats_of,
     wanted_reports,
     write_wanted,
 )
 from muster.cli.runs.words import new_run_words
+from muster.cli.suites.options import RejudgeArguments, RunArguments
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, facts, run_progress
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
-from muster.domain.run import Run
-from muster.settings import parse_budget
+from muster.domain.order import shared_fields
+from muster.domain.run import Mode, Run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteOrder:
-    """How a suite is to be run, apart from what it is about."""
+def suite_reports(
+    arguments: RunArguments | RejudgeArguments, common: CommonOptions, inputs: Sequence[str]
+) -> tuple[WantedReport, ...]:
+    """Return the reports that are wanted; raises for one that would be written over what is read."""
+    return wanted_reports(arguments.reports or (), formats_of(SUITE), common, inputs)
 
-    terms: RunTerms
-    sending: DispatchOptions
-    patience: Patience
-    reports: tuple[WantedReport, ...] = ()
 
-    @staticmethod
-    def of(
-        terms: RunTerms,
-        sending: DispatchOptions,
-        patience: Patience,
-        common: CommonOptions,
-        inputs: Sequence[str | None] = (),
-    ) -> "SuiteOrder":
-        """Check what was said before anything is opened."""
-        require_name(terms.name)
-        parse_budget(terms.budget)
-        reports = wanted_reports(terms.reports, SUITE_FORMATS, common, inputs)
-        return SuiteOrder(terms=terms, sending=sending, patience=patience, reports=reports)
-
-    def options(self, muster: Muster) -> RunOptions:
-        """Return the options of the run."""
-        return self.terms.options(muster, self.sending.dispatch)
-
-    def require_use(self, spec: SuiteSpec) -> None:
-        """Refuse options about batches in a run that has none, neither of its agents nor of its judge."""
-        refuse_useless(self.patience, batch=self.sending.batch or spec.judge_dispatch == "batch")
+def _require_use(arguments: RunArguments | RejudgeArguments, spec: SuiteSpec) -> None:
+    """Refuse options about batches in a run that has none, neither of its agents nor of its judge."""
+    batch = arguments.order.dispatch is Mode.BATCH or spec.judges_in_batches
+    refuse_useless(arguments.patience, batch=batch)
 
 
 async def carry_out(
-    muster: Muster, chosen: SuiteChoice, source: AnswerSource, order: SuiteOrder, common: CommonOptions
+    muster: Muster, arguments: RunArguments, wanted: tuple[WantedReport, ...], common: CommonOptions
 ) -> int:
-    """Run suites as they were chosen; returns the exit code."""
-    spec = await muster.suites.spec(chosen, source)
-    order.require_use(spec)
-    options = order.options(muster)
+    """Run suites as it was ordered; returns the exit code."""
+    order = arguments.order
+    source = await muster.suites.source(replay=order.replay, reuse=order.reuse)
+    spec = await muster.suites.spec(order, source)
+    _require_use(arguments, spec)
+    options = muster.runs.ordered(order)
     found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE, keep=True)
-    known = source.run is not None or chosen.only_failed is not None
+    known = source.run is not None or order.repeats
     anew = f"; this is {new_run_words(options.budget)}" if known and source.asks else ""
     tell_warnings(found, spec)
     note(common, _first_words(found) + _source_words(source) + anew)
-    handle = await muster.suites.start(spec, options, origin=source.origin, detach=order.sending.detach, plan=found)
-    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, common)
+    handle = await muster.suites.start(spec, options, origin=source.origin, detach=arguments.detach, plan=found)
+    return await drive_and_conclude(muster, handle, SuiteEnding(), wanted, common)
 
 
 async def judge_again(
-    muster: Muster, reference: str, said: Mapping[str, Any], order: SuiteOrder, common: CommonOptions
+    muster: Muster, arguments: RejudgeArguments, wanted: tuple[WantedReport, ...], common: CommonOptions
 ) -> int:
     """Judge the answers of a run anew; returns the exit code."""
-    before = await muster.suites.find(reference)
-    order.require_use(read_spec(before.spec))
-    options = order.options(muster)
-    handle = await muster.suites.rejudge(before, said, options, detach=order.sending.detach)
-    judged = f"the answers of run {before.id} are judged by {said['judge']}; no agent is called again"
+    order = arguments.order
+    before = await muster.suites.find(order.run)
+    _require_use(arguments, read_spec(before.spec))
+    options = muster.runs.ordered(order)
+    changes = shared_fields(order, SuiteSpec)
+    handle = await muster.suites.rejudge(before, changes, options, detach=arguments.detach)
+    judged = f"the answers of run {before.id} are judged by {order.judge}; no agent is called again"
     note(common, f"{judged}; this is {new_run_words(options.budget)}")
-    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, common)
+    return await drive_and_conclude(muster, handle, SuiteEnding(), wanted, common)
 
 
 def _source_words(source: AnswerSource) -> str:
@@ -125,6 +110,9 @@ def _first_words(found: SuitePlan) -> str:
 class SuiteEnding:
     """Ends suite runs."""
 
+    kind = SUITE
+    shows_content = False
+
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
         return SuiteProgress(muster)
@@ -139,7 +127,7 @@ class SuiteEnding:
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,
-            data=report_json(report),
+            data=suite_report_view(report),
             closer=f"muster report {run.id} --format html -o report.html",
             tell=lambda out: tell_report(out, report, run.id),
             again=() if report.ok else _again(run),

@@ -8,10 +8,11 @@ from rich.table import Table
 
 from muster.app import Muster
 from muster.app.costs import ATTEMPTS, Load
+from muster.app.runs.options import dispatch_of
 from muster.app.suites.plan import SuitePlan
-from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.app.suites.values import MOST_TOOL_TURNS
-from muster.app.views.suites import plan_view
+from muster.app.views.plans import plan_view
+from muster.cli.options import require_dispatch
 from muster.cli.session import with_muster
 from muster.cli.suites.options import PlanArguments
 from muster.cli.suites.order import tell_warnings
@@ -28,19 +29,19 @@ if TYPE_CHECKING:
 
 def plan(common: CommonOptions, arguments: PlanArguments) -> int:
     """Show how many calls and tokens a run would need, and what it could cost."""
-    chosen, sending = arguments.chosen, arguments.sending
+    order = arguments.order
+    require_dispatch(order, detach=arguments.detach)
 
     async def work(muster: Muster) -> SuitePlan:
-        choice = SuiteChoice(given=chosen.given, only_failed=chosen.only_failed)
-        spec = await muster.suites.spec(choice, AnswerSource())
-        found = muster.suites.plan(spec, sending.dispatch)
+        spec = await muster.suites.spec(order)
+        found = muster.suites.plan(spec, dispatch_of(order))
         tell_warnings(found, spec)
         return found
 
     # A run that comes as a file is imported before it is looked at.
-    imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
+    imports = any(Path(one).is_file() for one in order.references)
     found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, keyless=True, create=imports)
-    cap = parse_cap(arguments.budget)
+    cap = parse_budget(order.budget_usd)
     data = plan_view(found, cap)
     if found.damaged and common.json:
         return fail(common, _not_valid(found), data)
@@ -51,11 +52,6 @@ def plan(common: CommonOptions, arguments: PlanArguments) -> int:
 def _not_valid(found: SuitePlan) -> BadArgument:
     told = f"{found.damaged:,} of {count(found.cases, 'case')} would end as error: not valid, and not asked"
     return BadArgument(told, suggestions=("muster validate PATH",))
-
-
-def parse_cap(budget: str | None) -> int | None:
-    """Read a budget in microdollars."""
-    return parse_budget(budget)
 
 
 def _tell(console: "Console", found: SuitePlan, cap: int | None) -> None:

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -109,9 +110,14 @@ def answer_list(
         note(common, f"these are the newest {noun}; --limit N shows more")
 
 
-def print_json(value: Mapping[str, Any]) -> None:
+def print_json(value: Any) -> None:
     """Print one JSON value on one line."""
-    write_to(sys.stdout, json.dumps(value, ensure_ascii=False) + "\n")
+    write_to(sys.stdout, json_text(value) + "\n")
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, default=methodcaller("builtins"))  # of views, which help does not load
 
 
 def say(text: str) -> None:
@@ -142,6 +148,8 @@ def fail(common: CommonOptions, error: MusterError, data: Any = None) -> int:
     """Print an error and give its exit code; with `data`, what there is in spite of it."""
     record = error.record()
     told = {"code": record["code"], "message": record["message"], "suggestions": list(record["suggestions"])}
+    if "fields" in record:
+        told["fields"] = record["fields"]
     return fail_with(common, told | _left_behind(error, record), exit_code_of(error), data)
 
 

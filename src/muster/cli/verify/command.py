@@ -3,14 +3,15 @@
 from typing import Annotated
 
 from muster.app import Muster
+from muster.app.kinds import VERIFICATION
 from muster.cli.completion import run_names
 from muster.cli.line import Argument, Option
-from muster.cli.options import REPORT_HELP, PatienceOptions, UnpricedOption
-from muster.cli.outcome import VERIFY_FORMATS, wanted_reports
+from muster.cli.options import PatienceOptions, UnpricedOption, report_help
+from muster.cli.outcome import formats_of, wanted_reports
 from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume, require_batches
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
-from muster.cli.verify.options import FORMATS, VerifyCommandArguments
+from muster.cli.verify.options import VerifyCommandArguments
 from muster.cli.verify.order import VerifyOrder, carry_out
 from muster.domain.run import Run
 
@@ -29,12 +30,12 @@ def resume(
     budget: BudgetOption = None,
     report: Annotated[
         list[str] | None,
-        Option("--report", metavar="FORMAT=FILE", help=f"{REPORT_HELP} FORMAT is {FORMATS}."),
+        Option("--report", metavar="FORMAT=FILE", help=report_help(VERIFICATION)),
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Continue a verification; show the result of one that has ended."""
-    wanted = wanted_reports(report or (), VERIFY_FORMATS, common)
+    wanted = wanted_reports(report or (), formats_of(VERIFICATION), common)
 
     async def prepare(muster: Muster) -> Run:
         found = await muster.verify.find(run)
@@ -46,10 +47,9 @@ def resume(
 
 def verify(common: CommonOptions, arguments: VerifyCommandArguments) -> int:
     """Verify files."""
-    terms, patience = arguments.terms, arguments.patience
-    order = VerifyOrder.of(arguments.asked, arguments.sent, terms, common, fix=arguments.fix, patience=patience)
+    order = VerifyOrder.of(arguments, common)
 
     async def work(muster: Muster) -> int:
         return await carry_out(muster, order, common)
 
-    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=arguments.patience, create=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from muster.app import Muster
 from muster.app.batches import Durations
-from muster.app.verify.values import Ending, VerifyMetrics, metrics_json
+from muster.app.verify.values import Ending, VerifyMetrics, verify_metrics_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean
@@ -38,7 +38,7 @@ def metrics(
         else:
             console.print(f"no verifications since {local(begin)}")
 
-    answer(common, metrics_json(found), tell)
+    answer(common, verify_metrics_view(found), tell)
 
 
 LEAST_MISSED = ("rejected", "low", "med", "reports", "broken", "high", "failed", "crit", "passed")

@@ -5,39 +5,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muster.app import Muster, Patience
+from muster.app import Muster
+from muster.app.kinds import VERIFICATION
 from muster.app.pool.task_queries import Task
 from muster.app.runs.options import RunOptions, require_name
 from muster.app.verify.request import (
     ConcludedVerification,
     Repair,
     StartedVerification,
-    VerifyChoice,
     VerifyRequest,
+    ordered_choice,
 )
 from muster.app.verify.values import FileSelection
 from muster.app.views.verify import concluded_view
 from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler, drive
-from muster.cli.options import RunTerms, batch_option
+from muster.cli.options import batch_option
 from muster.cli.outcome import (
-    VERIFY_FORMATS,
     RunOutcome,
     WantedReport,
     drive_and_conclude,
+    formats_of,
     wanted_reports,
     write_wanted,
 )
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, display, run_progress
-from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
+from muster.cli.verify.options import VerifyCommandArguments, VerifyDispatchOptions
 from muster.cli.verify.table import tell_left_behind, tell_report, tell_work
 from muster.cli.verify.words import first_words, tell_nothing
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
+from muster.domain.errors import BadArgument
 from muster.domain.money import show_usd
 from muster.domain.run import Run
-from muster.settings import parse_budget
 from muster.text.words import count
+from muster.verify.order import VerificationFields, VerificationOrder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,66 +49,68 @@ if TYPE_CHECKING:
 class VerifyOrder:
     """What is to be verified, by whom, and on which terms."""
 
-    asked: VerifyArguments
+    order: VerificationOrder
     sent: VerifyDispatchOptions
-    terms: RunTerms
     reports: tuple[WantedReport, ...] = ()
     fix: bool = False
     batch_option: str = ""  # that was given, and has no use without batches
 
     @staticmethod
-    def of(
-        asked: VerifyArguments,
-        sent: VerifyDispatchOptions,
-        terms: RunTerms,
-        common: CommonOptions,
-        *,
-        fix: bool = False,
-        patience: Patience | None = None,
-    ) -> "VerifyOrder":
+    def of(arguments: VerifyCommandArguments, common: CommonOptions) -> "VerifyOrder":
         """Check what was said before anything is opened."""
-        require_name(terms.name)
-        parse_budget(terms.budget)
-        reports = wanted_reports(terms.reports, VERIFY_FORMATS, common)
-        option = batch_option(patience) if patience is not None else ""
-        return VerifyOrder(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix, batch_option=option)
+        require_name(arguments.order.name)
+        return VerifyOrder(
+            order=arguments.order,
+            sent=arguments.sent,
+            reports=wanted_reports(arguments.reports or (), formats_of(VERIFICATION), common),
+            fix=arguments.fix,
+            batch_option=batch_option(arguments.patience),
+        )
 
 
 def request_of(
-    muster: Muster, asked: VerifyArguments, sent: VerifyDispatchOptions, options: RunOptions
+    muster: Muster, order: VerificationFields, sent: VerifyDispatchOptions, options: RunOptions
 ) -> VerifyRequest:
     """Return what the options of the command ask for in the folder of this process."""
-    changed = asked.changed is not None
+    changed = order.changed is not None
     return VerifyRequest(
         folder=Path.cwd(),
         selection=FileSelection(
-            paths=() if changed else asked.paths,
+            paths=() if changed else order.paths,
             changed=changed,
-            ref=asked.commit() if changed else None,
-            staged=asked.staged,
-            pending=muster.settings.verify.pending if asked.pending else None,
+            ref=_commit(order) if changed else None,
+            staged=order.staged,
+            pending=muster.settings.verify.pending if order.pending else None,
         ),
-        choice=VerifyChoice(
-            agents_file=asked.agents_file,
-            model=asked.model,
-            waves=asked.waves,
-            agents=asked.agents,
-            keep_going=asked.keep_going,
-            live=sent.live,
-            cache=sent.cache,
-        ),
+        choice=ordered_choice(order, live=sent.live, cache=sent.cache),
         options=options,
         detach=sent.sending.detach,
     )
 
 
+def _commit(order: VerificationFields) -> str | None:
+    """Return the commit to compare with; with --changed a word is one, unless it is a file."""
+    words = [*([order.changed] if order.changed else []), *order.paths]
+    if files := [path for path in order.paths if Path(path).exists()]:
+        raise BadArgument(
+            f"{files[0]} and --changed cannot be used together",
+            suggestions=("muster verify PATH…", "or muster verify --changed [COMMIT]"),
+        )
+    if len(words) > 1:
+        raise BadArgument(
+            "with --changed there is at most one word, the commit to compare with",
+            suggestions=("muster verify --changed main", "or name files and leave --changed out"),
+        )
+    return words[0] if words else None
+
+
 async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -> int:
     """Verify as it was ordered; returns the exit code."""
-    options = order.terms.options(muster, order.sent.sending.dispatch)
-    request = replace(request_of(muster, order.asked, order.sent, options), batch_option=order.batch_option)
+    options = muster.runs.ordered(order.order, order.sent.sending.dispatch)
+    request = replace(request_of(muster, order.order, order.sent, options), batch_option=order.batch_option)
     started = await (muster.repairs if order.fix else muster.verify).begin(request)
     if started.handle is None:
-        return tell_nothing(common, request.selection, started.prepared, allowed=order.asked.allow_empty)
+        return tell_nothing(common, request.selection, started.prepared, allowed=order.order.allow_empty)
     note(common, first_words(started))
     by_agent = muster.repairs.agent_of(await started.handle.run())
     ending = RepairEnding(request) if order.fix and not by_agent else VerifyEnding()
@@ -115,6 +119,9 @@ async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -
 
 class VerifyEnding:
     """Ends verifications."""
+
+    kind = VERIFICATION
+    shows_content = False
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""

@@ -9,12 +9,13 @@ from muster.app.verify.request import Prepared
 from muster.app.views.errors import some_left_out
 from muster.app.views.verify import verify_plan_view
 from muster.cli.session import with_muster
-from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
+from muster.cli.suites.plan import bound_words, most_words, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import VerifyPlanArguments
 from muster.cli.verify.order import request_of
 from muster.cli.verify.words import extent, redactions, tell_nothing
+from muster.settings import parse_budget
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,14 +30,14 @@ LEAST_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "a
 
 def plan(common: CommonOptions, arguments: VerifyPlanArguments) -> int:
     """Show files, agents, calls and cost of a verification; spends nothing."""
-    asked, sent = arguments.asked, arguments.sent
-    cap = parse_cap(arguments.budget)
+    order, sent = arguments.order, arguments.sent
+    cap = parse_budget(arguments.budget)
 
     async def work(muster: Muster) -> int:
-        request = request_of(muster, asked, sent, muster.runs.options(dispatch=sent.sending.dispatch))
+        request = request_of(muster, order, sent, muster.runs.options(dispatch=sent.sending.dispatch))
         async with muster.verify.prepare(request.folder, request.selection, request.choice) as prepared:
             if prepared.is_empty:
-                return tell_nothing(common, request.selection, prepared, allowed=asked.allow_empty)
+                return tell_nothing(common, request.selection, prepared, allowed=order.allow_empty)
             found = muster.verify.plan(prepared.spec, request.options.dispatch)
             if request.detach:
                 muster.verify.require_batches(prepared.spec, request.options.dispatch)

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from muster.councils.anonymity import CandidateLabels
 from muster.councils.members.person import person_evaluation, person_proposal
-from muster.councils.scoring import SELF_VOTE, UNKNOWN_TARGET, WEIGHED_TWICE, weight_of
-from muster.councils.values import (
+from muster.councils.order import ScoreScale
+from muster.councils.rules.anonymity import CandidateLabels
+from muster.councils.rules.scoring import SELF_VOTE, UNKNOWN_TARGET, WEIGHED_TWICE, weight_of
+from muster.councils.rules.values import (
     LEAST_WEIGHT,
     LONGEST_SCRATCHPAD,
     MOST_WEIGHT,
@@ -23,7 +24,6 @@ from muster.councils.values import (
     Evaluation,
     Proposal,
     RejectedVote,
-    ScoreScale,
     Vote,
 )
 from muster.domain.call import Quality, Reply, says_something

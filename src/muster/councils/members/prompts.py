@@ -10,7 +10,8 @@ from dataclasses import replace
 from muster.councils.members.answers import EVALUATION_SCHEMA, PROPOSAL_SCHEMA
 from muster.councils.members.person import PERSON_EVALUATES, PERSON_PROPOSES
 from muster.councils.members.turns import CouncilTurn, ShownCandidate
-from muster.councils.values import CouncilMember, CouncilPhase, ScoreScale
+from muster.councils.order import ScoreScale
+from muster.councils.rules.values import CouncilMember, CouncilPhase
 from muster.domain.agent import PHASE_SECONDS
 from muster.domain.call import Message, Request, Role
 from muster.domain.canonical import Json

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import fsum
 from random import Random
 
-from muster.councils.anonymity import CandidateLabels, labels_for, without_labels, without_names
-from muster.councils.outcome import AssessedClaim, CouncilRound, claims_in
-from muster.councils.scoring import RoundScore
-from muster.councils.values import BENCHED, CouncilMember, CouncilPhase, Proposal
+from muster.councils.rules.anonymity import CandidateLabels, labels_for, without_labels, without_names
+from muster.councils.rules.outcome import AssessedClaim, CouncilRound, claims_in
+from muster.councils.rules.scoring import RoundScore
+from muster.councils.rules.values import BENCHED, CouncilMember, CouncilPhase, Proposal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from muster.councils.outcome import CouncilRound
+from muster.councils.rules.outcome import CouncilRound
 
 WIDTH, LEAST_HEIGHT = 900, 280
 LEFT, RIGHT, TOP, BOTTOM = 90, 180, 16, 34

@@ -7,11 +7,11 @@ from html import escape
 from importlib.resources import files
 
 from muster import __version__
-from muster.councils.outcome import CouncilRound
 from muster.councils.reports.chart import support_chart
-from muster.councils.scoring import Contribution
+from muster.councils.rules.outcome import CouncilRound
+from muster.councils.rules.scoring import Contribution
+from muster.councils.rules.values import CouncilAbstention, Evaluation, Proposal
 from muster.councils.summary import CouncilReport, UncountedPhase
-from muster.councils.values import CouncilAbstention, Evaluation, Proposal
 from muster.domain.money import show_usd
 from muster.domain.run import TERMINAL
 from muster.reporting.look import TOKENS

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from muster.councils.outcome import CouncilRound
+from muster.councils.rules.outcome import CouncilRound
+from muster.councils.rules.values import CouncilAbstention
 from muster.councils.summary import CouncilReport, UncountedPhase
-from muster.councils.values import CouncilAbstention
 from muster.domain.money import show_usd
 from muster.reporting.markdown import block, in_cell, inline
 from muster.text.words import count

@@ -10,9 +10,9 @@ export const access = observable("open");
 export const streams = observable(0);
 
 export class ApiError extends Error {
-  constructor(status, code, message) {
+  constructor(status, code, message, fields = []) {
     super(message);
-    Object.assign(this, { status, code });
+    Object.assign(this, { status, code, fields });
   }
 }
 
@@ -66,7 +66,7 @@ async function send(path, options) {
 async function refusal(response) {
   try {
     const { error } = await response.json();
-    return new ApiError(response.status, error.code, error.message);
+    return new ApiError(response.status, error.code, error.message, error.fields);
   } catch {
     return new ApiError(response.status, "unknown", `The server answered with status ${response.status}.`);
   }

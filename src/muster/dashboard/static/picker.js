@@ -47,3 +47,10 @@ export function AgainstPrevious({ run, kind = "plain", text = "Against the previ
   const { data } = useGet(`/api/suites/${encodeURIComponent(run)}/previous`);
   return data?.run ? html`<a class=${kind} href=${`#/compare?a=${data.run.id}&b=${run}`} title=${`${titleOf(data.run)}, ${moment(data.run.created_at)}`}>${text}</a>` : null;
 }
+
+/** What one can do with a suite run beside its parts. */
+export function SuiteLinks({ run }) {
+  return html`<${AgainstPrevious} run=${run.id} />
+    ${run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
+    <a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`;
+}

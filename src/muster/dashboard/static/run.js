@@ -3,35 +3,29 @@ import { Boundary, html, into, useEffect, useNow, useRef, useState, useTicks } f
 import { get, getText, post, useGet, useReturn, useStream } from "./http.js";
 import { duration, elapsed, LIVE, moment, number, titleOf, word } from "./format.js";
 import { Action, Ago, Badge, CallsBar, Cost, CostBar, CostOf, Facts, Failure, Later, Outcome, sentence, Stalled, Tabs, Tags, usd, Waiting } from "./parts.js";
+import { KINDS, kindOf } from "./kinds.js";
 import { CallsTab } from "./calls.js";
 import { Json, ModelText } from "./text.js";
 
 const later = (file, name) => () => import(`./${file}.js`).then((module) => module[name]);
 const QUESTION = later("question", "Question");
-const PREVIOUS = later("picker", "AgainstPrevious");
 const COMMON = [["calls", "Calls"], ["timeline", "Timeline"], ["events", "Events"]];
 const LATER = {
-  answer: later("question", "AnswerTab"),
-  results: later("suite", "SuiteTab"),
-  conversation: later("battle", "BattleTab"),
-  steps: later("chain", "ChainTab"),
-  council: later("council", "CouncilTab"),
-  findings: later("findings", "FindingsTab"),
-  battles: later("scale", "ScaleTab"),
-  work: later("tasks", "TaskTab"),
+  ...Object.fromEntries(KINDS.filter(({ page }) => page.tab).map(({ page }) => [page.tab, later(...page.view.split("."))])),
+  report: later("report", "ReportTab"),
   timeline: later("timeline", "TimelineTab"),
   events: later("events", "EventsTab"),
 };
-const OWN = { ask: ["answer", "Answer"], suite: ["results", "Results"], chain: ["steps", "Steps"], battle: ["conversation", "Conversation"], deliberation: ["council", "Council"], waves: ["findings", "Findings"], scale: ["battles", "Battles"], task: ["work", "Work"] };
-const BESIDE = new Set(["answer", "conversation", "council"]); // tabs that show what people are asked where it belongs
-const REPORTED = new Set(["suite", "waves", "deliberation", "battle", "scale"]);
+const ACTIONS = Object.fromEntries(KINDS.filter(({ page }) => page.actions).map(({ workload, page }) => [workload, later(...page.actions.split("."))]));
+const BESIDE = new Set(KINDS.filter(({ page }) => page.shows_questions).map(({ page }) => page.tab)); // tabs that show what people are asked where it belongs
 const RESUMABLE = new Set(["interrupted", "failed", "canceled", "timeout"]);
 const ENDED = { budget: "its budget is spent", timeout: "its time is over", manual: "canceled by a person", limit: "its limit is reached", goal: "its goal is reached", error: "an error", step_failed: "a step failed" };
 const MOST_TAIL = 500; // events that are kept for the tabs between two looks
 
 function tabsOf(run) {
-  const own = OWN[run.workload];
-  if (own) return [own, ...COMMON];
+  const { page, reported } = kindOf(run);
+  if (page.tab) return [[page.tab, page.label], ...COMMON];
+  if (reported) return [["report", "Report"], ...COMMON];
   return run.result === null ? COMMON : [["result", "Result"], ...COMMON];
 }
 
@@ -106,11 +100,8 @@ function Head({ run, tell, reload }) {
       <div class="between">
         <h1>${titleOf(run)}</h1>
         <div class="actions">
-          ${run.workload === "task" && html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`}
-          ${run.workload === "suite" && html`<${Later} load=${PREVIOUS} run=${run.id} />` /* first: what is there already stays in its place */}
-          ${run.workload === "suite" && run.name && html`<a class="plain" href=${`#/trend?run=${encodeURIComponent(run.name)}`}>Trend</a>`}
-          ${run.workload === "suite" && html`<a class="plain" href=${`#/compare?b=${run.id}`}>Compare</a>`}
-          ${REPORTED.has(run.workload) && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
+          ${ACTIONS[run.workload] && html`<${Later} load=${ACTIONS[run.workload]} run=${run} />` /* first: what is there already stays in its place */}
+          ${kindOf(run).reported && html`<${Action} label="Download report" act=${() => download(run)} onError=${tell} />`}
           ${resumable(run) && html`<span class="raise">${spent && html`<label class="small" for="new-budget">New total budget in $</label>
             <input id="new-budget" type="number" min="0" step="any" inputmode="decimal" value=${budget} onInput=${into(choose)} />`}<${Action} label="Resume" act=${resume} onError=${tell} /></span>`}
           ${going && html`<${Action} label="Cancel" confirm="Really cancel?" kind="danger" onError=${tell}
@@ -127,7 +118,7 @@ function factsOf(run, now) {
   const { calls } = run;
   const notes = [[calls.failed, "failed"], [calls.uncertain, "uncertain"], [calls.reused, "reused"], [run.parked, "parked"]].filter(([many]) => many > 0);
   return [
-    [run.workload === "scale" ? "Calls besides its battles" : "Calls answered", html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
+    [kindOf(run).page.calls, html`${number(calls.done)} of ${number(calls.total)}<${CallsBar} calls=${calls} />
       ${notes.length > 0 && html`<span class="soft small">${notes.map(([many, name]) => `${number(many)} ${name}`).join(", ")}</span>`}`],
     [run.budget_usd === null ? "Cost" : "Cost, of budget", html`<${Cost} run=${run} /><${CostBar} run=${run} />`],
     run.lineage.cost_usd > run.cost_usd && ["Cost of this run", html`<${CostOf} of=${{ ...run, budget_usd: null }} /><br /><span class="soft small">a part of a resumed work</span>`],

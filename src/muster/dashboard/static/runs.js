@@ -4,6 +4,7 @@ import { useGet } from "./http.js";
 import { duration, elapsed, LIVE, number, titleOf } from "./format.js";
 import { Ago, CallsBar, Choice, Command, Cost, CostBar, Empty, Outcome, Tags } from "./parts.js";
 import { endingsOf, grouped, nameOf, summed } from "./groups.js";
+import { KINDS } from "./kinds.js";
 import { Keys } from "./keys.js";
 import { List, usePages } from "./window.js";
 
@@ -14,10 +15,7 @@ const FILTERS = {
   failed: ["Failed", ["failed", "timeout"]],
   canceled: ["Canceled", ["canceled"]],
 };
-const WORKLOADS = [
-  ["", "all kinds of work"], ["suite", "suites"], ["battle", "battles"], ["scale", "scale tests"], ["task", "tasks"], ["chain", "chains"],
-  ["deliberation", "councils"], ["waves", "verifications"], ["ask", "questions"],
-];
+const WORKLOADS = [["", "all kinds of work"], ...KINDS.filter(({ page }) => page.is_listed).map(({ workload, words }) => [workload, words])];
 
 /** The beginning of a day, in seconds since 1970, as the clock of the reader has it; `later` days after. */
 function dayOf(text, later = 0) {

@@ -182,3 +182,7 @@ function Log({ found }) {
   return html`<section class="card log" aria-label="Log">${log.length === 0 ? html`<p class="soft padded">Nothing has happened yet.</p>` : html`<ol>${log.map((one, place) => html`<li key=${place}>
     <span class="soft mono"><${Clock} at=${one.at} /></span> ${one.type === "event" ? html`<span class="mono">${one.kind}</span>` : ""} ${one.text && one.text !== log[place - 1]?.text && html`<${AnsiText} text=${one.text} />`}</li>`)}</ol>`}</section>`;
 }
+
+export function TaskLink({ run }) {
+  return html`<a class="plain" href=${`#/tasks/${run.id}`}>Open the task</a>`;
+}

@@ -17,6 +17,7 @@ MusterError
 │   ├── Untrusted           the certificate of the server is not valid; nothing was sent
 │   ├── RetriesExhausted    every attempt failed; holds the last error
 │   ├── BatchCanceled       its batch was canceled before it was processed
+│   ├── ToolTurnsExceeded   the agent called tools more often than it may
 │   ├── AgentFailed         a program or CLI agent did not do it; holds what it wrote to standard error
 │   │   ├── NotStarted      the program could not be started
 │   │   ├── BadExit         it exited with an error, or was killed
@@ -50,6 +51,7 @@ MusterError
 ├── ChildFailed             a child run did not complete; its parent may go on
 ├── BattleFailed            a side of a battle said nothing; it can be resumed
 ├── CouncilFailed           a council has no result: too few of its members answered; it can be resumed
+├── ToolError               a function that an agent uses as a tool could not do it; the agent is told why
 ├── StepFailed              a step of a chain failed, and all its tries with it; the chain can be resumed from it
 ├── RunFailed               a run did not complete; holds why
 ├── Overdraft               a run completed and cost more than its budget; what it answered is kept
@@ -105,6 +107,7 @@ from muster.domain.errors.calls import (
     RetriesExhausted,
     Stalled,
     TimedOut,
+    ToolTurnsExceeded,
     TryLater,
     Undecodable,
     UnknownModel,
@@ -133,6 +136,7 @@ from muster.domain.errors.runs import (
     StoreAway,
     StoreFailed,
     StoreUnreachable,
+    ToolError,
     after_run,
     exit_code_of,
     needs_higher_budget,
@@ -199,6 +203,8 @@ __all__ = [
     "StoreFailed",
     "StoreUnreachable",
     "TimedOut",
+    "ToolError",
+    "ToolTurnsExceeded",
     "TryLater",
     "Undecodable",
     "UnknownModel",

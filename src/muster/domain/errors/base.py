@@ -1,8 +1,11 @@
 """The root of all errors, and what keeps a request from being done: something must be changed first, or is taken."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar
+
+from muster.domain.flaw import FieldFlaw, FlawCode
 
 
 class Paid(StrEnum):
@@ -23,10 +26,13 @@ class MusterError(Exception):
         super().__init__(message)
         self.message = message
         self.suggestions = suggestions
+        self.flaws: tuple[FieldFlaw, ...] = ()  # of fields that somebody gave
 
     def record(self) -> dict[str, Any]:
         """Return the error as JSON, for the journal and the envelope."""
-        return {"code": self.code, "message": self.message, "suggestions": [str(way) for way in self.suggestions]}
+        ways = [str(way) for way in self.suggestions]
+        fields = {"fields": [flaw.record() for flaw in self.flaws]} if self.flaws else {}
+        return {"code": self.code, "message": self.message, "suggestions": ways, **fields}
 
 
 class FixSpec(MusterError):
@@ -36,22 +42,47 @@ class FixSpec(MusterError):
     exit_code = 2
 
 
+def _as_it_is(way: str) -> str:
+    return way
+
+
 class BadArgument(FixSpec):
     """A value given on the command line or to a function does not do.
 
     With `argument` the message is a predicate, and the sentence begins with the name of that argument: an edge puts the
-    name that its users know in place of it.
+    name that its users know in place of it. `of` is the error for several fields.
     """
 
     code = "bad_argument"
 
-    def __init__(self, message: str, *, argument: str = "", suggestions: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        argument: str = "",
+        suggestions: tuple[str, ...] = (),
+        flaws: Sequence[FieldFlaw] = (),
+    ) -> None:
         super().__init__(f"{argument} {message}" if argument else message, suggestions=suggestions)
-        self.argument, self.predicate = argument, message
+        way = suggestions[0] if suggestions else ""
+        own = (FieldFlaw(path=argument, message=message, suggestion=way),) if argument else ()
+        self.flaws, self.about = (*own, *flaws), ""
 
-    def renamed(self, argument: str) -> "BadArgument":
-        """Return the same error about an argument of another name."""
-        return BadArgument(self.predicate, argument=argument, suggestions=self.suggestions)
+    @classmethod
+    def of(cls, flaws: Sequence[FieldFlaw], *, about: str = "", suggestions: tuple[str, ...] = ()) -> "BadArgument":
+        """Return the error for everything that is wrong with some fields; `about` begins its sentence."""
+        words = "; ".join(dict.fromkeys(map(str, flaws)))
+        error = BadArgument(f"{about}: {words}" if about else words, suggestions=suggestions, flaws=flaws)
+        error.about = about
+        return error
+
+    def named(self, names: Mapping[str, str], advise: Callable[[str], str] = _as_it_is) -> "BadArgument":
+        """Return the same error with the names that a door has for its fields, in its suggestions too."""
+        ways = tuple(map(advise, self.suggestions))
+        flaws = [replace(flaw.named(names), suggestion=advise(flaw.suggestion)) for flaw in self.flaws]
+        if not flaws:
+            return BadArgument(self.message, suggestions=ways)
+        return BadArgument.of(flaws, about=self.about, suggestions=ways)
 
 
 class ConflictingArguments(BadArgument):
@@ -63,8 +94,13 @@ class ConflictingArguments(BadArgument):
             f"{first} and {' or '.join((second, *others))} cannot be used together",
             suggestions=(f"leave out {' and '.join((second, *others))}",),
         )
+        self.flaws = (self._flaw(first, (second, *others)), *(self._flaw(name, (first,)) for name in (second, *others)))
 
-    def named(self, names: Mapping[str, str]) -> "ConflictingArguments":
+    def _flaw(self, name: str, others: Sequence[str]) -> FieldFlaw:
+        message = f"cannot be used together with {' or '.join(others)}"
+        return FieldFlaw(path=name, message=message, code=FlawCode.CONFLICT, suggestion=self.suggestions[0])
+
+    def named(self, names: Mapping[str, str], advise: Callable[[str], str] = _as_it_is) -> "ConflictingArguments":
         """Return the same error with the names that a door has for its arguments."""
         first, second, *others = (names.get(name, name) for name in self.arguments)
         return ConflictingArguments(first, second, *others)
@@ -90,10 +126,14 @@ class BadFile(FixSpec):
 
 
 class BadConfiguration(FixSpec):
-    """Keys, agents, prices or workloads are not set up for this."""
+    """Keys, agents, prices or workloads are not set up for this; a field that says another one may help."""
 
     code = "configuration"
     exit_code = 3
+
+    def __init__(self, message: str, *, suggestions: tuple[str, ...] = (), flaws: tuple[FieldFlaw, ...] = ()) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.flaws = flaws
 
 
 class KeyReused(FixSpec):

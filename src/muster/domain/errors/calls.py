@@ -147,6 +147,12 @@ class BatchCanceled(CallFailed):
     code = "batch_canceled"
 
 
+class ToolTurnsExceeded(CallFailed):
+    """The agent called tools more often than it may."""
+
+    code = "tool_turns"
+
+
 class AgentFailed(CallFailed):
     """A program or CLI agent did not do what it was asked for."""
 

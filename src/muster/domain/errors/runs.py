@@ -134,6 +134,12 @@ class CouncilFailed(MusterError):
     exit_code = 1
 
 
+class ToolError(MusterError):
+    """A function that an agent uses as a tool could not do what it was called for; the agent is told the message."""
+
+    code = "tool_error"
+
+
 class StepFailed(MusterError):
     """A step of a chain failed, and all its tries with it."""
 

@@ -11,8 +11,8 @@ from muster.domain.batch import Patience as Patience  # who waits for batches ta
 from muster.domain.errors import BatchLost, TryLater, UnknownModel, WireError
 from muster.domain.observation import Observer
 from muster.domain.run import Driver
-from muster.engine.clock import Clock
-from muster.engine.killpoints import KillPoints
+from muster.engine.base.clock import Clock
+from muster.engine.base.killpoints import KillPoints
 from muster.store.base import Store
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from muster.domain.batch import Batch, BatchMember, BatchState
 from muster.domain.entry import AttemptState, Failed, Settlement
 from muster.domain.errors import BatchCanceled, OutcomeUnknown, Paid, TryLater, WireError
+from muster.engine.base.clock import Clock
 from muster.engine.batches.parked_calls import Waiters
-from muster.engine.clock import Clock
 from muster.store.base import Advance, Dismissal, ResultPage, Store
 
 PAGE = 1000

@@ -23,10 +23,10 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import BatchId, RunId
 from muster.domain.observation import BatchBegan, BatchEnded, Observer
+from muster.engine.base.clock import Clock
 from muster.engine.batches.base import Asker, BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parked_calls import Waiters
-from muster.engine.clock import Clock
 from muster.store.base import Advance, Store
 
 UNSENT = frozenset({BatchState.PLANNED, BatchState.SENT})

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from muster.engine.base.clock import Clock
 from muster.engine.batches.base import Patience
 from muster.engine.batches.parked_calls import Waiters
-from muster.engine.clock import Clock
 
 READY_TURNS = 10  # of the event loop: from a freed place to the call that takes it there are four
 

@@ -27,8 +27,8 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import BatchId
 from muster.domain.run import Driver
+from muster.engine.base.clock import Clock
 from muster.engine.batches.base import Asker, BatchServices, Patience, PollDelays
-from muster.engine.clock import Clock
 from muster.store.base import Advance, BatchClaim
 
 LEASE_SECONDS = 30.0

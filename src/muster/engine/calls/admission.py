@@ -8,8 +8,8 @@ from types import TracebackType
 
 from muster.domain.budget import Level
 from muster.domain.errors import MusterError
+from muster.engine.base.clock import Activity, Clock
 from muster.engine.calls.limiter import Limiter, Place, ahead
-from muster.engine.clock import Activity, Clock
 from muster.store.base import Changes
 
 LOOK_SECONDS = 2.0

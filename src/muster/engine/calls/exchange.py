@@ -13,10 +13,10 @@ from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, Replied, Unsent
 from muster.domain.errors import CallFailed, Interrupted, OutcomeUnknown, OutOfTime, Paid, WireError
 from muster.domain.money import Microdollars
+from muster.engine.base.clock import Clock
+from muster.engine.base.driven_run import CallGuard
 from muster.engine.calls.admission import Admission
 from muster.engine.calls.state import AttemptBooking, CallServices, CallState, Started, WireCount, failed_of
-from muster.engine.clock import Clock
-from muster.engine.driven_run import CallGuard
 from muster.store.base import Events
 
 Wire = asyncio.Task[Reply]

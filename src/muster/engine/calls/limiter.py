@@ -9,7 +9,7 @@ from typing import NamedTuple
 from muster.domain.agent import Pace
 from muster.domain.call import Reply
 from muster.domain.errors import Overloaded, RateLimited
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 
 LONGEST_PAUSE = 60.0
 BURST = 0.1  # of a minute's allowance may go out at once

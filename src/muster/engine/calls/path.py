@@ -37,9 +37,11 @@ from muster.domain.errors import (
 )
 from muster.domain.observation import AttemptBegan
 from muster.domain.run import Mode, mode_of
-from muster.engine.batches.path import BatchPath
+from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
+from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.admission import Admission, RunPlaces
 from muster.engine.calls.exchange import Exchange, RunExchanges
+from muster.engine.calls.parking import BatchPath
 from muster.engine.calls.people import PeoplePath
 from muster.engine.calls.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.calls.state import (
@@ -51,8 +53,6 @@ from muster.engine.calls.state import (
     failed_of,
     require_unicode,
 )
-from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
-from muster.engine.signals import CallInbox, Receiver
 from muster.store.base import Record
 
 LOWERED = "agent.limited"  # the event, and the beginning of its key

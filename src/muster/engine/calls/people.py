@@ -9,10 +9,10 @@ from math import isinf
 from muster.domain.call import Reply
 from muster.domain.entry import AwaitedSignal, answer_channel
 from muster.domain.errors import TimedOut
+from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun
+from muster.engine.base.mapping import item_under_way
+from muster.engine.base.signals import Receiver
 from muster.engine.calls.state import CallServices, CallState, require_unicode
-from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
-from muster.engine.mapping import item_under_way
-from muster.engine.signals import Receiver
 from muster.store.base import AnswerTaking, QuestionOpening
 
 

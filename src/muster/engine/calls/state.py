@@ -17,14 +17,14 @@ from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
 from muster.domain.observation import AttemptEnded, CallBegan, CallEnded, Observer
 from muster.domain.run import Driver
+from muster.engine.base.clock import Activity, Clock
+from muster.engine.base.driven_run import Levels, require_same
+from muster.engine.base.killpoints import KillPoints
+from muster.engine.base.signals import CallInbox
 from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy
-from muster.engine.clock import Activity, Clock
-from muster.engine.driven_run import Levels, require_same
-from muster.engine.killpoints import KillPoints
-from muster.engine.signals import CallInbox
 from muster.store.base import Store
 
 

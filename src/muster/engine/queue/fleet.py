@@ -13,7 +13,7 @@ from functools import partial
 from muster.domain.errors import BadArgument, MusterError, QueueFailed, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 from muster.engine.queue.base import (
     QUEUES,
     AcceptJob,

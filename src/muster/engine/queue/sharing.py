@@ -12,7 +12,7 @@ from typing import Protocol
 from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, QueueFailed, StopRun, StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Mode, Run, RunState
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 from muster.engine.queue.base import LazyQueue, queue_of
 from muster.store.base import Store
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
-from muster.engine.clock import Clock
+from muster.engine.base.clock import Clock
 from muster.engine.queue.base import QUEUES, FleetKeys, queue_of
 from muster.store.base import Store, UnfinishedRuns
 

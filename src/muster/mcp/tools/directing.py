@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Mapping
 
 from muster.app import Muster
-from muster.app.views.money import cost_view
+from muster.app.kinds import kind_of
+from muster.app.views.money import CostView
 from muster.app.views.pool import message_view, metrics_view, pool_view, slot_view
 from muster.domain.errors import Conflict, NotFound
-from muster.domain.run import BudgetedCost
-from muster.mcp.answers import compact, short_batch, whole
+from muster.mcp.answers import compact, picked, short_batch, whole
 from muster.mcp.control_inputs import (
     AnswerInput,
     ContextInput,
@@ -20,6 +20,7 @@ from muster.mcp.control_inputs import (
 from muster.mcp.request import CoordinatorTool, ToolRequest
 from muster.mcp.sizes import Answer, Pointer, page, page_of_rows
 from muster.mcp.tools.following import find, is_batch
+from muster.text.views import plain
 
 
 async def review_task(request: ToolRequest, given: ReviewInput) -> Answer:
@@ -72,11 +73,11 @@ async def control_run(request: ToolRequest, given: ControlInput) -> Answer:
     muster = request.muster
     run = await find(muster, given.id)
     async with request.audited(given.action, run.id) as doing:
-        if given.action == "cancel" and run.workload == "task":
+        if given.action == "cancel" and kind_of(run).in_slot:
             run = (await muster.pool.cancel(run.id)).run
         elif given.action == "cancel":
             run = await muster.runs.cancel(run.id)
-        elif run.workload == "task":
+        elif kind_of(run).in_slot:
             run = (await muster.pool.tasks.retry(run.id, budget_usd=given.budget_usd)).run
         else:
             run = await muster.submit_resume(run.id, budget_usd=given.budget_usd)
@@ -99,7 +100,7 @@ async def pool(request: ToolRequest, given: PoolInput) -> Answer:
     muster = request.muster
     match given.action:
         case "metrics":
-            return metrics_view(await muster.pool.metrics())
+            return plain(metrics_view(await muster.pool.metrics()))
         case "scale":
             async with request.audited("scale", "pool"):
                 await muster.pool.scale(str(given.slots))
@@ -113,12 +114,11 @@ async def pool(request: ToolRequest, given: PoolInput) -> Answer:
         "current_task",
         "current_task_name",
         "tasks_completed",
-        *cost_view(BudgetedCost()),
+        *CostView.__struct_fields__,
         "error",
     )
-    shown = (*names, *cost_view(BudgetedCost()))
-    slots = [compact({name: slot_view(slot)[name] for name in shown}) for slot in await muster.pool.slots()]
-    status = pool_view(await muster.pool.status())
+    slots = [compact(picked(slot_view(slot), *names)) for slot in await muster.pool.slots()]
+    status = plain(pool_view(await muster.pool.status()))
     return compact(status | {"driver": None, "driven": status["driver"] is not None, "slots": slots})
 
 
@@ -136,7 +136,7 @@ async def messages(request: ToolRequest, given: MessageInput) -> Answer:
 
 async def _unread(muster: Muster, slot: str, given: MessageInput) -> Answer:
     """Return a page of the messages that a slot has not read, or one of them in full."""
-    unread = [message_view(one) for one in await muster.pool.unread(slot)]
+    unread = [plain(message_view(one)) for one in await muster.pool.unread(slot)]
     if given.key is not None:
         text = next((str(one["text"]) for one in unread if one["id"] == given.key), None)
         if text is None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from muster.app import Muster
-from muster.app.runs.reading import KINDS, kind_of
+from muster.app.kinds import BUILT_IN, kind_of, word_of
 from muster.app.views.pool import pool_view
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
@@ -14,6 +14,7 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.mcp.answers import (
     brief_of_all,
     compact,
+    picked,
     pointer_to,
     short_batch,
     short_run,
@@ -30,7 +31,7 @@ LOOK_SECONDS = 1.0  # between two looks at a run that nothing is heard of
 PROGRESS_SECONDS = 1.0  # between two notifications of one wait
 MOST_WAITING = 20  # runs in an overview that wait for a decision
 MOST_TOLD = 5  # runs in a notification
-WORKLOADS = {word: workload for workload, word in KINDS.items()}
+WORKLOADS = {kind.word: kind.workload for kind in BUILT_IN}
 
 
 async def overview(request: ToolRequest, given: OverviewInput) -> Answer:
@@ -58,8 +59,8 @@ def _fitting(rows: list[Answer], most: int) -> list[Answer]:
 
 async def _pool(muster: Muster) -> Answer:
     pool = pool_view(await muster.pool.status())
-    driven = {"driven": pool["driver"] is not None}
-    return {"pool": {name: pool[name] for name in ("slots", "tasks", "draining")} | driven}
+    driven = {"driven": pool.driver is not None}
+    return {"pool": picked(pool, "slots", "tasks", "draining") | driven}
 
 
 async def budget_of(muster: Muster) -> Answer:
@@ -83,7 +84,7 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
         batches = [short_batch(one) for one in await muster.batches.list((), given.limit)]
         return {"batches": _fitting(batches, LARGEST_ANSWER - ENVELOPE)}
     states = [RunState.WAITING] if given.needs_you else []
-    workloads = () if given.kind == "any" else (WORKLOADS.get(given.kind, given.kind),)
+    workloads = () if given.kind == "any" else (WORKLOADS[given.kind],)
     found = await muster.runs.page(
         states, workloads=workloads, roots=True, search=given.search, after=given.after, limit=given.limit
     )
@@ -96,7 +97,7 @@ async def list_work(request: ToolRequest, given: ListInput) -> Answer:
 
 
 async def _listed(muster: Muster, run: Run) -> Answer:
-    return short_task(await muster.pool.tasks.of(run)) if run.workload == "task" else short_run(run)
+    return short_task(await muster.pool.tasks.of(run)) if kind_of(run).in_slot else short_run(run)
 
 
 async def wait(request: ToolRequest, given: WaitInput) -> Answer:
@@ -143,7 +144,7 @@ class WaitProgress:
     async def tell(self, looked_for: RunId, run: Run) -> None:
         """Notify the client, not too often; `looked_for` is the run that was waited for, `run` the newest of it."""
         calls = f", {run.calls.done} of {run.calls.total} calls done" if run.calls.total else ""
-        self._states[looked_for] = f"{kind_of(run.workload)} {run.id} is {run.state}{calls}"
+        self._states[looked_for] = f"{word_of(run.workload)} {run.id} is {run.state}{calls}"
         now = self._request.server.clock.monotonic()
         if self._told is not None and now - self._told < PROGRESS_SECONDS:
             return
@@ -170,7 +171,7 @@ async def is_at_rest(muster: Muster, run: Run) -> bool:
         return True
     if run.state is not RunState.WAITING:
         return False
-    return run.workload == "task" or bool(await muster.runs.questions(run.id))
+    return kind_of(run).in_slot or bool(await muster.runs.questions(run.id))
 
 
 async def find(muster: Muster, reference: str) -> Run:

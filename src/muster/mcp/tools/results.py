@@ -7,18 +7,20 @@ pages. A text comes in pages by offset. Rows come in pages by key: what is added
 from collections.abc import AsyncIterator, Sequence
 
 from muster.app import Muster
-from muster.app.suites.values import ComparisonTerms
+from muster.app.suites.values import ComparisonTerms, comparison_view
+from muster.app.views.batches import batch_view
 from muster.app.views.battles import decisions_view, messages_view
-from muster.app.views.pool import log_view, work_view
-from muster.app.views.runs import batch_view, call_view, entry_view, event_view
-from muster.app.views.suites import comparison_view
+from muster.app.views.calls import call_view, entry_view
+from muster.app.views.events import event_view
+from muster.app.views.tasks import log_view, work_view
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Run
-from muster.mcp.answers import compact, document, pointer_to, text_of, whole
+from muster.mcp.answers import compact, document, picked, pointer_to, whole
 from muster.mcp.inputs import ResultInput
 from muster.mcp.request import CoordinatorTool, ToolRequest
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit, page, page_of_rows, pick, text_of_value
 from muster.mcp.tools.following import find, is_batch
+from muster.text.views import plain
 
 ROWS_AT_ONCE = 100  # that are read from the store
 MOST_MESSAGES = 500  # of a battle, which has at most 25 replies
@@ -37,7 +39,7 @@ async def result(request: ToolRequest, given: ResultInput) -> Answer:
         accept = None if given.inconclusive is None else given.inconclusive == "ok"
         terms = ComparisonTerms(margin=given.margin, notice=given.notice, accept_unsure=accept)
         found = await muster.suites.compare(given.compare_with, run.id, terms)
-        return page(text_of_value(comparison_view(found)), given.offset)
+        return page(text_of_value(plain(comparison_view(found))), given.offset)
     if given.key is not None:
         row = await _row(muster, run, given.part, given.key)
         return page(text_of_value(pick(row, given.field)), given.offset)
@@ -57,7 +59,7 @@ async def _batch(muster: Muster, given: ResultInput) -> Answer:
     if given.part != "summary":
         raise BadArgument("must be 'summary' for a batch", argument="part")
     batch = await muster.batches.find(given.id)
-    found = batch_view(batch, await muster.batches.runs(batch.id))
+    found = plain(batch_view(batch, await muster.batches.runs(batch.id)))
     if given.field:
         return page(text_of_value(pick(found, given.field)), given.offset)
     told: Answer = fit(found, LARGEST_ANSWER - ENVELOPE, pointer_to(batch.id))
@@ -66,7 +68,7 @@ async def _batch(muster: Muster, given: ResultInput) -> Answer:
 
 async def _text(muster: Muster, run: Run, part: str) -> str:
     if part == "output":
-        return await text_of(muster, run)
+        return await muster.output_of(run)
     return await (await muster.report(run.id)).text("markdown")
 
 
@@ -74,7 +76,7 @@ async def _diff(muster: Muster, run: Run, offset: int) -> Answer:
     """Return a page of what a task changed, with where else there is work of it: an empty diff need not be all."""
     task = await muster.pool.tasks.of(run)
     found = page(await muster.pool.trees.diff(task.id), offset)
-    return found | compact({name: work_view(task)[name] for name in ("branch", "summary", "other_branches", "beside")})
+    return found | compact(picked(work_view(task), "branch", "summary", "other_branches", "beside"))
 
 
 async def _rows(muster: Muster, run: Run, part: str, after: str | int | None) -> Answer:
@@ -97,14 +99,14 @@ async def _rows(muster: Muster, run: Run, part: str, after: str | int | None) ->
 async def _calls(muster: Muster, run: Run, after: str | None) -> Rows:
     while found := await muster.runs.calls(run.id, after=after, limit=ROWS_AT_ONCE):
         for entry in found:
-            yield entry.key, compact(entry_view(entry))
+            yield entry.key, compact(plain(entry_view(entry)))
         after = found[-1].key
 
 
 async def _events(muster: Muster, run: Run, after: int) -> Rows:
     while found := await muster.runs.events(run.id, after, ROWS_AT_ONCE):
         for event in found:
-            yield str(event.seq), event_view(event)
+            yield str(event.seq), plain(event_view(event))
         after = found[-1].seq
 
 
@@ -116,20 +118,20 @@ async def _from(rows: Sequence[Answer], after: int) -> Rows:
 async def _listed(muster: Muster, run: Run, part: str) -> Sequence[Answer]:
     """Return all rows of a part that is read as a whole; the number of a row is its key."""
     if part == "log":
-        return [log_view(record) async for record in muster.pool.monitor.logs(run.id)]
+        return [plain(log_view(record)) async for record in muster.pool.monitor.logs(run.id)]
     if part == "messages":
-        found: list[Answer] = messages_view(await muster.battles.messages(run.id, 0, MOST_MESSAGES))["messages"]
-        return found
-    return decisions_view(await muster.battles.decisions(run.id))
+        messages = messages_view(await muster.battles.messages(run.id, 0, MOST_MESSAGES)).messages
+        return [plain(message) for message in messages]
+    return [plain(decision) for decision in decisions_view(await muster.battles.decisions(run.id))]
 
 
 async def _row(muster: Muster, run: Run, part: str, key: str) -> Answer:
     """Return one row of a part in full."""
     if part == "call":
-        return call_view(await muster.runs.call(run.id, key))
+        return plain(call_view(await muster.runs.call(run.id, key)))
     number = _number(key, "key")
     if part == "events":
-        found = [event_view(event) for event in await muster.runs.events(run.id, max(number - 1, 0), 1)]
+        found = [plain(event_view(event)) for event in await muster.runs.events(run.id, max(number - 1, 0), 1)]
     else:
         found = list((await _listed(muster, run, part))[max(number - 1, 0) : number])
     if not number or not found:

@@ -1,16 +1,16 @@
 """Tools that start something and return its id at once: tasks, questions, chains, suites, councils and battles."""
 
 from functools import partial
-from typing import Any
 
 from muster.app import Muster
+from muster.app.pool.orders import TaskRunTerms, fan_out_specs, fan_out_terms, ordered_fan_out, run_terms
 from muster.app.pool.values import TaskSpec
-from muster.app.runs.ask import Question
-from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
 from muster.app.serving.battles import submit_battle
-from muster.app.serving.library import LibraryKind
-from muster.app.suites.suites import SuiteChoice
+from muster.app.serving.chains import submit_chain
+from muster.app.serving.councils import submit_council
+from muster.app.serving.questions import submit_ask
+from muster.app.serving.suites import submit_suite
+from muster.app.serving.tasks import submit_task as queue_task
 from muster.battles.order import ScaleOrder
 from muster.domain.errors import MusterError
 from muster.domain.order import shared_fields
@@ -23,153 +23,73 @@ from muster.mcp.inputs import (
     CouncilInput,
     FanOutInput,
     OrderInput,
-    StartInput,
     SuiteInput,
     TaskInput,
     ToolBattleOrder,
 )
 from muster.mcp.request import CoordinatorTool, ToolRequest
 from muster.mcp.sizes import Answer
+from muster.pool.order import FanOutOrder
 
 
-async def submit_task(request: ToolRequest, given: TaskInput) -> Answer:
+async def submit_task(request: ToolRequest, given: OrderInput) -> Answer:
     """Queue a task for a slot of the pool."""
-    spec = TaskSpec(
-        prompt=given.prompt,
-        agent=given.agent,
-        slot=given.slot,
-        role=given.role,
-        system=given.system,
-        review=given.review,
-        max_rejections=given.max_rejections,
-        after=tuple(given.after),
-        priority=given.priority,
-        budget_usd=given.budget_usd,
-        schema=given.output_schema,
-    )
-
-    async def begin(muster: Muster) -> Run:
-        muster.library.require_agents([given.agent])
-        await muster.pool.require_driver()
-        task = await muster.pool.tasks.submit(
-            spec, tags=given.tags, name=given.name, timeout=given.timeout_secs, continues=given.continues
-        )
-        return task.run
-
-    run = await request.start("submit task", given, begin)
+    run = await request.start("submit task", given, partial(queue_task, order=given.order()))
     return await whole(request.muster, await request.muster.runs.end_of_lineage(run))
 
 
-async def fan_out(request: ToolRequest, given: FanOutInput) -> Answer:
+async def fan_out(request: ToolRequest, given: OrderInput) -> Answer:
     """Queue a task for each prompt; when one is refused, those before it go on and are told."""
-    specs = [
-        TaskSpec(
-            prompt=prompt,
-            agent=given.agent,
-            role=given.role,
-            system=given.system,
-            review=given.review,
-            budget_usd=given.budget_usd,
-        )
-        for prompt in given.prompts
-    ]  # before any is submitted: one of them may be wrong
+    order: FanOutOrder = given.order()
+    specs = fan_out_specs(ordered_fan_out(order))  # before any is submitted: one of them may be wrong
     await request.muster.pool.require_driver()
     await request.muster.pool.tasks.require_room(len(specs))
     ids: list[str] = []
-    for number, spec in enumerate(specs):
-        name = None if given.name is None else f"{given.name}-{number + 1}"
+    for number, task in enumerate(zip(specs, fan_out_terms(run_terms(order), len(specs)), strict=True)):
 
-        async def begin(muster: Muster, spec: TaskSpec = spec, name: str | None = name) -> Run:
-            muster.library.require_agents([given.agent])
-            return (await muster.pool.tasks.submit(spec, tags=given.tags, name=name)).run
+        async def begin(muster: Muster, task: tuple[TaskSpec, TaskRunTerms] = task) -> Run:
+            muster.library.require_agents([order.agent])
+            return (await muster.pool.tasks.submit(task[0], **task[1])).run
 
         try:
             ids.append((await request.start("submit task", given, begin, part=f"/{number}")).id)
         except MusterError as error:
             if not ids:
                 raise
-            told = f"only the first {len(ids)} of {len(given.prompts)} tasks were submitted: {error.message}"
+            told = f"only the first {len(ids)} of {len(specs)} tasks were submitted: {error.message}"
             return {"ids": ids, "error": error.code, "message": told, "next": f"wait(ids={ids})"}
     return {"ids": ids, "next": f"wait(ids={ids}); results are in the order of the prompts"}
 
 
-async def ask(request: ToolRequest, given: AskInput) -> Answer:
+async def ask(request: ToolRequest, given: OrderInput) -> Answer:
     """Start the run of one question."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        muster.library.require_agents([given.agent])
-        question = Question(
-            agent=given.agent,
-            prompt=given.prompt,
-            system=given.system,
-            schema=given.output_schema,
-            max_tokens=given.max_tokens,
-        )
-        return await muster.submit_question(question, _options(muster, given, dispatch=given.dispatch))
-
-    return _started(await request.start("start ask", given, begin))
+    return started(await request.start("start ask", given, partial(submit_ask, order=given.order())))
 
 
-async def run_chain(request: ToolRequest, given: ChainRunInput) -> Answer:
+async def run_chain(request: ToolRequest, given: OrderInput) -> Answer:
     """Start a chain of the library."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        chain = muster.chains.load(muster.library.find(LibraryKind.CHAIN, given.chain))
-        spec = muster.chains.spec(chain, given.input, folder=muster.settings.folder)
-        return await muster.chains.submit(spec, _options(muster, given))
-
-    return _started(await request.start("start chain", given, begin))
+    return started(await request.start("start chain", given, partial(submit_chain, order=given.order())))
 
 
-async def run_suite(request: ToolRequest, given: SuiteInput) -> Answer:
+async def run_suite(request: ToolRequest, given: OrderInput) -> Answer:
     """Start a run of suites of the library."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        muster.library.require_agents(given.agents)
-        paths = [str(muster.library.find(LibraryKind.SUITE, name)) for name in given.suites]
-        chosen = {
-            "path": paths,
-            "agents": given.agents,
-            "judge": muster.library.judge(given.judge),
-            "epochs": given.epochs,
-            "filter": given.filter,
-        }
-        spec = await muster.suites.spec(SuiteChoice(given={name: value for name, value in chosen.items() if value}))
-        return await muster.suites.submit(spec, _options(muster, given, dispatch=given.dispatch))
-
-    return _started(await request.start("start suite", given, begin))
+    return started(await request.start("start suite", given, partial(submit_suite, order=given.order())))
 
 
-async def start_council(request: ToolRequest, given: CouncilInput) -> Answer:
+async def start_council(request: ToolRequest, given: OrderInput) -> Answer:
     """Start a council."""
-
-    async def begin(muster: Muster) -> RunHandle:
-        muster.library.require_agents([*given.agents, given.synthesis])
-        path = None if given.policy is None else muster.library.find(LibraryKind.COUNCIL, given.policy)
-        spec = muster.councils.spec(
-            given.question,
-            given.agents,
-            policy=None if path is None else muster.councils.load(path),
-            rounds=given.rounds,
-            synthesis=given.synthesis,
-        )
-        return await muster.councils.submit(spec, _options(muster, given, dispatch=given.dispatch))
-
-    return _started(await request.start("start council", given, begin))
+    return started(await request.start("start council", given, partial(submit_council, order=given.order())))
 
 
 async def start_battle(request: ToolRequest, given: OrderInput) -> Answer:
     """Start a battle, or a scale test of several."""
     order: ToolBattleOrder = given.order()
     chosen = order if order.runs == 1 else ScaleOrder(**shared_fields(order, ScaleOrder))
-    return _started(await request.start("start battle", given, partial(submit_battle, order=chosen)))
+    return started(await request.start("start battle", given, partial(submit_battle, order=chosen)))
 
 
-def _options(muster: Muster, given: StartInput, **more: Any) -> RunOptions:
-    return muster.runs.options(budget_usd=given.budget_usd, name=given.name, **more)
-
-
-def _started(run: Run) -> Answer:
+def started(run: Run) -> Answer:
+    """Return the answer of a tool that has started a run."""
     return short_run(run) | {"next": f"wait(ids=[{run.id!r}])"}
 
 

@@ -6,10 +6,11 @@ from enum import StrEnum
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.git.layout import Isolation
+from muster.domain.isolation import Isolation
+from muster.pool.kind import CHAIN
 from muster.pool.setup import TreeSetup
 
-WORKLOAD = "chain"
+WORKLOAD = CHAIN.workload
 MOST_STEPS = 200
 MOST_ITEMS = 1_000  # of one for_each
 MOST_ROWS = 10_000

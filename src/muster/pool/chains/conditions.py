@@ -5,21 +5,15 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
-
-LONGEST = 500  # characters
-DEEPEST = 30
+from muster.text.logic import END, MAX_CHARACTERS, LogicParser, Token
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<text>'[^']*'|\"[^\"]*\")|(?P<number>-?[0-9]{1,15}(?:\.[0-9]{1,15})?)"
-    r"|(?P<word>[A-Za-z_][\w-]*(?:\.[\w-]+|\[[0-9]+\])*)|(?P<sign>==|!=|<=|>=|<|>|\(|\))|(?P<foreign>&&|\|\||=|!))"
+    r"(?P<text>'[^']*'|\"[^\"]*\")|(?P<number>-?[0-9]{1,15}(?:\.[0-9]{1,15})?)"
+    r"|(?P<word>[A-Za-z_][\w-]*(?:\.[\w-]+|\[[0-9]+\])*)|(?P<sign>==|!=|<=|>=|<|>|\(|\))|(?P<foreign>&&|\|\||=|!)"
 )
-_MEANT = {"&&": "and", "||": "or", "=": "==", "!": "not"}
-_ORDERING = {"<", "<=", ">", ">="}
-_COMPARING = {"==", "!=", "contains", *_ORDERING}
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _KEYWORDS = {"and", "or", "not", "contains"}
 
@@ -69,9 +63,9 @@ ValueOf = Callable[[str], Json]
 @lru_cache(maxsize=1024)
 def parse_condition(text: str) -> Expression:
     """Read a condition; raises BadArgument with the place at which it is not one."""
-    if len(text) > LONGEST:
-        raise BadArgument(f"a condition has at most {LONGEST} characters")
-    return _ConditionParser(text).condition()
+    if len(text) > MAX_CHARACTERS:
+        raise BadArgument(f"a condition has at most {MAX_CHARACTERS} characters")
+    return _ConditionParser(text).whole()
 
 
 def names_in(tree: Expression) -> Iterator[str]:
@@ -156,97 +150,37 @@ def _shown(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)[:60]
 
 
-@dataclass(frozen=True, slots=True)
-class _ConditionToken:
-    kind: str
-    text: str
-    place: int  # counted from one
+class _ConditionParser(LogicParser[Expression, Expression, Expression]):
+    """Reads one condition: every value may be compared, joined and negated."""
 
+    noun = "condition"
+    tokens = _TOKEN
+    comparing = frozenset({"==", "!=", "<", "<=", ">", ">=", "contains"})
 
-class _ConditionParser:
-    """Goes through the tokens of one condition."""
-
-    def __init__(self, text: str) -> None:
-        self._text, self._at, self._depth = text, 0, 0
-        self._tokens = self._cut()
-
-    def condition(self) -> Expression:
-        """Return all of it."""
-        found = self._joined("or")
-        if self._next.kind:
-            self._refuse(self._next, f"unexpected {self._next.text!r}")
-        return found
-
-    def _cut(self) -> list[_ConditionToken]:
-        tokens, place, text = [], 0, self._text.rstrip()
-        while place < len(text):
-            found = _TOKEN.match(text, place)
-            if found is None:
-                self._refuse(_ConditionToken("", "", place + 1), f"unexpected character {text[place]!r}")
-            kind = str(found.lastgroup)
-            token = _ConditionToken(kind, found[kind], found.start(kind) + 1)
-            if kind == "foreign":
-                self._refuse(token, f"write {_MEANT[token.text]} instead of {token.text}")
-            tokens.append(token)
-            place = found.end()
-        return [*tokens, _ConditionToken("", "", len(text) + 1)]
-
-    @property
-    def _next(self) -> _ConditionToken:
-        return self._tokens[self._at]
-
-    def _take(self, *texts: str) -> _ConditionToken | None:
-        token = self._next
-        if token.kind not in ("word", "sign") or token.text not in texts:
-            return None
-        self._at += 1
-        return token
-
-    def _joined(self, word: str) -> Expression:
-        parts = [self._joined("and") if word == "or" else self._negated()]
-        while self._take(word):
-            parts.append(self._joined("and") if word == "or" else self._negated())
-        return parts[0] if len(parts) == 1 else Junction(word, tuple(parts))
-
-    def _negated(self) -> Expression:
-        token = self._take("not")
-        if token is None:
-            return self._comparison()
-        return self._deeper(token, lambda: Inversion(self._negated()))
-
-    def _comparison(self) -> Expression:
-        left = self._operand()
-        sign = self._take(*_COMPARING)
-        if sign is None:
-            return left
-        right = self._operand()
-        if self._next.text in _COMPARING and self._next.kind != "text":
-            self._refuse(self._next, "comparisons cannot be chained; join them with and")
-        return ComparedValues(sign.text, left, right)
-
-    def _operand(self) -> Expression:
-        token = self._next
-        self._at += bool(token.kind)
+    def operand(self) -> Expression:
+        token = self.advance()
         if token.kind == "text":
             return Constant(token.text[1:-1])
         if token.kind == "number":
             return Constant(float(token.text) if "." in token.text else int(token.text))
         if token.text == "(":
-            found = self._deeper(token, lambda: self._joined("or"))
-            if self._take(")") is None:
-                self._refuse(token, "this parenthesis is not closed")
-            return found
+            return self.bracket(token)
         if token.kind != "word" or token.text in _KEYWORDS:
-            self._refuse(token, f"expected a value, but found {token.text!r}" if token.kind else "the condition ends")
+            what = "the condition ends" if token.kind == END else f"expected a value, but found {token.text!r}"
+            self.refuse(token, what)
         return Constant(_CONSTANTS[token.text]) if token.text in _CONSTANTS else Lookup(token.text)
 
-    def _deeper(self, token: _ConditionToken, read: Callable[[], Expression]) -> Expression:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            self._refuse(token, f"nested more than {DEEPEST} levels deep")
-        found = read()
-        self._depth -= 1
-        return found
+    def as_truth(self, node: Expression, start: Token) -> Expression:
+        return node
 
-    def _refuse(self, token: _ConditionToken, what: str) -> NoReturn:
-        raise BadArgument(f"{self._text[:80]!r} is not a valid condition: at character {token.place}: {what}")
+    def as_operand(self, node: Expression, start: Token) -> Expression:
+        return node
+
+    def junction(self, word: str, parts: tuple[Expression, ...]) -> Expression:
+        return Junction(word, parts)
+
+    def negation(self, part: Expression) -> Expression:
+        return Inversion(part)
+
+    def comparison(self, sign: str, left: Expression, right: Expression) -> Expression:
+        return ComparedValues(sign, left, right)

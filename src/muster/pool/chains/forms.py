@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from muster.git.layout import Isolation
+from muster.domain.isolation import Isolation
 from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF
 from muster.text import forms as v
 from muster.text.forms import Form

@@ -13,15 +13,17 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import StepFailed
+from muster.domain.isolation import Isolation
 from muster.engine.context import Context
-from muster.git.layout import Isolation, Worktree
+from muster.git.layout import Worktree
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import ChainSpec
 from muster.pool.isolation import repository_before, repository_changes, saved_json
+from muster.pool.kind import CHAIN
 from muster.pool.setup import prepare_tree
 
-TREE_KEY = "chain/tree"
+TREE_KEY = CHAIN.tree_key
 CHANGES_EVENT = "chain.repository"
 
 

@@ -21,7 +21,7 @@ from muster.pool.chains.conditions import names_in, parse_condition
 from muster.pool.chains.extraction import parse_path
 from muster.pool.chains.scope import ERROR, INDEX, ITEM, OUTPUT, PREVIOUS, AvailableNames
 from muster.pool.chains.templates import Template, parse_template
-from muster.text.documents.tree import Place
+from muster.text.document_tree import Place
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
 

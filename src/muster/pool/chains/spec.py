@@ -11,7 +11,7 @@ from muster.pool.chains.chain import MOST_ROWS, Chain, ChainInput, ChainSpec, Ch
 from muster.pool.chains.rules import chain_flaws, input_flaws
 from muster.pool.setup import TreeSetup
 from muster.text import typed
-from muster.text.documents.tree import spelled
+from muster.text.document_tree import spelled
 
 _MOST_FLAWS = 20
 _BELOW: Mapping[str, Any] = {"chain": Chain, "known": KnownValues, "setup": TreeSetup}

@@ -78,7 +78,7 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
     # Rows that are asked in batches begin together, so that the same step of all of them shares a batch.
     batches = ctx.mode is Mode.BATCH or any(step.dispatch == Mode.BATCH for step in spec.chain.steps)
     window = min(len(spec.rows), MOST_TOGETHER) if batches else None
-    rows = [result async for result in ctx.map(one, spec.rows, window=window)]
+    rows = [result async for result in ctx.map(one, spec.rows, limit=window)]
     failed = [(index, row["error"]) for index, row in enumerate(rows) if row["error"]]
     if failed:
         named = "; ".join(f"row {index + 1}: {error}" for index, error in failed[:MOST_NAMED])

@@ -10,7 +10,7 @@ from muster.sim.options import Options
 from muster.sim.playback import request_id
 from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
 from muster.sim.protocols.openai import OpenAI, invalid
-from muster.sim.protocols.request import body_of
+from muster.sim.request import body_of
 from muster.text import typed
 
 PATH = "/openai/v1/batches"

@@ -11,7 +11,7 @@ from muster.sim.faults import FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.protocols.ask import SimRefusal
 from muster.sim.protocols.openai import invalid
-from muster.sim.protocols.request import fields_of
+from muster.sim.request import fields_of
 from muster.text import typed
 
 PATH = "/openai/v1/files"

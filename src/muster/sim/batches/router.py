@@ -13,7 +13,6 @@ from muster.sim.playback import (
     SILENT,
     SOON,
     ConnectionEnd,
-    Headers,
     Part,
     Playback,
     headers_of,
@@ -23,9 +22,10 @@ from muster.sim.playback import (
     request_id,
 )
 from muster.sim.protocols.ask import SimRefusal, WireProtocol
-from muster.sim.protocols.request import account_of, check_key, without_boundary
 from muster.sim.rehearsal import Rehearsal
+from muster.sim.request import account_of, check_key, without_boundary
 from muster.text import typed
+from muster.text.http_messages import Headers
 
 _encode = typed.encode
 

@@ -10,7 +10,7 @@ from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMem
 from muster.sim.faults import Fault, FaultKind, Op, Plans
 from muster.sim.playback import raise_refusal
 from muster.sim.protocols.ask import SimRefusal
-from muster.sim.protocols.request import read_body
+from muster.sim.request import read_body
 from muster.sim.responder import Responder, name_of
 
 STEP = 100  # members at a time, so that others are served in between

@@ -1,7 +1,7 @@
 """The seam of the store: what the other rooms know of it.
 
-Every protocol here is one ability of one to four methods; a composite (`RunTable`, `BatchReader`, ...) is only the sum
-of the abilities that one part of a store has, and `Store` names the parts.
+Every protocol here is one part of a store, and `Store` names the parts; a smaller protocol stands beside them only
+where somebody asks for no more than that (`SlotTable`).
 
 Every writing method queues its write at once, in the order of the calls, and returns an awaitable that ends when the
 write is durable. It cannot be canceled: a task that is canceled while it waits goes on waiting until the write is
@@ -14,17 +14,7 @@ from typing import Protocol
 from muster.store.base.batches import (
     Advance,
     BatchClaim,
-    BatchClaims,
-    BatchContents,
-    BatchesOfRuns,
-    BatchLookup,
-    BatchMembers,
-    BatchOutcomes,
-    BatchPlanning,
     BatchReader,
-    BatchReconciliation,
-    BatchTransitions,
-    BatchTurns,
     BatchWriter,
     Dismissal,
     ResultPage,
@@ -32,28 +22,18 @@ from muster.store.base.batches import (
 from muster.store.base.journal import (
     Attempt,
     Changes,
-    EventLog,
     Events,
     Journal,
     OfferWatch,
-    PartialTexts,
     Record,
     Reuser,
     RunArchive,
-    RunContents,
     RunOffers,
-    RunRestoration,
 )
 from muster.store.base.pool import (
     POOL_LEVEL,
-    PoolBudget,
-    PoolControl,
-    PoolDriving,
     PoolRecord,
     PoolTable,
-    SharedContext,
-    SlotAssignment,
-    SlotMessages,
     SlotOutcome,
     SlotRecord,
     SlotStanding,
@@ -61,8 +41,6 @@ from muster.store.base.pool import (
 )
 from muster.store.base.questions import (
     AnswerTaking,
-    QuestionAnswers,
-    QuestionDriver,
     QuestionOpening,
     QuestionTable,
 )
@@ -74,27 +52,18 @@ from muster.store.base.records import (
     FigureTable,
     Maintenance,
     ReviewTable,
-    StoreControl,
-    StoreInspection,
     StoreTime,
 )
 from muster.store.base.runs import (
     Announcement,
     Announcements,
-    BudgetBalances,
     Claim,
-    DrivenRuns,
     Leases,
     PresentWorker,
     ProcessTable,
     QueueTurn,
     RunCommands,
-    RunControl,
-    RunDeletion,
-    RunDirectory,
-    RunLists,
     RunPage,
-    RunPages,
     RunQueue,
     RunRelease,
     RunTable,
@@ -102,14 +71,13 @@ from muster.store.base.runs import (
     UnfinishedRuns,
     WorkerTable,
 )
-from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
+from muster.store.base.signals import SignalTable, SignalTaking
 from muster.store.base.totals import (
     AgentTotal,
     LevelTotal,
     RunGroup,
     RunTotal,
     SlotGroup,
-    SpendingReader,
     StoreSpending,
     StoreTotals,
     TotalsReader,
@@ -128,24 +96,11 @@ __all__ = [
     "Baseline",
     "BaselineTable",
     "BatchClaim",
-    "BatchClaims",
-    "BatchContents",
-    "BatchLookup",
-    "BatchMembers",
-    "BatchOutcomes",
-    "BatchPlanning",
     "BatchReader",
-    "BatchReconciliation",
-    "BatchTransitions",
-    "BatchTurns",
     "BatchWriter",
-    "BatchesOfRuns",
-    "BudgetBalances",
     "Changes",
     "Claim",
     "Dismissal",
-    "DrivenRuns",
-    "EventLog",
     "Events",
     "FigureTable",
     "Journal",
@@ -153,16 +108,10 @@ __all__ = [
     "LevelTotal",
     "Maintenance",
     "OfferWatch",
-    "PartialTexts",
-    "PoolBudget",
-    "PoolControl",
-    "PoolDriving",
     "PoolRecord",
     "PoolTable",
     "PresentWorker",
     "ProcessTable",
-    "QuestionAnswers",
-    "QuestionDriver",
     "QuestionOpening",
     "QuestionTable",
     "QueueTurn",
@@ -172,36 +121,21 @@ __all__ = [
     "ReviewTable",
     "RunArchive",
     "RunCommands",
-    "RunContents",
-    "RunControl",
-    "RunDeletion",
-    "RunDirectory",
     "RunGroup",
-    "RunLists",
     "RunOffers",
     "RunPage",
-    "RunPages",
     "RunQueue",
     "RunRelease",
-    "RunRestoration",
     "RunTable",
     "RunTotal",
-    "SharedContext",
-    "SignalReceiver",
-    "SignalSender",
     "SignalTable",
     "SignalTaking",
-    "SlotAssignment",
     "SlotGroup",
-    "SlotMessages",
     "SlotOutcome",
     "SlotRecord",
     "SlotStanding",
     "SlotTable",
-    "SpendingReader",
     "Store",
-    "StoreControl",
-    "StoreInspection",
     "StoreSpending",
     "StoreTime",
     "StoreTotals",
@@ -305,11 +239,7 @@ class Store(Protocol):
 
     @property
     def totals(self) -> TotalsReader:
-        """Sums over all of it."""
-
-    @property
-    def spending(self) -> SpendingReader:
-        """What was spent, and by whom."""
+        """Sums over all of it, and what was spent by whom."""
 
     @property
     def archive(self) -> RunArchive:

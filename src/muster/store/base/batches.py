@@ -59,8 +59,13 @@ class Dismissal:
     outcome: Failed
 
 
-class BatchLookup(Protocol):
-    """The batches by id, state and time. Called by the batcher and by what shows batches; only reads."""
+class BatchReader(Protocol):
+    """The batches of this store; only reads.
+
+    Looked up by the batcher and by what shows batches; their members are read while results are collected and when
+    a parked call is resumed, their contents, piece by piece, when a batch is sent or fetched. What finds out what
+    became of batches (`known`, `stalled`, `abandoned`) is called by the batcher at start and by retries.
+    """
 
     async def get(self, batch: BatchId) -> Batch | None:
         """Return a batch as it stands."""
@@ -79,10 +84,6 @@ class BatchLookup(Protocol):
     async def match(self, reference: str) -> Sequence[Batch]:
         """Return the batches that an id, the beginning of one, or the provider's id stands for."""
 
-
-class BatchesOfRuns(Protocol):
-    """Which runs have calls in which batches, and what they cost there. Called by reports; only reads."""
-
     async def of_run(self, run: RunId) -> Sequence[Batch]:
         """Return the batches that hold calls of a run, the oldest first."""
 
@@ -94,10 +95,6 @@ class BatchesOfRuns(Protocol):
 
     async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
         """Return what the calls of a run whose keys begin so had in each of its batches."""
-
-
-class BatchMembers(Protocol):
-    """The calls in a batch. Called while results are collected and when a parked call is resumed; only reads."""
 
     async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
         """Return the batch in which a call waits, and its place there."""
@@ -111,19 +108,11 @@ class BatchMembers(Protocol):
     async def max_tokens(self, batch: BatchId) -> int:
         """Return the most tokens that all answers of a batch together may have."""
 
-
-class BatchContents(Protocol):
-    """What was sent and what came back. Called when a batch is sent or fetched; only reads, piece by piece."""
-
     def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
         """Iterate over the pieces of the body, exactly as they were planned."""
 
     def lines(self, batch: BatchId) -> AsyncIterator[bytes]:
         """Iterate over the lines of results that were read, in pieces."""
-
-
-class BatchReconciliation(Protocol):
-    """What is needed to find out what became of batches. Called by the batcher at start and by retries; only reads."""
 
     async def known(self, endpoint: BatchEndpoint) -> KnownIds:
         """Return the provider's ids of all batches of the same provider and account."""
@@ -135,15 +124,20 @@ class BatchReconciliation(Protocol):
         """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
 
 
-class BatchReader(BatchLookup, BatchesOfRuns, BatchMembers, BatchContents, BatchReconciliation, Protocol):
-    """The batches of this store, read."""
+class BatchWriter(Protocol):
+    """What is written of batches, by the batcher and by whoever follows a batch.
 
+    Planning: `nonce` is idempotent, and a plan is stored under its id once. Nothing has been sent when a plan is
+    stored, so a crash after it loses nothing.
 
-class BatchPlanning(Protocol):
-    """From parked calls to a stored batch. Called by the batcher when it flushes.
+    Claims say who may create a batch at the provider, or search for one that was lost. Of several processes one
+    gets the claim; it ends by itself unless it is renewed, and every later write of the one who lost it is refused
+    by its epoch.
 
-    `nonce` is idempotent; a plan is stored under its id once. Nothing has been sent when a plan is stored, so a crash
-    after it loses nothing.
+    Turns say which process polls a batch that the provider has, and reads its results. A turn ends by itself unless
+    it is kept; it changes no epoch, since nothing that is written under it can harm.
+
+    A transition that is repeated is refused and changes nothing; outcomes that are settled again book nothing twice.
     """
 
     def nonce(self, fresh: str) -> Awaitable[str]:
@@ -158,14 +152,6 @@ class BatchPlanning(Protocol):
     def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
         """Reserve the money of all members and store the batch, or neither when one of them is not granted."""
 
-
-class BatchClaims(Protocol):
-    """Who may create a batch at the provider. Called around each create and each search for one that was lost.
-
-    Of several processes one gets the claim; it ends by itself unless it is renewed, and every later write of the one
-    who lost it is refused by its epoch.
-    """
-
     def claim(self, claim: BatchClaim) -> Awaitable[Batch | None]:
         """Claim a batch and return it under its new epoch; None when somebody else was faster or it may not be sent."""
 
@@ -174,13 +160,6 @@ class BatchClaims(Protocol):
 
     def release(self, batch: Batch) -> Awaitable[bool]:
         """Release the claim on a batch; False when it is lost, or not needed any more."""
-
-
-class BatchTurns(Protocol):
-    """Which process polls a batch that the provider has, and reads its results. Called by whoever follows it.
-
-    A turn ends by itself unless it is kept; it changes no epoch, since nothing that is written under it can harm.
-    """
 
     def take_turn(self, claim: BatchClaim) -> Awaitable[bool]:
         """Take a turn, also another's; False when its lease was changed since the batch was read."""
@@ -191,10 +170,6 @@ class BatchTurns(Protocol):
     def end_turn(self, batch: BatchId, driver: Driver) -> Awaitable[bool]:
         """End a turn; False when it is another's."""
 
-
-class BatchTransitions(Protocol):
-    """The states of a batch. Called by whoever follows it; repeated, a transition is refused and changes nothing."""
-
     def advance(self, advance: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when its state or epoch is another, or its provider's id another's."""
 
@@ -204,16 +179,8 @@ class BatchTransitions(Protocol):
     def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
         """Note that a batch is to be canceled; False when it is over."""
 
-
-class BatchOutcomes(Protocol):
-    """The outcomes of members. Called while results are collected and by retries; repeated, nothing is booked twice."""
-
     def settle(self, page: ResultPage) -> Awaitable[int]:
         """Settle members that are still parked and return how many; the others have their outcome already."""
 
     def give_up(self, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float) -> Awaitable[None]:
         """Note that a call has failed in enough batches."""
-
-
-class BatchWriter(BatchPlanning, BatchClaims, BatchTurns, BatchTransitions, BatchOutcomes, Protocol):
-    """What is written of batches."""

@@ -88,11 +88,12 @@ class Reuser(Protocol):
         """Return what is remembered under this key if it is older than the position."""
 
 
-class EventLog(Protocol):
-    """Facts about runs, numbered from one without gaps.
+class Events(Protocol):
+    """What is seen of a run while it goes on: facts, numbered from one without gaps, and half-written texts.
 
-    Appended by the driver of a run, read by whoever follows it. Appending is not idempotent: what must be told once
-    goes through `Journal.record`.
+    Both are written by the driver of a run and read by whoever follows it. Appending is not idempotent: what must
+    be told once goes through `Journal.record`. The exchange of a call writes its partial text at most once a
+    second; each write replaces the one before, and settling the call removes it.
     """
 
     def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
@@ -104,23 +105,11 @@ class EventLog(Protocol):
     async def first(self, run: RunId, kind: str) -> Event | None:
         """Return the first event of a kind; it is looked for in all events of the run."""
 
-
-class PartialTexts(Protocol):
-    """The half-written text of open calls.
-
-    Written by the exchange of a call at most once a second, read by whoever shows a run. Each write replaces the one
-    before; settling the call removes it.
-    """
-
     def put_partial(self, attempt: AttemptId, text: str, at: float) -> Awaitable[None]:
         """Overwrite what an open call has written so far; nothing happens for one that is not open, or not ours."""
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
         """Return the half-written text of every open call."""
-
-
-class Events(EventLog, PartialTexts, Protocol):
-    """What is seen of a run while it goes on."""
 
 
 class Changes(Protocol):
@@ -152,8 +141,12 @@ class RunOffers(Protocol):
         """Return what waits for runs of the workloads that are wanted; it may wake for others too."""
 
 
-class RunContents(Protocol):
-    """Everything of one run, for showing and export. Called by reports and details of a run; only reads."""
+class RunArchive(Protocol):
+    """Whole runs, out of the store for reports and export, and into it by the import of a run.
+
+    An import calls `restore` first, then `restore_entries` page by page. A page can be stored again after a failure:
+    entries that are there stay. A run cannot.
+    """
 
     def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
         """Iterate over the entries in the order they were opened, page by page."""
@@ -167,19 +160,8 @@ class RunContents(Protocol):
     async def children(self, run: RunId) -> Sequence[Run]:
         """Return the child runs."""
 
-
-class RunRestoration(Protocol):
-    """Stores runs from elsewhere. Called by the import of a run, first `restore`, then its entries page by page.
-
-    A page can be stored again after a failure: entries that are there stay. A run cannot.
-    """
-
     def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[BatchMember]]] = ()) -> Awaitable[None]:
         """Store a run from elsewhere, and the batches that hold calls of it; refuses an id that is known."""
 
     def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
         """Store a page of entries of a run that is being restored; those that are there stay."""
-
-
-class RunArchive(RunContents, RunRestoration, Protocol):
-    """Whole runs, out of the store and into it."""

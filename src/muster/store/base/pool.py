@@ -82,15 +82,17 @@ class SlotTable(Protocol):
         """Forget a slot that has no task; False when it has one."""
 
 
-class SlotMessages(Protocol):
-    """Messages to slots. Called by the use cases."""
+class PoolTable(SlotTable, Protocol):
+    """The pool of this store; creating it twice keeps the first.
+
+    Written by whoever drives it and by the use cases. Of several who begin to drive it (`drive_pool`), or who give
+    a slot a task (`assign`), at once, one wins; whoever drives says so again and again, and freeing a slot of
+    another task changes nothing. Of a task that was resumed or tried again only the newest run is listed and
+    counted.
+    """
 
     def message_slots(self, messages: Mapping[str, NewSignal]) -> Awaitable[Sequence[str]]:
         """Send its message to each slot that exists and is not stopped, to all or none; return their names."""
-
-
-class SlotAssignment(Protocol):
-    """Which slot has which task. Of several who ask one wins; freeing a slot of another task changes nothing."""
 
     def assign(self, slot: str, run: RunId) -> Awaitable[bool]:
         """Give a task to a slot that is active and has none; False when it is not free or another slot has the task."""
@@ -100,10 +102,6 @@ class SlotAssignment(Protocol):
 
     def note_outcome(self, outcome: SlotOutcome) -> Awaitable[None]:
         """Write how the last task of a slot ended; whether it takes tasks changes only when it is errored by that."""
-
-
-class TaskRuns(Protocol):
-    """The runs of tasks; of a task that was resumed or tried again only the newest is listed and counted."""
 
     async def tasks(self, states: Iterable[RunState], limit: int = 10_000) -> Sequence[Run]:
         """Return the runs in some states, the oldest first."""
@@ -123,10 +121,6 @@ class TaskRuns(Protocol):
     async def kept_work(self, lineage: str) -> Mapping[str, Any]:
         """Return what was last written by `keep_work` for a task; nothing when nothing was."""
 
-
-class PoolControl(Protocol):
-    """The pool itself. Creating it twice keeps the first."""
-
     async def pool(self) -> PoolRecord | None:
         """Return the pool; None when no task was ever submitted."""
 
@@ -135,10 +129,6 @@ class PoolControl(Protocol):
 
     def drain(self, until: float | None) -> Awaitable[None]:
         """Write that new work is refused, and until when tasks may go on; None: that it is taken again."""
-
-
-class PoolDriving(Protocol):
-    """Who drives the pool. Of several who begin at once one wins; whoever drives says so again and again."""
 
     def drive_pool(self, driver: Driver, until: float, *, instead: Driver) -> Awaitable[bool]:
         """Let a driver have the pool until a time; False when somebody else has it than the one it comes after.
@@ -149,10 +139,6 @@ class PoolDriving(Protocol):
     def leave_pool(self, driver: Driver) -> Awaitable[None]:
         """Write that a driver drives the pool no more; of another one nothing changes."""
 
-
-class PoolBudget(Protocol):
-    """What all tasks together may cost, and what those of each slot have cost."""
-
     def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of the pool's budget."""
 
@@ -162,10 +148,6 @@ class PoolBudget(Protocol):
     async def slot_costs(self) -> Mapping[str, Spent]:
         """Return what the tasks of each slot have cost, by its name."""
 
-
-class SharedContext(Protocol):
-    """Texts that every slot is told, by name."""
-
     async def context(self) -> Mapping[str, str]:
         """Return all texts, in the order of their names."""
 
@@ -174,9 +156,3 @@ class SharedContext(Protocol):
 
     def delete_context(self, name: str) -> Awaitable[bool]:
         """Forget a text; False when there is none."""
-
-
-class PoolTable(
-    SlotTable, SlotMessages, SlotAssignment, TaskRuns, PoolControl, PoolDriving, PoolBudget, SharedContext, Protocol
-):
-    """The pool of this store."""

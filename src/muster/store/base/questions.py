@@ -35,18 +35,17 @@ class AnswerTaking:
     failure: Mapping[str, Json] | None = None  # with which the call fails when there is no answer; None: it stays open
 
 
-class QuestionDriver(Protocol):
-    """What a driver writes of questions. A driver whose epoch is not the stored one gets LeaseLost."""
+class QuestionTable(Protocol):
+    """The questions of this store: written by the driver of a run, read and answered by the use cases.
+
+    A driver whose epoch is not the stored one gets LeaseLost.
+    """
 
     def ask(self, opening: QuestionOpening) -> Awaitable[float]:
         """Open a call and tell it, or one that failed again; return since when it is open. Idempotent."""
 
     def settle(self, taking: AnswerTaking) -> Awaitable[Reply | None]:
         """Take the answer and make it the reply, both or neither; None when there is no answer. Idempotent."""
-
-
-class QuestionAnswers(Protocol):
-    """What people see of questions and say to them. Called by the use cases."""
 
     async def unanswered(self, run: RunId) -> Sequence[Entry]:
         """Return the open questions of a run and of those below it that nobody has answered, in order."""
@@ -59,7 +58,3 @@ class QuestionAnswers(Protocol):
 
         Sending the same client id again changes nothing.
         """
-
-
-class QuestionTable(QuestionDriver, QuestionAnswers, Protocol):
-    """The questions of this store."""

@@ -92,8 +92,18 @@ class AuditTable(Protocol):
         """Return records, the newest first; with `before` those with a lower number."""
 
 
-class StoreInspection(Protocol):
-    """What is known of the store as a place. Called by `store info` and before a run is started; only reads."""
+class StoreTime(Protocol):
+    """The time by which leases and everything else in this store are dated. Asked all the time; never waits."""
+
+    def now(self) -> float:
+        """Return the seconds since 1970: of the server that all machines share, or of this machine."""
+
+
+class Maintenance(Protocol):
+    """The store as a place, called by whoever opened it; `info` and `shortage` only read.
+
+    A vacuum that is canceled has changed nothing.
+    """
 
     async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, of which version."""
@@ -107,17 +117,6 @@ class StoreInspection(Protocol):
         It waits as long as another process keeps the store locked, and is no change to whoever waits for one.
         """
 
-
-class StoreTime(Protocol):
-    """The time by which leases and everything else in this store are dated. Asked all the time; never waits."""
-
-    def now(self) -> float:
-        """Return the seconds since 1970: of the server that all machines share, or of this machine."""
-
-
-class StoreControl(Protocol):
-    """Vacuum and shutdown. Called by whoever opened the store; a vacuum that is canceled has changed nothing."""
-
     def vacuum(self, driver: Driver, at: float) -> Awaitable[None]:
         """Return free space to the disk; raises Conflict while runs are driven, and runs wait until it is done."""
 
@@ -129,7 +128,3 @@ class StoreControl(Protocol):
 
     async def close(self) -> None:
         """Write what is queued and let go of the file."""
-
-
-class Maintenance(StoreInspection, StoreControl, Protocol):
-    """The store as a place."""

@@ -90,8 +90,11 @@ class UnfinishedRuns:
     waiting: Sequence[Run] = ()  # the newest that are not due before somebody answers
 
 
-class RunTurns(Protocol):
-    """The runs that wait for a worker. Read by workers; however many runs wait, one look costs the same."""
+class RunQueue(Protocol):
+    """What waits for workers, read by them: however many runs wait, one look costs the same.
+
+    The first worker of a machine asks again and again for `left_behind` and `unfinished`, each in one transaction.
+    """
 
     async def workloads(self) -> Sequence[str]:
         """Return the workloads of runs that wait for a worker."""
@@ -102,10 +105,6 @@ class RunTurns(Protocol):
     async def starts(self, since: float) -> Sequence[tuple[str, float]]:
         """Return the clients whose requests started runs after a time, and when, the oldest first."""
 
-
-class SweptRuns(Protocol):
-    """What is looked at again and again. Read by the first worker of a machine, each in one transaction."""
-
     async def left_behind(self, at: float) -> SweptState:
         """Return what dead drivers may have left, and whose time to wait is over."""
 
@@ -114,10 +113,6 @@ class SweptRuns(Protocol):
 
         Of those the oldest are always returned, and one page of the others: behind the run `after`.
         """
-
-
-class RunQueue(RunTurns, SweptRuns, Protocol):
-    """What waits for workers."""
 
 
 class Announcements(Protocol):
@@ -140,12 +135,16 @@ class Announcements(Protocol):
         """Forget what was told; a run that changed meanwhile stays to be told of."""
 
 
-class RunDirectory(Protocol):
-    """The runs by their ids and names.
+class RunTable(Protocol):
+    """The runs of this store and what they spent.
 
     Runs are created by the engine and looked up by everybody. Creating a child is idempotent for its parent and key,
     a run that was requested under a key for its user and that key; of other runs the id must be new. A run has one
     continuation: whoever makes a second one, in the same lineage, gets AlreadyContinued, and nothing is stored.
+
+    Lists are read by people (`select`, `roots`, `page`), by workers (`submitted`), by the sweep over dead drivers
+    (`driven`) and by whoever forgets what is old (`ended`); `balances` by the engine before a run is driven and when it
+    ends.
     """
 
     def create(self, new: NewRun) -> Awaitable[Run]:
@@ -159,10 +158,6 @@ class RunDirectory(Protocol):
 
     async def requested(self, owner: str | None, request: StartRequest) -> Run | None:
         """Return the run that a request of a user started before; raises Conflict for another one under its key."""
-
-
-class RunLists(Protocol):
-    """Several runs at once: for lists that people see, and for workers."""
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs, of these states if any are named."""
@@ -179,16 +174,8 @@ class RunLists(Protocol):
     async def submitted(self, limit: int, workloads: Iterable[str] = (), after: Run | None = None) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first; of some workloads, and behind a run."""
 
-
-class DrivenRuns(Protocol):
-    """The runs that somebody drives. Read by the sweep over dead drivers."""
-
     async def driven(self) -> Sequence[Run]:
         """Return the runs that have a driver, dead or alive."""
-
-
-class RunPages(Protocol):
-    """Runs page by page. Read by lists that are paged, and by whoever forgets what is old."""
 
     async def page(self, wanted: RunPage) -> Sequence[Run]:
         """Return a page of runs, the newest first."""
@@ -196,22 +183,15 @@ class RunPages(Protocol):
     async def ended(self, before: float, limit: int) -> Sequence[RunId]:
         """Return runs that are nobody's children and ended before a time, the oldest first."""
 
-
-class BudgetBalances(Protocol):
-    """The ledger, read. Called by the engine before a run is driven and when it ends."""
-
     async def balances(self, levels: Iterable[str]) -> Mapping[str, Balance]:
         """Return what budgets hold, with their caps; those that are not there are left out."""
 
 
-class RunTable(RunDirectory, RunLists, DrivenRuns, RunPages, BudgetBalances, Protocol):
-    """The runs of this store and what they spent."""
+class RunCommands(Protocol):
+    """What a person does to runs from outside, and caps of budgets that are not those of runs.
 
-
-class RunControl(Protocol):
-    """What a person does to runs from outside. Called by the use cases.
-
-    Raises Conflict for a run whose state does not allow it, NotFound for one that is not here.
+    Raises Conflict for a run whose state does not allow it, NotFound for one that is not here. A deletion that is
+    canceled half-way leaves rows behind that `finish_deletions` removes at any time.
     """
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
@@ -229,16 +209,8 @@ class RunControl(Protocol):
     def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
         """Change the spec of a run that has not begun."""
 
-
-class LevelCaps(Protocol):
-    """Caps of budgets that are not those of runs, such as a server's. Called by the use cases."""
-
     def cap_level(self, level: str, cap: Microdollars) -> Awaitable[None]:
         """Set the cap of a budget; it is made if it is not there."""
-
-
-class RunDeletion(Protocol):
-    """Forgets runs. Canceled half-way, a deletion leaves rows behind that `finish_deletions` removes at any time."""
 
     def delete(self, run: RunId, at: float) -> Awaitable[None]:
         """Forget a run that nobody drives, no unfinished run needs and no baseline names, with everything in it.
@@ -248,10 +220,6 @@ class RunDeletion(Protocol):
 
     def finish_deletions(self) -> Awaitable[None]:
         """Delete what is left of runs whose deletion was interrupted."""
-
-
-class RunCommands(RunControl, LevelCaps, RunDeletion, Protocol):
-    """What a person does to runs."""
 
 
 class Leases(Protocol):

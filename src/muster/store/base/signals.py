@@ -24,21 +24,24 @@ class SignalTaking:
     only: tuple[int, ...] = ()  # the numbers of those that are taken; empty: whichever come next
 
 
-class SignalSender(Protocol):
-    """What is done from outside. Called by the use cases; sending the same client id again changes nothing."""
+class SignalTable(Protocol):
+    """The signals of this store: sent from outside by the use cases, received by the driver of a run.
+
+    Sending the same client id again changes nothing. `take` is idempotent; a driver whose epoch is not the stored
+    one gets LeaseLost.
+    """
 
     def send(self, signal: NewSignal) -> Awaitable[Signal]:
-        """Store a signal and queue the runs that wait for it; raises Conflict for a client id of another signal."""
+        """Store a signal and queue the runs that wait for it.
+
+        Raises Conflict for a client id of another signal, and for a number that another signal has.
+        """
 
     def wake(self, at: float) -> Awaitable[int]:
         """Queue the runs that have waited for a signal until the end of their time; return how many."""
 
     def mark_read(self, address: str, channel: str, limit: int) -> Awaitable[Sequence[Signal]]:
         """Return what is there, in order, to a reader outside of any run; no run receives it any more."""
-
-
-class SignalReceiver(Protocol):
-    """What a driver receives. A driver whose epoch is not the stored one gets LeaseLost; `take` is idempotent."""
 
     def take(self, taking: SignalTaking) -> Awaitable[Sequence[Signal] | None]:
         """Take what is there and remember it under the key, both or neither; None, and nothing, when none is there."""
@@ -48,7 +51,3 @@ class SignalReceiver(Protocol):
 
     async def read(self, address: str, channel: str, after: int = 0, limit: int = 100) -> Sequence[Signal]:
         """Return the signals of a channel after a number, taken or not, in order."""
-
-
-class SignalTable(SignalSender, SignalReceiver, Protocol):
-    """The signals of this store."""

@@ -42,16 +42,6 @@ class StoreTotals(NamedTuple):
     spent: Spent  # by all calls ever made, also those of deleted runs
 
 
-class TotalsReader(Protocol):
-    """Sums a store up. Called whenever metrics are scraped: it reads one row a run, batch, slot and day at most.
-
-    It may take a while where there are many, and leaves the event loop free meanwhile.
-    """
-
-    async def read(self) -> StoreTotals:
-        """Return the totals as they stand."""
-
-
 class LevelTotal(NamedTuple):
     """One level of the ledger: what was spent under it, and its cap; None: no limit."""
 
@@ -76,8 +66,14 @@ class StoreSpending(NamedTuple):
     runs: Sequence[Run]  # the newest of the dearest lineages, if it was created since then; without children
 
 
-class SpendingReader(Protocol):
-    """Reads what was spent. Called by people who look at their money; leaves the event loop free meanwhile."""
+class TotalsReader(Protocol):
+    """Sums a store up, and says what was spent in it.
 
-    async def since(self, at: float, runs: int) -> StoreSpending:
+    Both may take a while where there is much, and leave the event loop free meanwhile.
+    """
+
+    async def read(self) -> StoreTotals:
+        """Return the totals as they stand, from one row a run, batch, slot and day at most."""
+
+    async def spent_since(self, at: float, runs: int) -> StoreSpending:
         """Return what was spent since the beginning of a day (UTC), with at most so many runs."""

@@ -7,8 +7,8 @@ from muster.domain.errors import Conflict, NotFound, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.codec import Codec, run_of
+from muster.store.database.calls.settlements import settle_open_attempts
 from muster.store.database.lineages import relink_deleted
-from muster.store.database.settlements import settle_open_attempts
 from muster.store.queries import DatabaseConnection, first
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables

@@ -20,10 +20,11 @@ from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, Start
 from muster.store import claims
 from muster.store.base import Attempt, Claim, Record, RunPage, RunRelease
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
-from muster.store.database import deletions, journal, runs
+from muster.store.database import deletions, runs
 from muster.store.database.batches.changes import restore_batch
-from muster.store.database.events import NewEvent, write_event
-from muster.store.database.ledger import balance_of
+from muster.store.database.calls import journal
+from muster.store.database.calls.events import NewEvent, write_event
+from muster.store.database.calls.ledger import balance_of
 from muster.store.database.signals import address_lock
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
 from muster.store.writer import NOTICE, WriteGroup, Writer

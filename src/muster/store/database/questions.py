@@ -20,8 +20,8 @@ from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL
 from muster.store.base.questions import AnswerTaking, QuestionOpening
 from muster.store.codec import Codec, entry_of, entry_parameters, read, run_of
-from muster.store.database.events import EventBuffer, NewEvent
-from muster.store.database.journal import check_fence, find, write_entry
+from muster.store.database.calls.events import EventBuffer, NewEvent
+from muster.store.database.calls.journal import check_fence, find, write_entry
 from muster.store.database.signals import address_lock, send, signal_of
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
 from muster.store.writer import Writer

@@ -23,10 +23,10 @@ from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, St
 from muster.store.base import Claim, RunPage, RunRelease
 from muster.store.claims import require_unclaimed
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
+from muster.store.database.calls.events import NewEvent, write_event
+from muster.store.database.calls.settlements import settle_open_attempts
 from muster.store.database.deletions import require_deleted
-from muster.store.database.events import NewEvent, write_event
 from muster.store.database.lineages import link_restored, note_continuation
-from muster.store.database.settlements import settle_open_attempts
 from muster.store.database.signals import begin_awaiting, queue_answered
 from muster.store.queries import DatabaseConnection, Parameters, first
 

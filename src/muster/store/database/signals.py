@@ -8,8 +8,8 @@ from muster.domain.ids import RunId
 from muster.domain.run import Run
 from muster.store.base.signals import SignalTaking
 from muster.store.codec import Codec, entry_parameters, read
-from muster.store.database.events import NewEvent, write_event
-from muster.store.database.journal import check_fence, find, write_entry
+from muster.store.database.calls.events import NewEvent, write_event
+from muster.store.database.calls.journal import check_fence, find, write_entry
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Row, first
 from muster.store.writer import Writer
 
@@ -80,6 +80,8 @@ def send(database: DatabaseConnection, codec: Codec, new: NewSignal) -> Signal:
     sender, channel = codec.clean(new.sender), codec.checked(new.channel)
     more = {"channel": channel, "payload": payload, "sender": sender, "sent_at": new.at}
     stored = database.rows("insert_signal", client | more)[0]
+    if new.number not in (None, stored["seq"]):
+        raise Conflict(f"another {new.channel} was sent meanwhile")
     for row in database.rows("select_awaiting_roots", {"address": new.address, "channel": channel}):
         queue_awaiting(database, codec, RunId(row["root_id"]), new.at)
     return signal_of(stored)

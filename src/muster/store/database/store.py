@@ -8,8 +8,9 @@ from typing import Any
 from muster.domain.entry import Opening, Settlement
 from muster.store.base import StoreTime
 from muster.store.codec import Codec
-from muster.store.database import journal, runs, settlements
+from muster.store.database import runs
 from muster.store.database.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
+from muster.store.database.calls import journal, settlements
 from muster.store.database.parts import (
     DatabaseArchive,
     DatabaseEvents,
@@ -23,7 +24,7 @@ from muster.store.database.questions import DatabaseQuestions
 from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue, DatabaseWorkers
 from muster.store.database.records import DatabaseAudit, DatabaseBaselines, DatabaseFigures, DatabaseReviews
 from muster.store.database.signals import DatabaseSignals
-from muster.store.database.totals import DatabaseSpending, DatabaseTotals
+from muster.store.database.totals import DatabaseTotals
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks
 from muster.store.writer import WriteGroup, Writer
 
@@ -149,10 +150,5 @@ class DatabaseStore:
 
     @property
     def totals(self) -> DatabaseTotals:
-        """Sums over all of it."""
+        """Sums over all of it, and what was spent by whom."""
         return DatabaseTotals(self._slow_reads)
-
-    @property
-    def spending(self) -> DatabaseSpending:
-        """What was spent, and by whom."""
-        return DatabaseSpending(self._slow_reads)

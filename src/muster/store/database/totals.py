@@ -18,7 +18,7 @@ from muster.store.base.totals import (
     StoreTotals,
 )
 from muster.store.codec import run_of, spent_of
-from muster.store.database.ledger import total
+from muster.store.database.calls.ledger import total
 from muster.store.queries import DatabaseConnection, DatabaseReader, Row
 
 DAY_SECONDS = 86_400
@@ -26,7 +26,7 @@ LANES = ("reserved", "billed", "imputed", "uncertain")
 
 
 class DatabaseTotals:
-    """What this store holds in all; its reader is one that may take a while."""
+    """What this store holds and was spent in all; its reader is one that may take a while."""
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
@@ -35,14 +35,7 @@ class DatabaseTotals:
         """Return the totals as they stand."""
         return await self._reader.read(read_totals)
 
-
-class DatabaseSpending:
-    """What was spent in this store; its reader is one that may take a while."""
-
-    def __init__(self, reader: DatabaseReader) -> None:
-        self._reader = reader
-
-    async def since(self, at: float, runs: int) -> StoreSpending:
+    async def spent_since(self, at: float, runs: int) -> StoreSpending:
         """Return what was spent since the beginning of a day."""
         return await self._reader.read(lambda database: read_spending(database, at, runs))
 

@@ -69,6 +69,27 @@ class ServerUnreachable(ServerAway, StoreUnreachable):
     """Nobody takes connections there, or not yet."""
 
 
+class ServerFull(Locked, StoreAway):
+    """The disk of the server has no room; nothing of the transaction was written."""
+
+    pause = 0.25
+    refuses_new = True
+
+
+def why_it_waits(address: PostgresAddress, error: Locked, answers: int) -> str:
+    """Return what is said of a write that waits."""
+    if isinstance(error, ServerFull):
+        waiting = "1 answer waits" if answers == 1 else f"{answers} answers wait"
+        return (
+            f"{error.message}; {waiting} in memory, and no calls are started. "
+            "Free some space there, and they are stored; press Ctrl-C twice to wait no longer"
+        )
+    return (
+        f"waiting for the store {address}: its server does not answer, or another process is writing to it; "
+        "press Ctrl-C twice to wait no longer"
+    )
+
+
 # What the server says about a connection that it refuses; there is no code for it before the session has begun.
 _REFUSALS: Mapping[str, tuple[str, str]] = {
     "root certificate file": (
@@ -99,7 +120,6 @@ _EXPLANATIONS: Mapping[type[psycopg.Error], tuple[str, str]] = {
     # What was prepared belongs to a session, and the pooler has given the next transaction another one.
     errors.InvalidSqlStatementName: (_POOLER, _DIRECTLY),
     errors.DuplicatePreparedStatement: (_POOLER, _DIRECTLY),
-    errors.DiskFull: ("cannot grow: the disk of the server is full", "free some space there; then resume"),
     errors.InsufficientPrivilege: (
         "may not be used by this user",
         "make the user the owner of the database, or GRANT CREATE ON SCHEMA public to it",
@@ -140,6 +160,11 @@ def explain_query(address: PostgresAddress, error: psycopg.Error, *, broken: boo
         return ServerAway(f"the connection to the store {address} was lost: {said}", suggestions=("try again",))
     if isinstance(error, _RETRIED):
         return Locked(f"another process is writing to the store {address}: {said}")
+    if isinstance(error, errors.DiskFull):
+        return ServerFull(
+            f"the store {address} cannot grow: the disk of the server is full ({said})",
+            suggestions=("free some space there; nothing was half-written; then resume",),
+        )
     if isinstance(error, errors.UniqueViolation) and error.diag.constraint_name == JOURNAL_KEY:
         return KeyTaken("the journal already has an entry under this key")
     if isinstance(error, psycopg.DataError) and "NUL" in said:

@@ -19,7 +19,7 @@ from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.postgres.changes import PostgresChanges, PostgresOffers
 from muster.store.postgres.connection import WRITERS, PostgresConnection, WriterMark
-from muster.store.postgres.failures import PostgresAddress, parse_address, pooled
+from muster.store.postgres.failures import PostgresAddress, parse_address, pooled, why_it_waits
 from muster.store.postgres.leases import PostgresLeases
 from muster.store.postgres.server_time import ServerTime
 from muster.store.postgres.versions import migrate, require_known_tables, require_usable, stored_version
@@ -145,8 +145,8 @@ class PostgresMaintenance:
             connection.close()
 
     async def shortage(self) -> MusterError | None:
-        """Return None: what keeps a server from writing is known when it refuses to."""
-        return None
+        """Return what the server lacks; it is known while a write waits for that."""
+        return self._writer.shortage
 
     def touch(self) -> "asyncio.Future[None]":
         """Begin a write that changes nothing."""
@@ -202,10 +202,7 @@ class PostgresStore(DatabaseStore):
             on_commit=self.changes.beat,
             reach=reach,
             rest=REST,
-            on_wait=lambda error: on_wait(
-                f"waiting for the store {address}: its server does not answer, or another process is writing to it; "
-                "press Ctrl-C twice to wait no longer"
-            ),
+            on_wait=lambda error: on_wait(why_it_waits(address, error, writer.count(writes.settles))),
         )
         super().__init__(reader, reader, writer, codec, writes, on_wait, require_known_tables)
         self.time = prepared.time

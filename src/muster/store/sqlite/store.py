@@ -18,16 +18,8 @@ from muster.store.codec import Codec
 from muster.store.database import deletions
 from muster.store.database.store import CallWrites, DatabaseStore, ignore_message, pass_point
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locked, migrations, schema, upgraded
-from muster.store.sqlite.connection import (
-    BUSY_SECONDS,
-    Access,
-    DiskFull,
-    SqliteConnection,
-    disk_full,
-    is_full,
-    is_read_only,
-    lock_holder,
-)
+from muster.store.sqlite.connection import BUSY_SECONDS, Access, SqliteConnection
+from muster.store.sqlite.failures import FULL, DiskFull, is_full, is_read_only, lock_holder
 from muster.store.sqlite.read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import CommitSignal, Writer, require_loop
 
@@ -94,7 +86,7 @@ class SqliteMaintenance:
         """Return what keeps the store from being written to, if anything is known."""
         if self._refusal is not None:
             return self._refusal
-        return disk_full(self._path) if is_full(self._path) else None
+        return DiskFull(self._path, FULL) if is_full(self._path) else self._writer.shortage
 
     def touch(self) -> "asyncio.Future[None]":
         """Begin a write that changes nothing."""
@@ -245,7 +237,7 @@ def open_sqlite(
         finally:
             connection.close()
     except StoreFailed as error:
-        if not is_full(path) or not is_current(path, Access.ALONE):
+        if not isinstance(error, DiskFull) or not is_current(path, Access.ALONE):
             raise
         return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait, refusal=error, access=Access.ALONE)
     return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait)
@@ -268,7 +260,7 @@ def _why_it_waits(path: Path, error: Locked, answers: int) -> str:
         waiting = "1 answer waits" if answers == 1 else f"{answers} answers wait"
         return (
             f"{error.message}; {waiting} in memory, and no calls are started. "
-            "Free some space, and it continues by itself; press Ctrl-C twice to wait no longer"
+            f"{error.way[0].upper()}{error.way[1:]}, and it continues by itself; press Ctrl-C twice to wait no longer"
         )
     holder = lock_holder(path)
     who = "another process" if holder is None else f"process {holder}"

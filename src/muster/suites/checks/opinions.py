@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from muster.suites.case import Case, Evaluator, RubricItem
 from muster.suites.checks.output import check_output, similarity
-from muster.suites.rules import ScoringRules
-from muster.suites.verdict import CheckResult, ItemScore, Judgement, Observation
+from muster.suites.values.case import Case, Evaluator, RubricItem
+from muster.suites.values.rules import ScoringRules
+from muster.suites.values.verdict import CheckResult, ItemScore, Judgement, Observation
 from muster.text.thresholds import reaches
 
 AUTO_CHECK = "auto_check"

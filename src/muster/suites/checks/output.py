@@ -12,11 +12,11 @@ from functools import lru_cache
 from muster.domain.call import Request
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput, FixSpec, InvalidRequest
-from muster.suites.case import OF_JSON, CheckKind, Golden, OutputCheck
 from muster.suites.checks.places import document, kind_at, path, places
 from muster.suites.checks.tool_calls import same
-from muster.suites.rules import CURRENT_RULES, ScoringRules
-from muster.suites.verdict import CheckResult, Observation
+from muster.suites.values.case import OF_JSON, CheckKind, Golden, OutputCheck
+from muster.suites.values.rules import CURRENT_RULES, ScoringRules
+from muster.suites.values.verdict import CheckResult, Observation
 from muster.text.json_documents import decode, finite, flaw_of
 from muster.text.limited import patterns
 from muster.text.schemas import json_schema

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.suites.case import CheckKind
-from muster.suites.rules import ScoringRules
+from muster.suites.values.case import CheckKind
+from muster.suites.values.rules import ScoringRules
 from muster.text.json_documents import find_value, only_document, whole_document
 from muster.text.json_in_prose import sole_document
 from muster.text.json_paths import JsonPath, compile_path

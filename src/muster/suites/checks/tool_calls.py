@@ -13,9 +13,9 @@ from itertools import islice
 
 from muster.domain.call import Quality, Reply, Stop, ToolCall, has_visible_character
 from muster.domain.canonical import Json
-from muster.suites.case import Case, ScriptedTool, ToolExpectation, ToolOrder
-from muster.suites.rules import ScoringRules
-from muster.suites.verdict import CheckResult
+from muster.suites.values.case import Case, ScriptedTool, ToolExpectation, ToolOrder
+from muster.suites.values.rules import ScoringRules
+from muster.suites.values.verdict import CheckResult
 
 MOST_TRIES = 5_000
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.suites.compare.values import Change, EpochOutcome, PairChange
-from muster.suites.verdict import NOT_RUN, Status
+from muster.suites.values.verdict import NOT_RUN, Status
 
 Outcomes = Mapping[tuple[str, int], EpochOutcome]
 

@@ -1,17 +1,12 @@
 """A comparison in Markdown, for a pull request."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
-from muster.domain.money import to_usd
 from muster.reporting.markdown import in_cell, inline
 from muster.statistics.intervals import Interval
-from muster.suites.compare.pairs import ComparedPair, PairPage
-from muster.suites.compare.runs import RunComparison, Side, SubjectComparison
-from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, Noticing, counted
+from muster.suites.compare.runs import RunComparison, SubjectComparison
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, counted
 from muster.suites.reports.rows import WORDS
-from muster.text import typed
 from muster.text.words import count, percent
 
 SIGNS = {
@@ -110,32 +105,6 @@ def between(interval: Interval | None, factor: float = 1) -> str:
     return f" ({factor * interval.low:{form}} to {factor * interval.high:{form}})"
 
 
-def pairs_json(found: PairPage) -> dict[str, Any]:
-    """Return a page of pairs as JSON."""
-    return {
-        "a": _side(found.a),
-        "b": _side(found.b),
-        "counts": {str(change): number for change, number in found.counts.items()},
-        "pairs": [_pair_json(pair) for pair in found.pairs],
-        "next": found.next,
-    }
-
-
-def _pair_json(pair: ComparedPair) -> dict[str, Any]:
-    sides = {"before": pair.before, "after": pair.after}
-    return {
-        "case": pair.case,
-        "epoch": pair.epoch,
-        "subject_a": pair.subject_a,
-        "subject_b": pair.subject_b,
-        "change": str(pair.change),
-        "reason": pair.reason,
-        **{name: None if side is None else str(side.status) for name, side in sides.items()},
-        **{f"{name}_score": None if side is None else side.score for name, side in sides.items()},
-        "same_answer": pair.same_answer,
-    }
-
-
 def _score(score: float | None) -> str:
     return "–" if score is None else f"{score:.3f}"
 
@@ -158,41 +127,3 @@ def _table(title: str, changes: Sequence[Change], *, repeated: bool) -> Iterator
         yield f"… and {len(changes) - MOST_CHANGES:,} more"
     yield ""
     yield "</details>"
-
-
-def comparison_json(found: RunComparison, most_changes: int | None = None) -> dict[str, Any]:
-    """Return everything that is said as JSON; if asked for, with the first changed cases of each subject only."""
-    return {
-        "verdict": str(found.verdict),
-        "gate": str(found.gate),
-        "ok": found.ok,
-        "why": found.why,
-        "a": _side(found.a),
-        "b": _side(found.b),
-        "notes": list(found.notes),
-        "subjects": [_subject_json(one, most_changes) for one in found.subjects],
-    }
-
-
-def _side(side: Side) -> dict[str, Any]:
-    run = side.suite.run
-    return {"name": side.name, "run": run.id, "run_name": run.name, "state": str(run.state), "subject": side.subject}
-
-
-def _noticing_json(noticing: Noticing) -> dict[str, Any]:
-    costs = {"cases_cost": noticing.cases_cost, "epochs_cost": noticing.epochs_cost}
-    told: dict[str, Any] = typed.to_builtins(noticing)
-    told = {name: value for name, value in told.items() if name not in costs}
-    return told | {f"{name}_usd": None if cost is None else to_usd(cost) for name, cost in costs.items()}
-
-
-def _subject_json(one: SubjectComparison, most: int | None) -> dict[str, Any]:
-    compared = one.comparison
-    lists = {name: getattr(compared, name) for name in ("regressions", "improvements", "new")}
-    told = replace(compared, **{name: changes[:most] for name, changes in lists.items()})
-    found: dict[str, Any] = typed.to_builtins(told)
-    found["cases_worse"], found["cases_better"] = found.pop("b"), found.pop("c")
-    found["new"] = [{"case": case, "epoch": epoch} for case, epoch in told.new]
-    found["counts"] = {name: len(changes) for name, changes in lists.items()}
-    found["noticing"] = None if compared.noticing is None else _noticing_json(compared.noticing)
-    return {"subject_a": one.before, "subject_b": one.after, **found}

@@ -12,7 +12,7 @@ from muster.domain.run import RunState
 from muster.suites.compare.test import ALPHA, NOTICE, THRESHOLD, compare
 from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome, Gate
 from muster.suites.reports.run import SuiteRun
-from muster.suites.verdict import CaseResult
+from muster.suites.values.verdict import CaseResult
 from muster.text import typed
 
 __all__ = [

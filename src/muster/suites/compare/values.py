@@ -6,7 +6,7 @@ from enum import StrEnum
 from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.intervals import Interval
 from muster.statistics.sample_size import Needed
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 
 
 class ComparisonVerdict(StrEnum):

@@ -13,7 +13,6 @@ from muster.domain.rules import DefaultRules, rules_of
 from muster.domain.run import Run, RunState
 from muster.judging.asked import RecordedCall, text_flaw
 from muster.store.base import Store
-from muster.suites.case import Case
 from muster.suites.evidence.accounts import BOOKINGS, account_of, call_differences, settled_of
 from muster.suites.evidence.archive import read_as
 from muster.suites.evidence.layout import CHILDREN, EvidenceFault
@@ -21,7 +20,8 @@ from muster.suites.judge.council import CouncilJudge, council_of, judgement_of, 
 from muster.suites.judge.question import pose
 from muster.suites.judge.rubric import missing
 from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import Judgement, Observation
+from muster.suites.values.case import Case
+from muster.suites.values.verdict import Judgement, Observation
 
 _PAGE = 20  # entries that are held at a time
 
@@ -114,7 +114,7 @@ class CouncilRetelling:
 
     def judgement(self, case: Case, seen: Observation, spec: SuiteSpec, unit: str, version: str) -> Judgement:
         """Return the judgement that the replies of the council come to, by the rules of the recorded one."""
-        judge = replace(council_of(spec), version=version)
+        judge = replace(council_of(spec.judge, spec.council, spec.threshold), version=version)
         if why := missing(case, seen):
             return judge.failed(why)
         key = judge.key(unit)

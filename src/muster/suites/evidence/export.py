@@ -40,7 +40,7 @@ from muster.suites.evidence.verification import sign
 from muster.suites.journal import ANSWERS as RECORDED_ANSWERS
 from muster.suites.recorded import answers_in
 from muster.suites.reports.run import SuiteRun
-from muster.suites.verdict import CaseResult
+from muster.suites.values.verdict import CaseResult
 from muster.text import typed
 from muster.text.secrets.redaction import Redactor
 

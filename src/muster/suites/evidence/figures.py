@@ -7,7 +7,7 @@ from math import isclose
 from muster.domain.canonical import Json
 from muster.suites.evidence.accounts import FigureDifference
 from muster.suites.statistics import SubjectTally
-from muster.suites.verdict import CaseResult
+from muster.suites.values.verdict import CaseResult
 from muster.text import typed
 
 TOLERANCE = 1e-9

@@ -9,7 +9,6 @@ from typing import Any
 from muster.domain.call import Quality, Reply, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
-from muster.suites.case import Case, Evaluator
 from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
 from muster.suites.evidence.accounts import CallAccount, FigureDifference, account_of, call_differences
@@ -23,9 +22,10 @@ from muster.suites.journal import SuiteSnapshot, case_key
 from muster.suites.judge.council import OLDER, VERSION
 from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
 from muster.suites.recorded import ONLY, observe_recorded
-from muster.suites.rules import ScoringRules
 from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
+from muster.suites.values.case import Case, Evaluator
+from muster.suites.values.rules import ScoringRules
+from muster.suites.values.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
 
 Call = Mapping[str, Any]  # a line of calls.jsonl
 MOST_FLAWS = 1000  # of records that are told one by one

@@ -6,7 +6,6 @@ from typing import Any
 from muster.domain.agent import Command
 from muster.domain.call import Message, Reply, Request, Role
 from muster.judging.asked import request_flaw
-from muster.suites.case import Case
 from muster.suites.cases import Unit
 from muster.suites.checks.tool_calls import use, wants_tools
 from muster.suites.conversation import request_of
@@ -17,7 +16,8 @@ from muster.suites.judge.command import question_for
 from muster.suites.judge.question import JudgeQuestion, pose, pose_again
 from muster.suites.judge.rubric import keys_of, missing
 from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import CaseResult, Observation
+from muster.suites.values.case import Case
+from muster.suites.values.verdict import CaseResult, Observation
 
 Call = Mapping[str, Any]  # a line of calls.jsonl
 REPAIR = "/repair"

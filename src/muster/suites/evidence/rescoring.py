@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from muster.domain.errors import BadFile, MusterError
 from muster.domain.run import RunState
-from muster.suites.case import Case
 from muster.suites.checks.scoring import evaluators_of, score
 from muster.suites.evidence.accounts import FigureDifference
 from muster.suites.evidence.archive import EvidenceArchive, read_as
@@ -41,11 +40,12 @@ from muster.suites.evidence.replies import (
 from muster.suites.evidence.requests import AskedUnits
 from muster.suites.evidence.verification import ArchiveVerification, open_archive, verify_file
 from muster.suites.journal import SuiteSnapshot
-from muster.suites.rules import FIRST, ScoringRules, rules_in
-from muster.suites.rules import NAME as RULES
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import SettledCases
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.case import Case
+from muster.suites.values.rules import FIRST, ScoringRules, rules_in
+from muster.suites.values.rules import NAME as RULES
+from muster.suites.values.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

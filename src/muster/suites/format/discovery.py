@@ -11,8 +11,8 @@ from pathlib import Path
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.suites.format.recognition import JSON, NAME, has_case_line, has_suite, is_json_suite, is_lock, is_suite
+from muster.text.document_tree import Unreadable
 from muster.text.documents.readers import READERS
-from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown
 from muster.text.git_ignore import IgnoredPaths
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from muster.domain.errors import MusterError
-from muster.suites.case import Case, CheckKind, OutputCheck
 from muster.suites.format.forms import DatasetForm
 from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.resolve import require_id
 from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
+from muster.suites.values.case import Case, CheckKind, OutputCheck
 from muster.text.diagnostics import Diagnostics
-from muster.text.documents.tree import Flaw, Place, Unreadable
+from muster.text.document_tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
 from muster.text.limited.patterns import pattern_flaw
 from muster.text.schemas.json_schema import schema_flaw, unknown_word

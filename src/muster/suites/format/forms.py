@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from muster.suites.case import OF_JSON, CheckKind, Evaluator, ToolOrder
+from muster.suites.values.case import OF_JSON, CheckKind, Evaluator, ToolOrder
 from muster.text import forms as v
 from muster.text.forms import Form
 

@@ -7,12 +7,12 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from muster.suites.case import CheckKind, Evaluator, tag_key
 from muster.suites.format.forms import CaseForm, CheckForm, HeadForm
 from muster.suites.format.reading import SuiteReader
 from muster.suites.format.suite import examine
+from muster.suites.values.case import CheckKind, Evaluator, tag_key
 from muster.text.diagnostics import Diagnostics
-from muster.text.documents.tree import Flaw, Place, Unreadable
+from muster.text.document_tree import Flaw, Place, Unreadable
 from muster.text.files import opened, shown, whole_text
 
 CANONICAL_TAGS = ("smoke", "happy-path", "error-handling", "edge-case", "certification", "deferred")

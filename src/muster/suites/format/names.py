@@ -29,7 +29,7 @@ from muster.suites.format.forms import (
     ToolResultForm,
 )
 from muster.text.diagnostics import UnknownName
-from muster.text.documents.tree import Place, spelled
+from muster.text.document_tree import Place, spelled
 from muster.text.forms import Form
 
 CLOSE = 0.8  # share of letters in common from which a name counts as misspelt

@@ -13,9 +13,9 @@ from muster.domain.errors import NotFound
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.suites.format.names import rest_of, unknown_names
 from muster.text.diagnostics import Diagnostics, places_of
+from muster.text.document_tree import Flaw, Map, Unreadable
 from muster.text.documents.readers import READERS
 from muster.text.documents.toml_reader import TomlFile
-from muster.text.documents.tree import Flaw, Map, Unreadable
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import shown, whole_text
 

@@ -16,7 +16,7 @@ import yaml
 from yaml import events
 
 from muster.domain.errors import BadFile
-from muster.text.documents.tree import NULLS, Unreadable
+from muster.text.document_tree import NULLS, Unreadable
 from muster.text.documents.yaml_reader import DEEPEST
 from muster.text.files import byte_lines, opened, shown
 

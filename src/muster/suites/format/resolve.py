@@ -9,7 +9,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from muster.domain.call import Message, Quality, Role
-from muster.suites.case import (
+from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
+from muster.suites.format.names import STAND_IN
+from muster.suites.format.reading import SuiteFiles
+from muster.suites.format.variables import JsonText, spell
+from muster.suites.values.case import (
     DEFAULT_GOLDEN_THRESHOLD,
     OF_JSON,
     Anchor,
@@ -23,12 +27,8 @@ from muster.suites.case import (
     ToolExpectation,
     ToolResult,
 )
-from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
-from muster.suites.format.names import STAND_IN
-from muster.suites.format.reading import SuiteFiles
-from muster.suites.format.variables import JsonText, spell
 from muster.text.diagnostics import Diagnostics
-from muster.text.documents.tree import Place, Unreadable
+from muster.text.document_tree import Place, Unreadable
 from muster.text.json_documents import flaw_of, json_fault
 from muster.text.schemas.json_schema import schema_flaw
 

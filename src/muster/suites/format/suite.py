@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.format.filling import FilledCase, filled, verify
 from muster.suites.format.forms import CaseForm, HeadForm, RubricForm, is_reason
 from muster.suites.format.reading import SuiteReader, WrittenCase
 from muster.suites.format.resolve import LONGEST_ID, CaseResolver, is_usable_id, require_id
-from muster.text.documents.tree import MOST_FLAWS, Flaw, Place, Unreadable
+from muster.suites.values.case import Case
+from muster.suites.values.rules import DEFAULT_THRESHOLD
+from muster.text.document_tree import MOST_FLAWS, Flaw, Place, Unreadable
 
 DOMINANT = 0.9  # share of the weights; 0.7 and 0.3 are common, and meant
 NOTHING = 1e-9  # a score reaches a threshold that is higher by this, so that such a share does not count

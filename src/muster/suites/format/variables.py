@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.suites.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
+from muster.suites.values.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
 from muster.text import typed
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.files import byte_lines, opened, text_lines
 
 MOST_FILLED = 8_000_000  # characters that variables may bring into one case

@@ -12,9 +12,9 @@ from typing import Any
 from muster.domain.call import Request, ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.suites.case import Case
 from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import Suite, examine, open_suite
+from muster.suites.values.case import Case
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import flaw as schema_flaw
 

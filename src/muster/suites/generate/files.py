@@ -20,7 +20,7 @@ from muster.suites.format.discovery import find_suites
 from muster.suites.format.suite import open_suite
 
 if TYPE_CHECKING:
-    from muster.suites.case import Case
+    from muster.suites.values.case import Case
 
 
 Cases = Sequence[Mapping[str, Any]]

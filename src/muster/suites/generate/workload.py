@@ -4,12 +4,14 @@ What a model writes is data. It is never run or expanded, and names no file, com
 """
 
 from collections import Counter
+from dataclasses import dataclass, fields
 from math import ceil
-from typing import Annotated, Any
+from typing import Any
 
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput, CallFailed, RetriesExhausted, TryLater, WireError
+from muster.domain.order import field_flaws
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.suites.generate.draft import (
@@ -23,6 +25,8 @@ from muster.suites.generate.draft import (
     spoken,
     the_suite,
 )
+from muster.suites.kind import GENERATION
+from muster.suites.order import GenerationFields
 from muster.text import typed
 from muster.text.json_documents import find
 
@@ -129,33 +133,34 @@ def _written(reply: Reply) -> list[Json]:
     return cases
 
 
-MOST_CASES = 200
+NO_GENERATION = "not a valid spec for generating cases"
 _FRUITLESS = 2  # rounds without a single case, after which nothing more is to be hoped for
 _SPARE = 3  # rounds for what is rejected, besides twice those that are needed when all is taken
 _KEPT = 100  # reasons that are kept
 
 
-class Spec(typed.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationSpec(GenerationFields):
     """What is to be written, and by whom."""
 
-    agent: str
-    count: Annotated[int, typed.Meta(ge=1, le=MOST_CASES)]
-    skill: str = ""
-    description: str = ""
-    extend: str = ""  # the folder or file of a suite, instead of the two before
+    extend: str = ""  # the folder or file of a suite, instead of a new skill
 
 
-def _read(spec: Any) -> Spec:
+def _read(spec: Any) -> GenerationSpec:
     try:
-        found = typed.convert(spec, Spec)
+        found = typed.convert(spec, GenerationSpec)
     except typed.ValidationError as error:
-        raise BadArgument(f"not a valid spec for generating cases: {error}") from None
+        raise BadArgument(f"{NO_GENERATION}: {error}") from None
+    if unknown := sorted(set(spec) - {field.name for field in fields(GenerationSpec)}):
+        raise BadArgument(f"{NO_GENERATION}: unknown key {unknown[0][:100]!r}")
+    if flaws := list(field_flaws(found)):
+        raise BadArgument.of(flaws, about=NO_GENERATION)
     if bool(found.extend) == bool(found.skill):
         raise BadArgument("give either a new skill or a suite to extend, not both")
     return found
 
 
-@workload("generate", check=_read)
+@workload(GENERATION.workload, check=_read)
 async def generate(ctx: Context, spec: Any) -> Json:
     """Have cases written; gives those that were taken, and why others were not."""
     wanted = _read(spec)
@@ -183,7 +188,7 @@ async def generate(ctx: Context, spec: Any) -> Json:
     }
 
 
-def _look(spec: Spec) -> Known:
+def _look(spec: GenerationSpec) -> Known:
     """See what is there already."""
     if not spec.extend:
         return Known(skill=spec.skill)

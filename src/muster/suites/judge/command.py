@@ -13,10 +13,10 @@ from muster.domain.errors import BadOutput
 from muster.domain.money import to_usd
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, words_of
-from muster.suites.case import DEFAULT_THRESHOLD, Case, OutputCheck, RubricItem, ToolExpectation
 from muster.suites.format.names import nearest_name
-from muster.suites.rules import CURRENT_RULES, ScoringRules
-from muster.suites.verdict import ItemScore, Judgement, Observation
+from muster.suites.values.case import Case, OutputCheck, RubricItem, ToolExpectation
+from muster.suites.values.rules import CURRENT_RULES, DEFAULT_THRESHOLD, ScoringRules
+from muster.suites.values.verdict import ItemScore, Judgement, Observation
 from muster.text.json_documents import read_object
 from muster.text.schemas.json_schema import fitting
 from muster.text.thresholds import reaches

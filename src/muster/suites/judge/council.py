@@ -12,12 +12,11 @@ from muster.domain.errors import AuthRefused, BadArgument, BudgetExhausted, Chil
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.rules import DefaultRules
 from muster.engine.context import Context
-from muster.suites.case import Case
 from muster.suites.checks.opinions import weighted_mean
 from muster.suites.judge.question import JudgeQuestion, pose, read_verdict, verdict_schema
 from muster.suites.judge.rubric import Sample, agreement_of, items_of, missing, passes
-from muster.suites.spec import SuiteSpec
-from muster.suites.verdict import ItemScore, Judgement, MemberVerdict, Observation
+from muster.suites.values.case import Case
+from muster.suites.values.verdict import ItemScore, Judgement, MemberVerdict, Observation
 from muster.text import typed
 from muster.text.words import count
 
@@ -66,14 +65,14 @@ class CouncilJudge:
         return Judgement(by=self.name, version=self.version, model=", ".join(self.members), failures=(why,), keys=keys)
 
 
-def council_of(spec: SuiteSpec) -> CouncilJudge:
+def council_of(judge: str | None, policy: Mapping[str, Json] | None, threshold: float) -> CouncilJudge:
     """Return the council that judges in a run; raises BadArgument when its policy was never read."""
-    if spec.judge is None or spec.council is None:
+    if judge is None or policy is None:
         raise BadArgument(
-            f"the policy of the judge {spec.judge} is not part of the run",
+            f"the policy of the judge {judge} is not part of the run",
             suggestions=("start the run with muster run, or with m.suites.start, which reads the file",),
         )
-    return CouncilJudge(name=spec.judge, policy=spec.council, threshold=spec.threshold)
+    return CouncilJudge(name=judge, policy=policy, threshold=threshold)
 
 
 def version_of(rules: DefaultRules) -> str:

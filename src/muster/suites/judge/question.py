@@ -11,8 +11,8 @@ from muster.domain.call import Message, Quality, Reply, Request, Role, ToolCall,
 from muster.domain.canonical import Json, canonical
 from muster.judging.base import Fence, fence_for
 from muster.judging.verdicts import VerdictForm, ids_flaw, plain_texts, quotes_flaw, stands
-from muster.suites.case import Anchor, Case, RubricItem
-from muster.suites.verdict import Observation
+from muster.suites.values.case import Anchor, Case, RubricItem
+from muster.suites.values.verdict import Observation
 from muster.text.json_documents import flaw_of, read_object
 from muster.text.schemas.json_schema import flaw as schema_flaw
 

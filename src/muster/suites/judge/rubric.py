@@ -15,7 +15,6 @@ from muster.domain.errors import BadArgument, BadOutput, RecordedFailure
 from muster.domain.money import NOTHING, Microdollars
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, cause_of, code_of, words_of
-from muster.suites.case import DEFAULT_THRESHOLD, Case, RubricItem
 from muster.suites.checks.opinions import weighted_mean
 from muster.suites.judge.command import failed, read_answer
 from muster.suites.judge.question import (
@@ -28,8 +27,9 @@ from muster.suites.judge.question import (
     read,
     rubric_of,
 )
-from muster.suites.rules import CURRENT_RULES, ScoringRules
-from muster.suites.verdict import ItemScore, Judgement, Observation
+from muster.suites.values.case import Case, RubricItem
+from muster.suites.values.rules import CURRENT_RULES, DEFAULT_THRESHOLD, ScoringRules
+from muster.suites.values.verdict import ItemScore, Judgement, Observation
 from muster.text.thresholds import reaches
 
 BY = "judge"

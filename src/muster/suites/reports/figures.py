@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muster.domain.money import Microdollars
 from muster.suites.reports.summary import SubjectLine
 from muster.suites.statistics import SubjectStats
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from muster.text.words import percent
 
 

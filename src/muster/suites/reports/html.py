@@ -9,15 +9,16 @@ from importlib.resources import files
 from typing import Any, TextIO
 
 from muster import __version__
+from muster.domain.canonical import JsonObject
 from muster.domain.money import show_usd, to_usd
 from muster.reporting.look import TOKENS
-from muster.suites.case import Case
 from muster.suites.reports.figures import figures, steadiness
-from muster.suites.reports.json_report import row_json
+from muster.suites.reports.json_report import case_view
 from muster.suites.reports.rows import CaseRow, CaseRows, council_words
 from muster.suites.reports.run import Spoken, SuiteRun, Turn
 from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
-from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement
+from muster.suites.values.case import Case
+from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement
 from muster.text.plain import plain_words
 from muster.text.words import count, moment, seconds_of, shorten
 
@@ -82,7 +83,7 @@ class PageRows:
         self._room = MOST_TALK
         self._troubles = self._others = self._shown = self._silent = 0
 
-    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+    async def __aiter__(self) -> AsyncIterator[JsonObject]:
         """Yield the rows as JSON."""
         async for row in CaseRows(self._suite):
             if self._takes(row):
@@ -96,11 +97,11 @@ class PageRows:
         self._others += 1
         return self._everything or (self._others - 1) % self._step == 0
 
-    async def _epochs(self, row: CaseRow) -> list[dict[str, Any]]:
+    async def _epochs(self, row: CaseRow) -> list[JsonObject]:
         found = []
         for result in row.results:
             talk = talk_values(await self._spoken.conversation(row.case, result))
-            size = sum(len(message["text"]) for message in talk)
+            size = sum(len(str(message["text"])) for message in talk)
             self._room -= size
             self._silent += self._room < 0
             found.append(epoch_values(row.case, result) | {"talk": talk if self._room >= 0 else None})
@@ -125,7 +126,7 @@ LONGEST_NOTE = 4000
 MOST_TURNS = 400
 
 
-def head_json(report: SuiteReport) -> dict[str, Any]:
+def head_json(report: SuiteReport) -> JsonObject:
     """Return everything but the rows."""
     return {
         "ok": report.ok,
@@ -161,7 +162,7 @@ def _facts(report: SuiteReport) -> Iterator[tuple[str, str]]:
         yield "Judge", run.judge
 
 
-def _subject(line: SubjectLine) -> dict[str, Any]:
+def _subject(line: SubjectLine) -> JsonObject:
     found = figures(line)
     per_case = found.cost_per_case
     return asdict(found) | {
@@ -178,9 +179,9 @@ def _subject(line: SubjectLine) -> dict[str, Any]:
     }
 
 
-def row_values(row: CaseRow) -> dict[str, Any]:
+def row_values(row: CaseRow) -> JsonObject:
     """Return a row, without its epochs."""
-    return row_json(row) | {
+    return case_view(row).builtins() | {
         "threshold": row.threshold or 0.0,
         "why": shorten(row.why, LONGEST_NOTE),
         "description": shorten(plain_words(row.case.description), LONGEST_NOTE),
@@ -188,7 +189,7 @@ def row_values(row: CaseRow) -> dict[str, Any]:
     }
 
 
-def epoch_values(case: Case, result: CaseResult) -> dict[str, Any]:
+def epoch_values(case: Case, result: CaseResult) -> JsonObject:
     """Return one epoch, without its conversation."""
     described = {item.id: item.description for item in case.rubric}
     return {
@@ -209,7 +210,7 @@ def epoch_values(case: Case, result: CaseResult) -> dict[str, Any]:
     }
 
 
-def _check(check: CheckResult) -> dict[str, Any]:
+def _check(check: CheckResult) -> JsonObject:
     return {
         "name": check.name,
         "passed": check.passed,
@@ -219,7 +220,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
     }
 
 
-def _item(item: ItemScore, description: str) -> dict[str, Any]:
+def _item(item: ItemScore, description: str) -> JsonObject:
     return {
         "id": item.id,
         "description": shorten(description, LONGEST_NOTE),
@@ -234,7 +235,7 @@ def _item(item: ItemScore, description: str) -> dict[str, Any]:
     }
 
 
-def _judge(judgement: Judgement) -> dict[str, Any]:
+def _judge(judgement: Judgement) -> JsonObject:
     return {
         "by": judgement.by,
         "model": judgement.model,
@@ -245,7 +246,7 @@ def _judge(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def talk_values(said: Sequence[Turn]) -> list[dict[str, Any]]:
+def talk_values(said: Sequence[Turn]) -> list[JsonObject]:
     """Return a conversation; of one that is very long its beginning and its end."""
     half = MOST_TURNS // 2
     if len(said) > MOST_TURNS:
@@ -254,7 +255,7 @@ def talk_values(said: Sequence[Turn]) -> list[dict[str, Any]]:
     return [_turn(turn) for turn in said]
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def _turn(turn: Turn) -> JsonObject:
     calls = [
         {
             "name": use.name,

@@ -10,7 +10,7 @@ from muster.reporting.xml_text import attribute, attributes, text
 from muster.suites.reports.rows import CaseRow, CaseRows, kind, reasons
 from muster.suites.reports.run import Spoken, SuiteRun
 from muster.suites.reports.summary import SubjectLine, SuiteReport
-from muster.suites.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult, Status
 from muster.text.words import moment, shorten
 
 LONGEST_ANSWER = 20_000

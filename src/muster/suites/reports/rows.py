@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 
 from muster.domain.money import Microdollars
 from muster.domain.run import AT_WORK
-from muster.suites.case import Case, Evaluator
 from muster.suites.journal import Subject
 from muster.suites.reports.answered import AnsweredCases
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import settle
-from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, MemberVerdict, Status
+from muster.suites.values.case import Case, Evaluator
+from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, MemberVerdict, Status
 from muster.text.thresholds import reaches
 from muster.text.words import one_line
 

@@ -10,11 +10,11 @@ from typing import Any
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
-from muster.domain.errors import BadArgument, NotFound
+from muster.domain.errors import NotFound
 from muster.domain.ids import RunId
+from muster.domain.kind import require_kind
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
-from muster.suites.case import Case
 from muster.suites.journal import (
     ANSWERS,
     REPEATABLE,
@@ -27,10 +27,12 @@ from muster.suites.journal import (
     results_key,
     results_of,
 )
+from muster.suites.kind import SUITE
 from muster.suites.recorded import RecordedAnswers, answers_in, recorded_turns
-from muster.suites.rules import rules_in
 from muster.suites.spec import SuiteSpec, read_spec
-from muster.suites.verdict import CaseResult
+from muster.suites.values.case import Case
+from muster.suites.values.rules import rules_in
+from muster.suites.values.verdict import CaseResult
 from muster.text import typed
 
 
@@ -106,10 +108,7 @@ class SuiteRun:
 
 async def open_suite_run(store: Store, run: Run) -> SuiteRun:
     """Read what a run was about; raises BadArgument for a run of something else."""
-    if run.workload != "suite":
-        raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
-        )
+    require_kind(run, SUITE)
     spec = read_spec(run.spec)
     entry = await store.journal.find(run.id, SNAPSHOT)
     if entry is None:

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, TextIO
+from typing import TextIO
 
+from muster.domain.canonical import JsonObject
 from muster.domain.money import to_usd
 from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool, uri
 from muster.suites.reports.rows import CaseRow, CaseRows, kind, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.reports.summary import NOT_PASSED, SuiteReport
-from muster.suites.verdict import Status
+from muster.suites.values.verdict import Status
 from muster.text.words import shorten
 
 RULES: Mapping[str, str] = {
@@ -37,18 +38,18 @@ async def write_sarif(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None
     async for row in CaseRows(suite):
         if row.status in NOT_PASSED and written < MOST_RESULTS:
             result = _result(row)
-            rules.add(result["ruleId"])
+            rules.add(str(result["ruleId"]))
             out.write(between + json.dumps(result, ensure_ascii=False))
             written, between = written + 1, ",\n"
     rest = {**_run(report, left_out=report.not_passed - written), "tool": tool(_rules(rules))}
     out.write("\n],\n" + json.dumps(rest, ensure_ascii=False, indent=1)[1:] + "]}\n")
 
 
-def _result(row: CaseRow) -> dict[str, Any]:
+def _result(row: CaseRow) -> JsonObject:
     case, telling = row.case, row.telling
     text = "\n".join(reasons(telling)) if telling is not None else row.why
     region = {"startLine": max(1, case.line)}
-    location = {"artifactLocation": {"uri": uri(case.file)}, "region": region}
+    location: JsonObject = {"artifactLocation": {"uri": uri(case.file)}, "region": region}
     named = {"name": case.id, "fullyQualifiedName": f"{case.suite}/{case.id}", "kind": "member"}
     return {
         "ruleId": f"muster/{kind(telling, row.status)}",
@@ -60,7 +61,7 @@ def _result(row: CaseRow) -> dict[str, Any]:
     }
 
 
-def _properties(row: CaseRow, text: str) -> dict[str, Any]:
+def _properties(row: CaseRow, text: str) -> JsonObject:
     return {
         "tags": list(row.case.tags),
         "suite": row.case.suite,
@@ -78,7 +79,7 @@ def _fingerprint(row: CaseRow) -> str:
     return sha256("\x00".join((row.case.suite, row.case.id, row.subject)).encode("utf-8", "replace")).hexdigest()
 
 
-def _run(report: SuiteReport, *, left_out: int) -> dict[str, Any]:
+def _run(report: SuiteReport, *, left_out: int) -> JsonObject:
     run = report.run
     told = [*report.run_flaws, *([f"{left_out:,} more cases did not pass."] if left_out else [])]
     levels = [("error", text) for text in told] + [("warning", text) for text in report.warnings]
@@ -92,7 +93,7 @@ def _run(report: SuiteReport, *, left_out: int) -> dict[str, Any]:
     }
 
 
-def _rules(rules: set[str]) -> list[dict[str, Any]]:
+def _rules(rules: set[str]) -> list[JsonObject]:
     return [
         {
             "id": rule,

@@ -14,7 +14,7 @@ from muster.suites.reports.answered import is_unfinished
 from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
-from muster.suites.verdict import NOT_RUN, CaseResult, Status
+from muster.suites.values.verdict import NOT_RUN, CaseResult, Status
 from muster.text import typed
 from muster.text.words import count
 

@@ -85,12 +85,12 @@ async def tells_what_was_spent_and_by_whom(store: Store) -> None:
         await store.journal.settle(settling(opened, outcome))
     await store.runs.create(new_run("free"))
     began = NOW - NOW % 86_400
-    found = await store.spending.since(began, 10)
+    found = await store.totals.spent_since(began, 10)
     assert [(one.id, one.spent.billed, one.spent.uncertain) for one in found.levels] == [(DAY.id, 47, 100)]
     assert [(one.agent, one.attempts, one.spent.settled) for one in found.agents] == [("sim/echo", 3, 147)]
     assert [(run.id, run.cost.total) for run in found.runs] == [("dear", 140), ("cheap", 7)]
-    assert [run.id for run in (await store.spending.since(began, 1)).runs] == ["dear"]
-    later = await store.spending.since(began + 86_400, 10)
+    assert [run.id for run in (await store.totals.spent_since(began, 1)).runs] == ["dear"]
+    later = await store.totals.spent_since(began + 86_400, 10)
     assert (later.levels, later.agents, later.runs) == ([], [], [])
 
 

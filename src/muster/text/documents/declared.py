@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muster.domain.errors import BadFile, NotFound
+from muster.text.document_tree import Flaw, Items, Map, Unreadable
 from muster.text.documents.readers import READERS
 from muster.text.documents.toml_reader import TomlFile
-from muster.text.documents.tree import Flaw, Items, Map, Unreadable
 from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import opened, shown
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from muster.text.documents.tree import Items, Map, Unreadable
+from muster.text.document_tree import Items, Map, Unreadable
 from muster.text.files import whole_text
 
 MOST_BYTES = 64_000_000

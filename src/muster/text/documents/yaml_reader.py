@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from yaml import events
 
-from muster.text.documents.tree import Items, Map, Plain, Unreadable, scalar
+from muster.text.document_tree import Items, Map, Plain, Unreadable, scalar
 from muster.text.documents.yaml_errors import plain_words
 from muster.text.files import CheckedStream, opened
 

@@ -1,8 +1,10 @@
-"""Seconds of CPU that several pieces of work share."""
+"""Seconds of CPU that several pieces of work share, and what is said of a schema that would take too many."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+ENDLESS_SCHEMA = "the schema refers to itself without end, or the value is nested too deeply"
 
 
 class CpuAllowance:

@@ -19,7 +19,6 @@ SECONDS = 1.0  # of CPU, that a search may take
 CHECK_SECONDS = 2.0  # of CPU, for one pattern to be read
 LONGEST_QUICK = 200  # characters of a pattern that is searched for here
 MOST_STEPS = 5_000_000  # of a search here: some hundredths of a second
-LONGEST_GLOB = 1_000  # characters; the library makes a pattern of it and keeps that
 MOST_REMEMBERED = 10_000  # patterns of which it is known what is wrong with them
 _FLAWS: dict[bytes, str | None] = {}  # by the digest of a pattern: cases and battles ask for the same again and again
 

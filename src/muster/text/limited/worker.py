@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from muster.domain.errors import BadArgument
+from muster.text.limited.allowance import ENDLESS_SCHEMA
 from muster.text.limited.pattern_library import compile_pattern, is_found, load_patterns
-from muster.text.schemas.json_schema import ENDLESS, schema_library
+from muster.text.limited.schema_loading import schema_library
 
 MOST_MEMORY = 1 << 30  # bytes of addresses
 LARGE = 256 * 1024  # kilobytes that were once in use, after which another process is started in its place
@@ -64,5 +65,5 @@ def _answer(evaluate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except BaseException as error:
         # Of compiled code of the library, when the stack ends in the middle of it; no other name leads to its class.
         if type(error).__name__ == "PanicException":
-            return {"refused": ENDLESS}
+            return {"refused": ENDLESS_SCHEMA}
         raise

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Protocol
 
 from muster.domain.call import Request, Stop
 from muster.domain.canonical import Json, canonical
@@ -11,6 +10,7 @@ from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.limited.allowance import CpuAllowance
 from muster.text.limited.process import TooSlow
+from muster.text.limited.schema_loading import schema_library
 from muster.text.schemas.guard import (
     LARGEST_PLAIN,
     MOST_STEPS,
@@ -24,21 +24,7 @@ SECONDS = 5.0  # of CPU, for one value
 CHECK_SECONDS = 2.0  # of CPU, for one schema
 MOST_REMEMBERED = 10_000  # schemas of which it is known what is wrong with them
 _FOUND: dict[bytes, str | None] = {}  # by the digest of a schema: a run asks for the same shape again and again
-ENDLESS = "the schema refers to itself without end, or the value is nested too deeply"
 NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
-
-
-class SchemaLibrary(Protocol):
-    """What is asked of the library, once it is loaded."""
-
-    def schema_flaw_of(self, text: bytes) -> str | None:
-        """Return why a JSON text is not a JSON Schema; None when it is one."""
-
-    def flaw_in(self, value: Json, schema: bytes, formats: bool = False) -> str | None:
-        """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
-
-    def unknown_word_in(self, schema: Mapping[str, Json]) -> str | None:
-        """Return the first keyword or format of a sound schema that is not known; None when all of them are."""
 
 
 def require_schema(request: Request) -> None:
@@ -148,10 +134,3 @@ def _is_quick(schema: Json, text: bytes, size: int) -> bool:
 def _size(value: Json) -> int:
     """Return how large a value is, as JSON."""
     return len(json.dumps(value, ensure_ascii=False))
-
-
-def schema_library() -> SchemaLibrary:
-    """Return the library, which is loaded by the first that asks for it."""
-    from muster.text.schemas import library  # here, because it takes a fifth of a second
-
-    return library

@@ -19,13 +19,13 @@ from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
 from muster.text.secrets.redaction import Redactor, redact
 from muster.text.words import choice_error
-from muster.verify.agents.answers import LONGEST_PATH, bounded
 from muster.verify.agents.model_agent import LONGEST_FAILURE, UNPARSED
+from muster.verify.declaration.verification import Verifier
+from muster.verify.findings.answers import LONGEST_PATH, FindingsAnswer, bounded
 from muster.verify.findings.finding import Examined, Finding, Rejected
-from muster.verify.source import FileInfo, Source
-from muster.verify.tools.lines import Parsed, Parser, tail
+from muster.verify.sources.source import FileInfo, Source
+from muster.verify.tools.lines import Parser, tail
 from muster.verify.tools.registry import EXPLAINED, PARSERS
-from muster.verify.verification import Verifier
 
 FILES = "{files}"
 CHANGED = "changed"
@@ -112,7 +112,7 @@ class _Check:
         return self._report(parsed, findings, rejected, reply)
 
     def _report(
-        self, parsed: Parsed, findings: tuple[Finding, ...], rejected: tuple[Rejected, ...], reply: Reply
+        self, parsed: FindingsAnswer, findings: tuple[Finding, ...], rejected: tuple[Rejected, ...], reply: Reply
     ) -> Examined:
         return replace(
             self._told(reply),

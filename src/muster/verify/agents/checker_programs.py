@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.git.repository import Git
+from muster.verify.declaration.verification import Kind, Verification, Verifier
 from muster.verify.findings.checker_files import words_of
-from muster.verify.verification import Kind, Verification, Verifier
 
 _LONGEST_LINE = 256  # bytes of a first line that the system reads
 _LONGEST_PATH = 4_096

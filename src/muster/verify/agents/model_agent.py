@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from muster.domain.call import Quality, Reply, Request
@@ -10,11 +10,11 @@ from muster.domain.errors import BadOutput, ReplayMiss
 from muster.domain.money import NOTHING
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
-from muster.verify.agents.answers import LONGEST_PATH, FindingsAnswer, bounded, read_text, read_value, speaks_flaw
 from muster.verify.agents.question import pose, pose_again
+from muster.verify.declaration.verification import Verifier
+from muster.verify.findings.answers import LONGEST_PATH, FindingsAnswer, bounded, read_text, read_value, speaks_flaw
 from muster.verify.findings.finding import Examined, Finding, Rejected
-from muster.verify.source import Chunk, Piece
-from muster.verify.verification import Verifier
+from muster.verify.sources.source import Chunk, Piece
 
 BAD = {
     Quality.CUT: "it was cut off before its end; be brief, and give the worst findings first",
@@ -25,15 +25,10 @@ BAD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindingsReading:
-    """What came of a reply; with a flaw nothing else counts."""
+class FindingsReading(FindingsAnswer):
+    """What came of a reply, with paths as we spell them; with a flaw nothing else counts."""
 
-    findings: tuple[Finding, ...] = ()
     rejected: tuple[Rejected, ...] = ()
-    score: float | None = None
-    parts: dict[str, float] = field(default_factory=dict)
-    coverage: float | None = None
-    flaw: str = ""
 
 
 def read(reply: Reply, verifier: Verifier, chunk: Chunk) -> FindingsReading:

@@ -10,10 +10,10 @@ from typing import Any
 from muster.domain.call import Message, Request, Role
 from muster.domain.canonical import Json, canonical
 from muster.text.expressions import PART, parse
-from muster.verify.agents.answers import COUNTS, extra_names, measures_of
+from muster.verify.declaration.verification import MAX_TOKENS, Shape, Verifier
+from muster.verify.findings.answers import COUNTS, extra_names, measures_of
 from muster.verify.findings.finding import Severity
-from muster.verify.source import Chunk
-from muster.verify.verification import MAX_TOKENS, Shape, Verifier
+from muster.verify.sources.source import Chunk
 
 LONGEST_REPLY = 60_000  # characters of a reply that is given back for a repair
 

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.text.diagnostics import Diagnostics
+from muster.text.document_tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
-from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
 from muster.text.files import shown
 from muster.verify.declaration.forms import ALLOWED, LIMITS, TOP, TopForm, unknown
 from muster.verify.declaration.resolve import read_thresholds, resolve
-from muster.verify.verification import AllowedSecret, Kind, Limits, Verifier
+from muster.verify.declaration.verification import AllowedSecret, Kind, Limits, Verifier
 
 MOST_AGENTS = 1_000
 _USUAL = Limits()

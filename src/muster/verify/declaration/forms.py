@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from muster.domain.order import MAX_GLOB
 from muster.text import forms as v
 from muster.text.forms import Form
-from muster.text.limited.patterns import LONGEST_GLOB
-from muster.verify.journal import SECRETS
-from muster.verify.verification import Kind, Limits, Shape
+from muster.verify.declaration.verification import SECRETS, Kind, Limits, Shape
 
 Parser = Literal["ruff", "mypy", "pytest", "sarif", "json", "lines"]
 PARSERS: tuple[str, ...] = ("ruff", "mypy", "pytest", "sarif", "json", "lines")
@@ -53,8 +52,8 @@ def command_flaw(command: tuple[str, ...]) -> str | None:
 
 def glob_flaw(glob: str) -> str | None:
     """Return why a glob cannot match any file; None when it can."""
-    if len(glob) > LONGEST_GLOB:
-        return f"a glob has at most {LONGEST_GLOB:,} characters"
+    if len(glob) > MAX_GLOB:
+        return f"a glob has at most {MAX_GLOB:,} characters"
     wrong = glob.startswith("/") or {".", ".."} & set(glob.split("/")) or not glob.strip()
     return "a glob matches paths below the root: it must not begin with / or contain . or .." if wrong else None
 

@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument
 from muster.text.diagnostics import Diagnostics
-from muster.text.documents.tree import Place, Plain, Unreadable, plain_value
+from muster.text.document_tree import Place, Plain, Unreadable, plain_value
 from muster.text.expressions import PART, parse, spell_mapping
 from muster.text.files_beside import object_beside, text_beside
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
 from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced, unknown
-from muster.verify.verification import Kind, Shape, Verifier
+from muster.verify.declaration.verification import Kind, Shape, Verifier
 
 THRESHOLDS = ("critical == 0", "high == 0", "rejected == 0")  # of an agent that names none
 

@@ -10,11 +10,11 @@ from muster.domain.money import Microdollars
 from muster.text.expressions import PART
 from muster.text.secrets.redaction import GUESSED
 from muster.text.thresholds import ThresholdResult, evaluate, known
+from muster.verify.declaration.verification import SECRETS, Kind, Verification, Verifier
 from muster.verify.findings.finding import Counts, Examined, Finding, Merged, Severity
+from muster.verify.findings.journal import MOST_FINDINGS, AgentReport, Ending, WaveReport
 from muster.verify.findings.merging import in_order, merge
-from muster.verify.journal import MOST_FINDINGS, SECRETS, AgentReport, Ending, WaveReport
-from muster.verify.source import Source
-from muster.verify.verification import Kind, Verification, Verifier
+from muster.verify.sources.source import Source
 
 MISSING = "missing"  # the code of a chunk about which nothing was said at all
 MOST_FAILURES = 20  # that are told

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import basename, dirname, normpath
 
-from muster.verify.verification import Kind, Verifier
+from muster.verify.declaration.verification import Kind, Verifier
 
 _NAMES = frozenset((
     "pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini",

@@ -15,10 +15,11 @@ from muster.domain.errors import BadArgument
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.text import typed
-from muster.text.documents.tree import Unreadable
+from muster.text.document_tree import Unreadable
 from muster.text.secrets.redaction import MARK
 from muster.verify.findings.finding import RANKS, Finding, Merged
-from muster.verify.source import Source, real_place
+from muster.verify.kind import REPAIR
+from muster.verify.sources.source import Source, real_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ def _read(spec: Any) -> tuple[Path, tuple[FileEdits, ...]]:
         raise BadArgument(f"not a valid spec of a fix: {error}") from None
 
 
-@workload("fix", check=_read)
+@workload(REPAIR.workload, check=_read)
 async def fix(ctx: Context, spec: Any) -> Json:
     """Change files one by one, and say which; the others are named with the reason."""
     root, files = _read(spec)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from muster.git.branch_changes import LineChanges, TreeHistory
 from muster.git.saved_work import FileChange
+from muster.verify.declaration.verification import Verification
 from muster.verify.findings.checker_files import checker_files
 from muster.verify.findings.finding import Merged
 from muster.verify.findings.suppressions import lost_tests, suppressed
-from muster.verify.verification import Verification
 
 PYTEST = "pytest"  # the parser of agents whose findings are failed tests
 _MODIFIED = "M"  # as git has it: neither added, deleted, nor another kind of file

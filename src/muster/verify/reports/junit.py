@@ -8,7 +8,7 @@ from muster.reporting.xml_text import attribute, attributes, text
 from muster.text.thresholds import ThresholdResult
 from muster.text.words import moment, one_line, shorten
 from muster.verify.findings.finding import Finding
-from muster.verify.journal import AgentReport, Ending, WaveReport
+from muster.verify.findings.journal import AgentReport, Ending, WaveReport
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import VerifyReport, fine, looked
 

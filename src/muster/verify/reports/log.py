@@ -14,8 +14,14 @@ from typing import Any, BinaryIO
 from muster.domain.errors import BadArgument
 from muster.domain.run import TERMINAL
 from muster.text.words import moment
-from muster.verify.journal import AgentReport, WaveReport
-from muster.verify.reports.json_report import agent_json, cost_json, counts_json, run_json, wave_json
+from muster.verify.findings.journal import AgentReport, WaveReport
+from muster.verify.reports.json_report import (
+    agent_report_view,
+    counts_view,
+    facts_view,
+    verification_cost_view,
+    wave_view,
+)
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import VerifyReport
 
@@ -39,9 +45,9 @@ def _wave(waves: WavesRun, report: VerifyReport, wave: WaveReport) -> Iterator[L
             "at": at,
             "run": run,
             "dispatch": _dispatch(waves, agent),
-            **{name: value for name, value in agent_json(agent).items() if name not in _LEFT_OUT},
+            **{name: value for name, value in agent_report_view(agent).builtins().items() if name not in _LEFT_OUT},
         }
-    yield {"id": f"{run}/wave/{wave.wave}", "event": "wave", "at": at, "run": run, **wave_json(wave)}
+    yield {"id": f"{run}/wave/{wave.wave}", "event": "wave", "at": at, "run": run, **wave_view(wave).builtins()}
 
 
 def _whole(report: VerifyReport) -> Line:
@@ -56,9 +62,9 @@ def _whole(report: VerifyReport) -> Line:
         "ok": report.ok,
         "verdict": report.verdict,
         "partial": report.partial,
-        **{name: value for name, value in run_json(run).items() if name not in ("id", "root")},
-        **cost_json(run.cost),
-        "counts": counts_json(report.counts),
+        **{name: value for name, value in facts_view(run).builtins().items() if name not in ("id", "root")},
+        **verification_cost_view(run.cost).builtins(),
+        "counts": counts_view(report.counts).builtins(),
         "waves": {str(wave.wave): wave.passed for wave in report.waves},
         "not_started": list(report.not_started),
         "files": len(report.files),

@@ -14,7 +14,7 @@ from muster.reporting.markdown import block, in_cell, inline
 from muster.text.secrets.redaction import MARK
 from muster.text.words import count, moment, seconds_of
 from muster.verify.findings.finding import RANKS, Counts, Finding, Merged
-from muster.verify.journal import AgentReport, Ending, WaveReport
+from muster.verify.findings.journal import AgentReport, Ending, WaveReport
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import LONGEST, RejectedBy, VerifyReport, fine
 

@@ -1,9 +1,8 @@
 """Figures over past verifications in a window of time. A cycle is one verification, from its start to its end."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from muster.domain.batch import Batch
 from muster.domain.errors import FixSpec, NotFound
@@ -12,11 +11,11 @@ from muster.domain.money import NOTHING, Microdollars, to_usd
 from muster.domain.run import Run, RunState
 from muster.statistics.batches import BatchStats, Durations, batch_stats, durations, share
 from muster.store.base import Store
-from muster.text import typed
+from muster.text.views import View
 from muster.text.words import moment
 from muster.verify.findings.finding import Counts
-from muster.verify.journal import NONE, WORKLOAD, AgentReport, Ending
-from muster.verify.reports.json_report import counts_json
+from muster.verify.findings.journal import NONE, WORKLOAD, AgentReport, Ending
+from muster.verify.reports.json_report import FindingCountsView, counts_view
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
 
@@ -104,6 +103,59 @@ class VerifyMetrics:
     def live_per_cycle(self) -> float | None:
         """What a cycle would have cost live in the mean, in microdollars."""
         return share(self.live, self.cycles)
+
+
+class CycleCostView(View):
+    """What cycles cost, and what they would have cost live."""
+
+    total_usd: float
+    billed_usd: float
+    uncertain_usd: float
+    live_usd: float
+    per_cycle_usd: float | None
+    live_per_cycle_usd: float | None
+
+
+class CycleBatchesView(View):
+    """The batches that hold calls of cycles."""
+
+    count: int
+    requests: int
+    ended: int
+    expired: int
+    expiry_rate: float | None
+    seconds: Durations | None
+
+
+class AgentMetricsView(View):
+    """What one agent came to in all cycles."""
+
+    agent: str
+    reports: int
+    endings: Mapping[Ending, int]
+    pass_rate: float | None
+    findings: FindingCountsView
+    cost_usd: float
+
+
+class VerifyMetricsView(View):
+    """Figures over some cycles."""
+
+    since: str | None
+    cycles: int
+    passed: int
+    failed: int
+    stopped: int
+    under_way: int
+    pass_rate: float | None
+    error_rate: float | None
+    seconds: Durations | None
+    expired_calls: int
+    expired_share: float | None
+    codes: Mapping[str, int]
+    cost: CycleCostView
+    batches: CycleBatchesView
+    agents: Sequence[AgentMetricsView]
 
 
 async def verify_metrics(store: Store, since: float) -> VerifyMetrics:
@@ -208,52 +260,56 @@ def _agent(name: str, reports: list[AgentReport]) -> AgentMetrics:
     )
 
 
-def metrics_json(metrics: VerifyMetrics) -> dict[str, Any]:
+def verify_metrics_view(metrics: VerifyMetrics) -> VerifyMetricsView:
     """Return the figures."""
-    names = ("cycles", "passed", "failed", "stopped", "under_way", "pass_rate", "error_rate")
-    return {
-        "since": moment(metrics.since),
-        **{name: getattr(metrics, name) for name in names},
-        "seconds": typed.to_builtins(metrics.completion),
-        "expired_calls": metrics.expired,
-        "expired_share": metrics.expired_share,
-        "codes": dict(metrics.codes),
-        "cost": _cost(metrics),
-        "batches": _batches(metrics),
-        "agents": [_agent_json(agent) for agent in metrics.agents],
-    }
+    return VerifyMetricsView(
+        since=moment(metrics.since),
+        cycles=metrics.cycles,
+        passed=metrics.passed,
+        failed=metrics.failed,
+        stopped=metrics.stopped,
+        under_way=metrics.under_way,
+        pass_rate=metrics.pass_rate,
+        error_rate=metrics.error_rate,
+        seconds=metrics.completion,
+        expired_calls=metrics.expired,
+        expired_share=metrics.expired_share,
+        codes=metrics.codes,
+        cost=_cost_view(metrics),
+        batches=_batches_view(metrics.batches),
+        agents=[_agent_view(agent) for agent in metrics.agents],
+    )
 
 
-def _cost(metrics: VerifyMetrics) -> dict[str, Any]:
+def _cost_view(metrics: VerifyMetrics) -> CycleCostView:
     mean, live = metrics.cost_per_cycle, metrics.live_per_cycle
-    return {
-        "total_usd": to_usd(metrics.cost),
-        "billed_usd": to_usd(metrics.billed),
-        "uncertain_usd": to_usd(metrics.uncertain),
-        "live_usd": to_usd(metrics.live),
-        "per_cycle_usd": None if mean is None else mean / 1_000_000,
-        "live_per_cycle_usd": None if live is None else live / 1_000_000,
-    }
+    return CycleCostView(
+        total_usd=to_usd(metrics.cost),
+        billed_usd=to_usd(metrics.billed),
+        uncertain_usd=to_usd(metrics.uncertain),
+        live_usd=to_usd(metrics.live),
+        per_cycle_usd=None if mean is None else mean / 1_000_000,
+        live_per_cycle_usd=None if live is None else live / 1_000_000,
+    )
 
 
-def _batches(metrics: VerifyMetrics) -> dict[str, Any]:
-    stats = metrics.batches
-    return {
-        "count": stats.batches,
-        "requests": stats.requests,
-        "ended": stats.ended,
-        "expired": stats.expired,
-        "expiry_rate": stats.expiry_rate,
-        "seconds": typed.to_builtins(stats.completion),
-    }
+def _batches_view(stats: BatchStats) -> CycleBatchesView:
+    return CycleBatchesView(
+        count=stats.batches,
+        requests=stats.requests,
+        ended=stats.ended,
+        expired=stats.expired,
+        expiry_rate=stats.expiry_rate,
+        seconds=stats.completion,
+    )
 
 
-def _agent_json(agent: AgentMetrics) -> dict[str, Any]:
-    return {
-        "agent": agent.agent,
-        "reports": agent.reports,
-        "endings": {str(ending): agent.endings.get(ending, 0) for ending in Ending},
-        "pass_rate": agent.pass_rate,
-        "findings": counts_json(agent.counts),
-        "cost_usd": to_usd(agent.cost),
-    }
+def _agent_view(agent: AgentMetrics) -> AgentMetricsView:
+    return AgentMetricsView(
+        agent=agent.agent,
+        reports=agent.reports,
+        endings={ending: agent.endings.get(ending, 0) for ending in Ending},
+        pass_rate=agent.pass_rate,
+        findings=counts_view(agent.counts),
+        cost_usd=to_usd(agent.cost),
+    )

@@ -4,14 +4,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, NotFound
+from muster.domain.errors import NotFound
+from muster.domain.kind import require_kind
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.text import typed
-from muster.verify.journal import CLEARED, SNAPSHOT, WORKLOAD, WaveReport, files_key, report_key
-from muster.verify.source import Source, VerifySnapshot
+from muster.verify.declaration.verification import Verification, Verifier
+from muster.verify.findings.journal import CLEARED, SNAPSHOT, WaveReport, files_key, report_key
+from muster.verify.kind import VERIFICATION
+from muster.verify.sources.source import Source, VerifySnapshot
 from muster.verify.spec import read_spec
-from muster.verify.verification import Verification, Verifier
 
 _SOURCES = tuple[Source, ...]
 
@@ -39,10 +41,7 @@ class WavesRun:
 
 async def open_waves_run(store: Store, run: Run) -> WavesRun:
     """Read what a run was about; raises BadArgument for a run of something else."""
-    if run.workload != WORKLOAD:
-        raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r}, not a verification", suggestions=("muster runs list",)
-        )
+    require_kind(run, VERIFICATION)
     spec, snapshot = read_spec(run.spec), await _value(store, run, SNAPSHOT)
     if snapshot is None:
         raise NotFound(

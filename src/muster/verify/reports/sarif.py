@@ -5,19 +5,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, TextIO
+from typing import TextIO
 from urllib.parse import quote
 
+from muster.domain.canonical import JsonObject
 from muster.domain.money import to_usd
 from muster.domain.run import RunState
 from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool
 from muster.text.secrets.redaction import MARK
 from muster.text.words import one_line, shorten
 from muster.verify.findings.finding import RANKS, Finding, Merged, Severity
-from muster.verify.journal import Ending
+from muster.verify.findings.journal import Ending
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import ReportCleaner, VerifyReport
-from muster.verify.source import Source
+from muster.verify.sources.source import Source
 
 ROOT = "SRCROOT"
 MOST_TOLD = 1_000  # rejected findings
@@ -36,16 +37,16 @@ async def write_sarif(waves: WavesRun, report: VerifyReport, out: TextIO) -> Non
     out.write("\n],\n" + json.dumps(rest, indent=1)[1:] + "]}\n")
 
 
-def _rules(shown: Sequence[Merged]) -> list[dict[str, Any]]:
+def _rules(shown: Sequence[Merged]) -> list[JsonObject]:
     found: dict[str, list[Merged]] = {}
     for one in shown:
         found.setdefault(rule_id(one), []).append(one)
     return [rule(found[name]) for name in sorted(found)]
 
 
-def _result(merged: Merged, name: str, lengths: Mapping[str, int]) -> dict[str, Any]:
+def _result(merged: Merged, name: str, lengths: Mapping[str, int]) -> JsonObject:
     finding = merged.finding
-    result: dict[str, Any] = {
+    result: JsonObject = {
         "ruleId": rule_id(merged),
         "level": LEVELS[finding.severity],
         "message": {"text": text(finding.finding + (f"\n\nFix: {finding.fix}" if finding.fix else ""))},
@@ -73,17 +74,17 @@ def _region(finding: Finding) -> dict[str, int]:
     return {"startLine": max(1, finding.line), "endLine": max(1, finding.line, finding.end_line)}
 
 
-def _fix(finding: Finding, replacement: str, lines: int) -> dict[str, Any]:
+def _fix(finding: Finding, replacement: str, lines: int) -> JsonObject:
     region = _region(finding)
     if not replacement and region["endLine"] < lines:  # without the line break at their end they would leave a gap
         region |= {"startColumn": 1, "endLine": region["endLine"] + 1, "endColumn": 1}
-    change = {"deletedRegion": region, "insertedContent": {"text": replacement.removesuffix("\n")}}
+    change: JsonObject = {"deletedRegion": region, "insertedContent": {"text": replacement.removesuffix("\n")}}
     description = text(finding.fix or "Replace these lines.")
-    changes = [{"artifactLocation": place(finding.file), "replacements": [change]}]
+    changes: list[JsonObject] = [{"artifactLocation": place(finding.file), "replacements": [change]}]
     return {"description": {"text": description}, "artifactChanges": changes}
 
 
-def _properties(merged: Merged) -> dict[str, Any]:
+def _properties(merged: Merged) -> JsonObject:
     finding = merged.finding
     found = {
         "severity": str(finding.severity),
@@ -96,7 +97,7 @@ def _properties(merged: Merged) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _run(report: VerifyReport) -> dict[str, Any]:
+def _run(report: VerifyReport) -> JsonObject:
     run = report.run
     return {
         "columnKind": "unicodeCodePoints",
@@ -163,11 +164,11 @@ def _name(*parts: str) -> str:
     return f"{name[: LONGEST - 17]}-{sha256(name.encode()).hexdigest()[:16]}"
 
 
-def rule(findings: Sequence[Merged]) -> dict[str, Any]:
+def rule(findings: Sequence[Merged]) -> JsonObject:
     """Describe a rule by the findings that break it; it is as bad as the worst of them."""
     first = findings[0]
     worst = min((one.finding.severity for one in findings), key=RANKS.__getitem__)
-    told = {
+    told: JsonObject = {
         "id": rule_id(first),
         "name": rule_name(rule_id(first)),
         "shortDescription": {"text": _about(first)},
@@ -177,7 +178,9 @@ def rule(findings: Sequence[Merged]) -> dict[str, Any]:
         "properties": _rule_properties(first, worst),
     }
     number = _CWE.fullmatch(first.finding.cwe)
-    return told | ({"helpUri": f"https://cwe.mitre.org/data/definitions/{number[1]}.html"} if number else {})
+    if number:
+        told["helpUri"] = f"https://cwe.mitre.org/data/definitions/{number[1]}.html"
+    return told
 
 
 def _help(merged: Merged) -> str:
@@ -197,7 +200,7 @@ def _about(merged: Merged) -> str:
     return f"What {agent} reports as {finding.rule}." if finding.rule else f"What {agent} has found."
 
 
-def _rule_properties(merged: Merged, worst: Severity) -> dict[str, Any]:
+def _rule_properties(merged: Merged, worst: Severity) -> JsonObject:
     """Return the severity of a rule; a score marks it as a security rule, so only weaknesses get one."""
     cwe = merged.finding.cwe.lower()
     if cwe:

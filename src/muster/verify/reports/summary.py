@@ -14,14 +14,14 @@ from muster.domain.run import Run, RunState
 from muster.text import typed
 from muster.text.secrets.redaction import Redactor
 from muster.text.words import count, one_line
+from muster.verify.declaration.verification import Kind, LeftOut
 from muster.verify.findings.assessment import add, less
 from muster.verify.findings.assessment import count as count_findings
 from muster.verify.findings.finding import Counts, Merged, Rejected
+from muster.verify.findings.journal import AgentReport, Ending, WaveReport, wave_prefix
 from muster.verify.findings.merging import merge
-from muster.verify.journal import AgentReport, Ending, WaveReport, wave_prefix
 from muster.verify.reports.run import WavesRun, planned, planned_waves
-from muster.verify.source import FileInfo
-from muster.verify.verification import Kind, LeftOut
+from muster.verify.sources.source import FileInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,8 @@ anything else than that there is more than could be read.
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 
-from muster.verify.agents.answers import bounded
+from muster.verify.findings.answers import FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
 
 TRACEBACK = "Traceback (most recent call last):"
@@ -54,18 +53,7 @@ SHOWN = 300  # characters of an output in a message
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,30}[A-Za-z]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """What a checker said. Paths are as it spells them; line 0 stands for a whole file. With a flaw nothing counts."""
-
-    findings: tuple[Finding, ...] = ()
-    score: float | None = None
-    parts: dict[str, float] = field(default_factory=dict)
-    coverage: float | None = None
-    flaw: str = ""
-
-
-Parser = Callable[[str, str, int], Parsed]  # standard output, standard error, exit code
+Parser = Callable[[str, str, int], FindingsAnswer]  # standard output, standard error, exit code
 
 
 def uncoloured(text: str) -> str:
@@ -79,10 +67,10 @@ def tail(text: str) -> str:
     return f"…{said[-SHOWN:]}" if len(said) > SHOWN else said
 
 
-def flawed(why: str, output: str = "") -> Parsed:
+def flawed(why: str, output: str = "") -> FindingsAnswer:
     """Return why an output cannot be read, with its last lines."""
     said = tail(output)
-    return Parsed(flaw=f"{why}; its output ends: {said}" if said else why)
+    return FindingsAnswer(flaw=f"{why}; its output ends: {said}" if said else why)
 
 
 _LINE = re.compile(
@@ -102,7 +90,7 @@ _WORDS = {
 }
 
 
-def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
     """Read lines that name a place."""
     lines = [line.rstrip() for line in uncoloured(stdout).splitlines()]
     found = [_LINE.fullmatch(line) for line in lines]
@@ -111,7 +99,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     if TRACEBACK in stderr:
         return flawed("it broke off", stderr)
     flaw = _flaw(others, findings, exit_code)
-    return flawed(flaw, stdout) if flaw else Parsed(findings=findings)
+    return flawed(flaw, stdout) if flaw else FindingsAnswer(findings=findings)
 
 
 def _flaw(others: list[str], findings: tuple[Finding, ...], exit_code: int) -> str:

@@ -8,9 +8,9 @@ import re
 from itertools import pairwise
 
 from muster.text.json_documents import decode
-from muster.verify.agents.answers import LONGEST_NAME, bounded
+from muster.verify.findings.answers import LONGEST_NAME, FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
-from muster.verify.tools.lines import Parsed, flawed, uncoloured
+from muster.verify.tools.lines import flawed, uncoloured
 
 _LINE = re.compile(
     r"(?P<file>[^\s:][^:\n]*)(?::(?P<line>\d{1,9}))?(?::\d{1,9})?(?::(?P<end>\d{1,9}):\d{1,9})?: "
@@ -21,11 +21,11 @@ _SUCCESS = re.compile(r"Success: no issues found in (\d{1,9}) source files?")
 _PREVENTED = "prevented further checking"
 
 
-def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
     """Read what mypy wrote."""
     output = uncoloured(stdout).strip()
     if not output and not stderr.strip() and exit_code == 0:
-        return Parsed()
+        return FindingsAnswer()
     if output.startswith("{"):
         return _from_json(output)
     findings: list[Finding] = []
@@ -47,7 +47,7 @@ def _summary(line: str) -> list[int | str]:
     return []
 
 
-def _agreeing(findings: list[Finding], summaries: list[int | str], output: str) -> Parsed:
+def _agreeing(findings: list[Finding], summaries: list[int | str], output: str) -> FindingsAnswer:
     words = [summary for summary in summaries if isinstance(summary, str)]
     if words:
         return flawed(words[0], output)
@@ -56,7 +56,7 @@ def _agreeing(findings: list[Finding], summaries: list[int | str], output: str) 
     if summaries != [len(findings)]:
         said = ", ".join(map(str, summaries))
         return flawed(f"{len(findings)} errors could be read, but its last line reports {said}", output)
-    return Parsed(findings=tuple(findings))
+    return FindingsAnswer(findings=tuple(findings))
 
 
 def _error(found: re.Match[str], after: str) -> Finding:
@@ -72,14 +72,14 @@ def _error(found: re.Match[str], after: str) -> Finding:
     )
 
 
-def _from_json(output: str) -> Parsed:
+def _from_json(output: str) -> FindingsAnswer:
     findings = []
     for line in output.splitlines():
         try:
             findings += _message(line)
         except (ValueError, TypeError, KeyError, RecursionError):
             return flawed("a line is not mypy's JSON", line)
-    return Parsed(findings=tuple(findings))
+    return FindingsAnswer(findings=tuple(findings))
 
 
 def _message(text: str) -> list[Finding]:

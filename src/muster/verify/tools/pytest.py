@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from muster.verify.agents.answers import LONGEST_NAME, LONGEST_TEXT, bounded
+from muster.verify.findings.answers import LONGEST_NAME, LONGEST_TEXT, FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
-from muster.verify.tools.lines import Parsed, flawed, uncoloured
+from muster.verify.tools.lines import flawed, uncoloured
 
 _TITLE = re.compile(r"_{2,} (?P<title>\S.*?) _{2,}")
 _RULER = re.compile(r"={3,} \S.* ={3,}")
@@ -107,7 +107,7 @@ _NO_TESTS = 5  # the exit code
 INTERRUPTED = 2  # the exit code, also when files could not be collected
 
 
-def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
     """Read what pytest wrote."""
     lines = uncoloured(stdout).splitlines()
     counts = _counts(lines)
@@ -118,7 +118,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     stopped = next((line for line in reversed(lines) if _INTERRUPTED.fullmatch(line.strip()[:_WIDEST])), None)
     if stopped is not None and not wrong:
         wrong = f"it did not run all tests: {stopped.strip('! ')}{_causes(findings)}"
-    return flawed(wrong, stdout) if wrong else Parsed(findings=tuple(findings), coverage=_coverage(lines))
+    return flawed(wrong, stdout) if wrong else FindingsAnswer(findings=tuple(findings), coverage=_coverage(lines))
 
 
 def _causes(findings: list[Finding]) -> str:

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from muster.verify.agents.answers import read_text
+from muster.verify.findings.answers import FindingsAnswer, read_text
 from muster.verify.tools import lines, mypy, pytest, ruff, sarif
-from muster.verify.tools.lines import Parsed, Parser, flawed
+from muster.verify.tools.lines import Parser, flawed
 
 
-def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
     """Read a findings object, with a score, its parts or coverage where there are any."""
     said = read_text(stdout, None)
-    if said.flaw:
-        return flawed(said.flaw, stdout)
-    return Parsed(findings=said.findings, score=said.score, parts=said.parts, coverage=said.coverage)
+    return flawed(said.flaw, stdout) if said.flaw else said
 
 
 # Codes with which a checker did not do its work, and its output says why in a form that its parser reads.

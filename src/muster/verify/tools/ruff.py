@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
-from muster.verify.agents.answers import LONGEST_NAME, bounded
+from muster.verify.findings.answers import LONGEST_NAME, FindingsAnswer, bounded
 from muster.verify.findings.finding import Finding, Severity
-from muster.verify.tools.lines import Parsed, flawed, uncoloured
+from muster.verify.tools.lines import flawed, uncoloured
 
 _SYNTAX = "invalid-syntax"
 _UNREADABLE = "E902"
@@ -19,7 +19,7 @@ _LINE = re.compile(
 _FOUND = re.compile(r"Found (\d{1,9}) errors?(?: \(\d+ fixed, (\d{1,9}) remaining\))?\.")
 
 
-def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
     """Read what ruff wrote."""
     if _NO_FILES in stderr:
         return flawed("it found no file to check")
@@ -29,9 +29,9 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     return parsed if unread is None else flawed(f"it could not read {unread.file}: {unread.finding}")
 
 
-def _from_json(output: str) -> Parsed:
+def _from_json(output: str) -> FindingsAnswer:
     try:
-        return Parsed(findings=tuple(_finding(item) for item in decode(output)))
+        return FindingsAnswer(findings=tuple(_finding(item) for item in decode(output)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return flawed("it is not ruff's JSON", output)
 
@@ -63,7 +63,7 @@ def _row(value: Json) -> int:
     return value
 
 
-def _from_text(output: str) -> Parsed:
+def _from_text(output: str) -> FindingsAnswer:
     findings, counts = [], []
     for line in output.splitlines():
         if found := _LINE.fullmatch(line):
@@ -71,11 +71,11 @@ def _from_text(output: str) -> Parsed:
         elif counted := _FOUND.fullmatch(line):
             counts.append(int(counted[2] or counted[1]))
     if not findings and not counts:
-        return Parsed() if _CLEAN in output.splitlines() else flawed("it is not a known output of ruff", output)
+        return FindingsAnswer() if _CLEAN in output.splitlines() else flawed("it is not a known output of ruff", output)
     if counts != [len(findings)]:
         said = ", ".join(map(str, counts)) or "nothing"
         return flawed(f"{len(findings)} violations could be read, but its summary reports {said}", output)
-    return Parsed(findings=tuple(findings))
+    return FindingsAnswer(findings=tuple(findings))
 
 
 def _violation(found: re.Match[str]) -> Finding:

@@ -12,9 +12,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
-from muster.verify.agents.answers import LONGEST_NAME, bounded, cwe_of
+from muster.verify.findings.answers import LONGEST_NAME, FindingsAnswer, bounded, cwe_of
 from muster.verify.findings.finding import Finding, Severity
-from muster.verify.tools.lines import Parsed, flawed
+from muster.verify.tools.lines import flawed
 
 _CWE_TAG = re.compile(r"(?:external/cwe/)?(cwe-\d{1,9})", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{(\d{1,3})\}")
@@ -86,10 +86,10 @@ class _Unfit(ValueError):
     """It is no SARIF that can be read."""
 
 
-def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+def parse(stdout: str, stderr: str, exit_code: int) -> FindingsAnswer:
     """Read the results of all runs of a log."""
     try:
-        return Parsed(findings=tuple(_findings(decode(stdout))))
+        return FindingsAnswer(findings=tuple(_findings(decode(stdout))))
     except _Unfit as error:
         return flawed(str(error))
     except (ValueError, RecursionError):

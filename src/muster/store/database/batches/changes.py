@@ -26,10 +26,10 @@ from muster.store.database.batches.codec import (
     plan_parameters,
     restored_parameters,
 )
-from muster.store.database.events import EventBuffer, NewEvent
-from muster.store.database.journal import Fences, call_parameters, check_fence, write_calls
-from muster.store.database.ledger import Reservations, book, total
-from muster.store.database.settlements import SettlementRow, bookings, count_attempts, end_call, end_calls
+from muster.store.database.calls.events import EventBuffer, NewEvent
+from muster.store.database.calls.journal import Fences, call_parameters, check_fence, write_calls
+from muster.store.database.calls.ledger import Reservations, book, total
+from muster.store.database.calls.settlements import SettlementRow, bookings, count_attempts, end_call, end_calls
 from muster.store.queries import DatabaseConnection, Locks, first
 
 

@@ -1,0 +1,103 @@
+"""What is said to ask one question: every field, once. Quick to load: commands read it for their help."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from muster.domain.canonical import Json
+from muster.domain.order import REMOTE, Door, FieldForm, OrderField
+from muster.domain.run_order import LimitedRunOrder
+
+MAX_PROMPT = 10_000_000  # characters; servers take less in one request
+SAMPLING = "Sampling"  # a heading
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
+class QuestionFields:
+    """What is asked of whom: shared by an order and the question that it becomes."""
+
+    agent: Annotated[
+        str,
+        OrderField(
+            help="A model such as anthropic/MODEL or openai/MODEL, an agent of muster.toml, or sim/echo.",
+            tool="The name of an agent; `overview` lists them.",
+            form=FieldForm.AGENT,
+            argument=True,
+            metavar="AGENT",
+            min_length=1,
+            max_length=200,
+        ),
+    ]
+    prompt: Annotated[
+        str | None,
+        OrderField(
+            help="The prompt. If it is - or left out, it is read from standard input.",
+            tool="The whole question: the agent sees nothing else.",
+            argument=True,
+            metavar="PROMPT",
+            when_more="quote the prompt",
+            min_length=1,
+            max_length=MAX_PROMPT,
+            required_at=REMOTE,
+        ),
+    ] = None
+    system: Annotated[
+        str,
+        OrderField(
+            help="The system prompt.",
+            tool="Standing instructions for the agent.",
+            metavar="TEXT",
+            max_length=MAX_PROMPT,
+        ),
+    ] = ""
+    max_tokens: Annotated[
+        int | None,
+        OrderField(
+            help="Maximum number of tokens in an answer.",
+            tool="The most tokens that the reply may have.",
+            metavar="N",
+            heading=SAMPLING,
+            shown="max_tokens of the agent, else 2048",
+            min=1,
+            max=10_000_000,
+        ),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        OrderField(
+            help="The sampling temperature.",
+            metavar="X",
+            heading=SAMPLING,
+            shown="set by the agent or the provider",
+            min=0,
+            max=100,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        OrderField(
+            help="The random seed, where it is supported.",
+            metavar="N",
+            heading=SAMPLING,
+            shown="none",
+            min=-(2**63),
+            max=2**63 - 1,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionOrder(QuestionFields, LimitedRunOrder):
+    """One question to one agent."""
+
+    without: ClassVar = {"concurrency": frozenset({Door.COMMAND}), "timeout_secs": frozenset({Door.TOOL})}  # one call
+
+    output_schema: Annotated[
+        Mapping[str, Json] | None,
+        OrderField(
+            help="A JSON Schema that the reply must fit.",
+            tool="A JSON Schema that the reply must fit.",
+            alias="schema",
+            doors=REMOTE,
+        ),
+    ] = None

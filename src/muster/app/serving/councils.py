@@ -1,0 +1,16 @@
+"""Councils that are requested over a network: of agents and policies of the library."""
+
+from dataclasses import replace
+
+from muster.app.muster import Muster
+from muster.app.runs.handle import RunHandle
+from muster.app.serving.library import LibraryKind
+from muster.councils.order import CouncilOrder
+
+
+async def submit_council(muster: Muster, order: CouncilOrder) -> RunHandle:
+    """Store a council for the workers; raises BadArgument with all flaws."""
+    muster.library.require_agents(order.names)
+    path = None if order.policy is None else muster.library.find(LibraryKind.COUNCIL, order.policy)
+    spec = muster.councils.ordered(replace(order, policy_file=path))
+    return await muster.councils.submit(spec, muster.runs.ordered(order))

@@ -1,0 +1,18 @@
+"""Suite runs that are requested over a network: suites, agents and judges of the library."""
+
+from dataclasses import replace
+
+from muster.app.muster import Muster
+from muster.app.runs.handle import RunHandle
+from muster.app.serving.library import LibraryKind
+from muster.suites.order import SuiteOrder
+
+
+async def submit_suite(muster: Muster, order: SuiteOrder) -> RunHandle:
+    """Store a suite run for the workers."""
+    muster.library.require_agents(order.agents)
+    paths = tuple(str(muster.library.find(LibraryKind.SUITE, name)) for name in order.suites)
+    choice = replace(order, paths=paths, judge=muster.library.judge(order.judge))
+    source = await muster.suites.source(replay=order.replay, reuse=order.reuse)
+    spec = await muster.suites.spec(choice, source)
+    return await muster.suites.submit(spec, muster.runs.ordered(order), origin=source.origin)

@@ -1,0 +1,49 @@
+"""Verifications that are requested over a network: of files that the project knows, by the agents that it declares."""
+
+from dataclasses import replace
+
+from muster.app.muster import Muster
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions, chosen_dispatch
+from muster.app.verify.request import VerifyRequest, ordered_choice
+from muster.app.verify.values import FileSelection
+from muster.app.views.errors import why_nothing
+from muster.domain.errors import BadArgument, Conflict
+from muster.domain.run import Dispatch, Mode
+from muster.verify.order import ChangedFiles, VerificationOrder
+
+
+async def submit_verification(muster: Muster, order: VerificationOrder) -> RunHandle:
+    """Store a verification for the workers; raises Conflict when there is nothing to verify."""
+    muster.library.require_agents([order.model])
+    selection = _selection(muster, order)
+    request = VerifyRequest(
+        folder=muster.settings.folder,
+        selection=selection,
+        choice=ordered_choice(order, live=order.mode is Mode.LIVE, cache=order.cache),
+        options=_options(muster, order),
+        queued=True,
+    )
+    started = await muster.verify.begin(request)
+    if started.handle is None:
+        raise Conflict(why_nothing(selection, started.prepared))
+    return started.handle
+
+
+def _selection(muster: Muster, order: VerificationOrder) -> FileSelection:
+    """Return the selection of files; a request names no paths."""
+    if order.ref is not None and order.files is not ChangedFiles.CHANGED:
+        raise BadArgument("is what changed files are compared with", argument="ref")
+    return FileSelection(
+        changed=order.files is ChangedFiles.CHANGED,
+        ref=order.ref,
+        staged=order.files is ChangedFiles.STAGED,
+        pending=muster.settings.verify.pending if order.files is ChangedFiles.PENDING else None,
+    )
+
+
+def _options(muster: Muster, order: VerificationOrder) -> RunOptions:
+    """Return the options of the run; the prompt cache of a provider is used by live calls too."""
+    own = Dispatch() if order.mode is None else chosen_dispatch(order.mode, order.fallback)
+    dispatch = replace(own, fallback=order.fallback, cache=order.cache)
+    return muster.runs.ordered(order, dispatch)

@@ -1,0 +1,1 @@
+"""Commands that are made from the declarations of kinds of work."""

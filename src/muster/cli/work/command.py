@@ -1,0 +1,28 @@
+"""What a command does that is made from the declaration of a kind of work."""
+
+from muster.app import Muster
+from muster.app.orders import start_order
+from muster.cli.options import require_sendable
+from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
+from muster.cli.runs.endings import ending_of_kind
+from muster.cli.runs.resume import drive_any
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, note
+from muster.cli.work.options import WorkArguments
+
+
+def start(common: CommonOptions, arguments: WorkArguments) -> int:
+    """Start work of a kind and wait for its end: its report, or its result if it has none."""
+    kind, order, detach = arguments.kind, arguments.order, arguments.detach
+    require_sendable(order, arguments.patience, detach=detach)
+    wanted, ending = wanted_reports(arguments.reports, formats_of(kind), common), ending_of_kind(kind)
+
+    async def work(muster: Muster) -> int:
+        handle = await start_order(muster, kind, order, detach=detach)
+        note(common, f"started run {handle.id}; cancel it with: muster runs cancel {handle.id}")
+        if ending is None:
+            return await drive_any(muster, handle, common, with_result=True)
+        return await drive_and_conclude(muster, handle, ending, wanted, common)
+
+    patience, unpriced = arguments.patience, arguments.allow_unpriced
+    return with_muster(common, work, allow_unpriced=unpriced, patience=patience, create=True)

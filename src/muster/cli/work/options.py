@@ -1,0 +1,50 @@
+"""The options of commands that are made from what kinds of work declare; quick to load."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+
+from muster.cli.line import Bundle
+from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption, report_option
+from muster.domain.batch import Patience
+from muster.domain.kind import WorkKind
+from muster.domain.run_order import RunOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkArguments:
+    """What was said on the command line to start work of a kind."""
+
+    kind: WorkKind
+    order: RunOrder
+    detach: bool
+    allow_unpriced: bool
+    patience: Patience
+    reports: tuple[str, ...] = ()
+
+
+def arguments_of(kind: WorkKind) -> Callable[..., WorkArguments]:
+    """Return what makes the arguments of a command; its signature has the options."""
+
+    def collect(*, reports: list[str] | None = None, **given: Any) -> WorkArguments:
+        return WorkArguments(kind=kind, reports=tuple(reports or ()), **given)
+
+    collect.__signature__ = Signature(list(_parameters(kind)))  # type: ignore[attr-defined]  # what options are read from
+    return collect
+
+
+def _parameters(kind: WorkKind) -> tuple[Parameter, ...]:
+    order: Any = Annotated[kind.order, Bundle(kind.order, kind.title)]
+    reports: Any = Annotated[list[str] | None, report_option(kind)]
+    return (
+        _parameter("order", order),
+        _parameter("detach", DetachOption, default=False),
+        *([] if kind.report is None else [_parameter("reports", reports, default=None)]),
+        _parameter("allow_unpriced", RunUnpricedOption, default=False),
+        _parameter("patience", PatienceOptions),
+    )
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

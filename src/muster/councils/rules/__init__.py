@@ -1,0 +1,1 @@
+"""The rules of a council: members and votes, anonymity, scoring, stopping, outcome. Pure."""

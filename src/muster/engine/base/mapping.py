@@ -1,0 +1,213 @@
+"""Many things at once in bounded memory: results in order, and no paid work thrown away for another's failure."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+from muster.domain.errors import BadArgument
+from muster.engine.base.clock import Activity
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+BUFFERS = 8  # finished results held back for the order, as a multiple of the window
+
+
+async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
+    """Wait for all, then give the results or raise the first failure."""
+    results = await asyncio.gather(*awaitables, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]
+
+
+async def ordered_map(
+    function: Callable[[int, T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], window: int
+) -> AsyncIterator[R]:
+    """Apply a function to items, at most `window` at a time; after a failure those under way still finish."""
+    running = _RunningItems(function, items, window)
+    try:
+        while True:
+            await running.feed()
+            if running.tasks and running.tasks[0].done():
+                yield running.tasks.popleft().result()
+            elif running.over:
+                return
+            else:
+                await running.progress()
+    except asyncio.CancelledError:
+        await running.stop()
+        raise
+    except BaseException:
+        await running.finish()
+        raise
+
+
+def returning_failures(
+    function: Callable[[int, T], Awaitable[R]], returns: Callable[[Exception], bool]
+) -> Callable[[int, T], Awaitable[R | Exception]]:
+    """Return the function for a map that yields a failure in the place of its item, if `returns` is true for it."""
+
+    async def apply(number: int, item: T) -> R | Exception:
+        try:
+            return await function(number, item)
+        except Exception as error:
+            if returns(error):
+                return error
+            raise
+
+    return apply
+
+
+def require_limit(limit: int) -> int:
+    """Return how many may be at work at a time; raises BadArgument for a number of nothing."""
+    if isinstance(limit, bool) or limit < 1:
+        raise BadArgument(f"must be 1 or more, not {limit!r}", argument="limit")
+    return limit
+
+
+class GroupLimits:
+    """How many pieces of work of one run may be under way at a time, by the name of what they use."""
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+        self._groups: dict[str, tuple[int, asyncio.Semaphore]] = {}
+
+    @asynccontextmanager
+    async def enter(self, name: str, most: int) -> AsyncIterator[None]:
+        """Wait for a place in a group; raises BadArgument for one that has another limit in this run."""
+        known, places = self._groups.setdefault(name, (most, asyncio.Semaphore(require_limit(most))))
+        if known != most:
+            raise BadArgument(f"the limit {name!r} is {known} in this run and cannot be {most} too")
+        if places.locked():
+            with self._activity.working(), self._activity.waiting():
+                await places.acquire()
+        else:
+            await places.acquire()
+        try:
+            yield
+        finally:
+            places.release()
+
+
+class Item:
+    """One item under way; while a call of it is parked it leaves its place to another item."""
+
+    __slots__ = ("_outer", "_parked", "_running")
+
+    def __init__(self, running: "_RunningItems[Any, Any]", outer: "Item | None") -> None:
+        self._running, self._outer = running, outer
+        self._parked = 0
+
+    def park(self) -> None:
+        """Leave the place to another item; counted, as several calls of one item may be parked."""
+        self._parked += 1
+        if self._parked == 1:
+            self._running.park(1)
+            if self._outer is not None:
+                self._outer.park()
+
+    def unpark(self) -> None:
+        """Take a place again, whether or not there is one."""
+        self._parked -= 1
+        if self._parked == 0:
+            self._running.park(-1)
+            if self._outer is not None:
+                self._outer.unpark()
+
+
+_ITEM: ContextVar[Item | None] = ContextVar("item", default=None)
+
+
+def item_under_way() -> Item | None:
+    """Return the item of a map that this code works on, if it does."""
+    return _ITEM.get()
+
+
+class _RunningItems(Generic[T, R]):
+    """The items under way, oldest first."""
+
+    def __init__(
+        self, function: Callable[[int, T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], window: int
+    ) -> None:
+        self._function = function
+        self._items = _numbered(items)
+        self._window = window
+        self._active = 0
+        self._parked = 0
+        self._exhausted = False
+        self._progress = asyncio.Event()
+        self._outer = _ITEM.get()
+        self.tasks: deque[asyncio.Future[R]] = deque()
+
+    async def feed(self) -> None:
+        """Start items while there is room."""
+        while not self._exhausted and self._has_room():
+            try:
+                number, item = await anext(self._items)
+            except StopAsyncIteration:
+                self._exhausted = True
+                return
+            task = self._start(number, item)
+            self._active += 1
+            task.add_done_callback(self._done)
+            self.tasks.append(task)
+
+    @property
+    def over(self) -> bool:
+        """Return whether nothing is left; items that were taken may still count as in progress for a moment."""
+        return self._exhausted and not self.tasks
+
+    async def progress(self) -> None:
+        """Wait until something finishes or is parked."""
+        self._progress.clear()
+        await self._progress.wait()
+
+    def park(self, change: int) -> None:
+        """Count items that are parked."""
+        self._parked += change
+        self._progress.set()
+
+    async def finish(self) -> None:
+        """Let everything under way come to its end."""
+        self._exhausted = True
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Cancel everything under way."""
+        for task in self.tasks:
+            task.cancel()
+        await self.finish()
+
+    def _has_room(self) -> bool:
+        at_work = self._active - self._parked
+        return at_work < self._window and len(self.tasks) - self._parked < self._window * BUFFERS
+
+    def _start(self, number: int, item: T) -> "asyncio.Future[R]":
+        token = _ITEM.set(Item(self, self._outer))  # the task takes it along
+        try:
+            return asyncio.ensure_future(self._function(number, item))
+        finally:
+            _ITEM.reset(token)
+
+    def _done(self, task: "asyncio.Future[R]") -> None:
+        self._active -= 1
+        self._progress.set()
+        if task.cancelled() or task.exception() is not None:
+            self._exhausted = True  # no new items after a failure
+
+
+async def _numbered(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[tuple[int, T]]:
+    number = 0
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield number, item
+            number += 1
+    else:
+        for item in items:
+            yield number, item
+            number += 1

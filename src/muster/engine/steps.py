@@ -1,0 +1,182 @@
+"""Steps: whatever else a workload does once. Functions that are not async run in threads, never on the loop."""
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial, update_wrapper
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from muster.domain.canonical import Json
+from muster.domain.entry import EntryKind
+from muster.domain.errors import BadArgument, MusterError
+from muster.engine.base.clock import STEP, Activity, Clock
+from muster.engine.base.driven_run import StopState
+from muster.engine.memory import RunMemory
+from muster.engine.values import returned
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MAX_THREADS = 32  # of one run, for steps that are not async
+MAX_BACKOFF = 300.0  # seconds between two tries of a step
+
+
+@dataclass(frozen=True, slots=True)
+class StepRetries:
+    """How often a step that raised is tried again, and how long it waits before that: twice as long each time."""
+
+    retries: int = 0
+    backoff: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be counted or waited for."""
+        if not _is_count(self.retries):
+            raise BadArgument(f"must be 0 or more, not {self.retries!r}", argument="retries")
+        if not 0 <= self.backoff <= MAX_BACKOFF:
+            raise BadArgument(f"must be from 0 to {MAX_BACKOFF:g} seconds, not {self.backoff!r}", argument="backoff")
+
+    def pause(self, tries: int) -> float:
+        """Return the seconds to wait after so many tries."""
+        return min(self.backoff * 2.0 ** (tries - 1), MAX_BACKOFF)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+ONCE = StepRetries()
+
+
+class Steps:
+    """Does the steps of one run under its driver."""
+
+    def __init__(self, memory: RunMemory, *, activity: Activity, clock: Clock, halt: StopState) -> None:
+        self._memory, self._activity, self._clock, self._halt = memory, activity, clock, halt
+        self._threads = asyncio.Semaphore(MAX_THREADS)
+
+    async def once(self, key: str, function: Callable[[], Any], retries: StepRetries = ONCE) -> Any:
+        """Return the value of a step; what the function does is done once, unless the process dies midway."""
+        what, value_type = f"the value of step {key!r}", returned(function)
+        known, stored = await self._memory.recall(key, EntryKind.STEP)
+        if not known:
+            stored = await self._do(key, function, retries, partial(value_type.write, what=what))
+        return value_type.read(stored, what)
+
+    async def _do(
+        self, key: str, function: Callable[[], Any], retries: StepRetries, write: Callable[[object], Json]
+    ) -> Json:
+        tries = 0
+        while True:
+            await self._halt.admit()
+            tries += 1
+            try:
+                value = write(await self._try(function))
+            except MusterError:
+                raise
+            except Exception:
+                if tries > retries.retries:
+                    raise
+                with self._activity.working(), self._activity.waiting():  # it uses up none of the run's time
+                    await self._clock.sleep(retries.pause(tries))
+            else:
+                return await self._memory.record(key, EntryKind.STEP, value)
+
+    async def _try(self, function: Callable[[], Any]) -> object:
+        with self._activity.working() as step:
+            around = STEP.set(step)
+            try:
+                return await call_function(function, self._threads)
+            finally:
+                STEP.reset(around)
+                if step.stopped is not None:  # what the step lacks would be missing for ever
+                    self._halt.note(step.stopped)
+                    raise step.stopped
+
+
+async def call_function(function: Callable[[], Any], threads: AbstractAsyncContextManager[Any] | None = None) -> Any:
+    """Return what a function returns; one that is not async is called in a thread, as soon as there is one for it."""
+    if is_async(function):
+        return await function()
+    async with threads or nullcontext():
+        made = await in_thread(function)
+    return await made if inspect.isawaitable(made) else made
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether calling a function gives something to be awaited, as far as it says so."""
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+async def in_thread(function: Callable[[], R]) -> R:
+    """Return what a function returns, called in a thread of its own: one that hangs does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[R] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: R | None, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(value)  # type: ignore[arg-type]  # R may be None
+        else:
+            answer.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
+
+    def work() -> None:
+        value, raised = None, None
+        try:
+            value = context.run(function)
+        except BaseException as error:  # raised again where the thread is waited for
+            raised = error
+        with suppress(RuntimeError):  # the loop was closed: nobody waits for it any more
+            loop.call_soon_threadsafe(settle, value, raised)
+
+    threading.Thread(target=work, name="muster step", daemon=True).start()
+    return await answer
+
+
+class StepRunner(Protocol):
+    """Whoever does steps: the context of a run."""
+
+    async def step(self, key: str, function: Callable[[], Any], *, retries: int = 0, backoff: float = 1.0) -> Any:
+        """Do something once."""
+
+
+class StepFunction(Generic[P, R]):
+    """A function that is a step of whatever run calls it: `await fetch(ctx, "fetch/1", url)`."""
+
+    def __init__(self, function: Callable[P, Any], policy: StepRetries) -> None:
+        self._function, self._policy = function, policy
+        update_wrapper(self, function)
+
+    async def __call__(self, ctx: StepRunner, key: str, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do it once under a key of the run."""
+        doing = partial(self._function, *args, **kwargs)
+        found: R = await ctx.step(key, doing, retries=self._policy.retries, backoff=self._policy.backoff)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class StepDecorator:
+    """Makes steps of functions."""
+
+    policy: StepRetries
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> StepFunction[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R]) -> StepFunction[P, R]: ...
+
+    def __call__(self, function: Callable[P, Any]) -> StepFunction[P, Any]:
+        """Return the step."""
+        return StepFunction(function, self.policy)
+
+
+def step(*, retries: int = 0, backoff: float = 1.0) -> StepDecorator:
+    """Make a step of a function; one that raises is tried again so often, after a pause that doubles each time."""
+    return StepDecorator(StepRetries(retries, backoff))

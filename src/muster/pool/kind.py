@@ -1,0 +1,35 @@
+"""Tasks, fan-outs and chains as kinds of work."""
+
+from muster.domain.kind import WorkKind, part_of
+from muster.pool.order import FanOutOrder, TaskOrder
+
+TASK = WorkKind(
+    workload="task",
+    word="task",
+    about="Have a CLI agent work on a task in a slot of the pool.",
+    module="muster.pool.workload",
+    command="muster task submit",
+    example="muster task submit PROMPT --agent AGENT",
+    order=TaskOrder,
+    subject=lambda spec: (spec.get("agent"), spec.get("prompt")),
+    in_slot=True,
+    redacts=True,
+)
+FAN_OUT = WorkKind(
+    workload="",  # its runs are tasks
+    word="fan-out",
+    about="Submit one task for each of many prompts.",
+    command="muster fan-out",
+    order=FanOutOrder,
+)
+CHAIN = WorkKind(
+    workload="chain",
+    word="chain",
+    about="Do steps of prompts and commands, in order, each with the output of those before it.",
+    module="muster.pool.chains.workload",
+    command="muster chain run",
+    example="muster chain run FILE",
+    subject=lambda spec: (part_of(spec, "chain", "name"),),
+    trees=lambda run: (f"chain-{run.id}",),
+    tree_key="chain/tree",
+)

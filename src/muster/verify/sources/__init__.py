@@ -1,0 +1,1 @@
+"""The files that are verified: found, read, cut into pieces, with their markers."""

@@ -1,0 +1,193 @@
+"""Steps: done once, given back as the type that their function returns, in threads, and tried again."""
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from pydantic import BaseModel
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+from muster.domain.run import Origin, Reuse, RunState
+from muster.engine.context import Context
+from muster.engine.steps import step
+from muster.testing.clock import FakeClock
+from tests.engine.house import house
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A value of a program's own."""
+
+    id: int
+    labels: tuple[str, ...] = ()
+
+
+class Draft(BaseModel):
+    """A value of pydantic."""
+
+    text: str
+    score: float = 0.0
+
+
+class Row(TypedDict):
+    """A mapping with known keys."""
+
+    id: int
+
+
+async def test_a_value_comes_back_as_its_type_at_once_and_on_resume(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    async def ticket() -> Ticket:
+        made.append("ticket")
+        return Ticket(id=7, labels=("a", "b"))
+
+    def draft() -> Draft:
+        made.append("draft")
+        return Draft(text="hello")
+
+    async def rows() -> list[Row]:
+        made.append("rows")
+        return [{"id": 1}]
+
+    async def drafts() -> dict[str, Draft]:
+        made.append("drafts")
+        return {"first": Draft(text="one", score=0.5)}
+
+    attempts = 0
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        nonlocal attempts
+        attempts += 1
+        assert await ctx.step("ticket", ticket) == Ticket(id=7, labels=("a", "b"))
+        assert await ctx.step("draft", draft) == Draft(text="hello")
+        assert await ctx.step("rows", rows) == [{"id": 1}]
+        assert await ctx.step("drafts", drafts) == {"first": Draft(text="one", score=0.5)}
+        if attempts == 1:
+            raise ValueError("stopped")
+        return "done"
+
+    async with house(tmp_path) as h:
+        run = await h.create(uses)
+        await h.engine.drive(run.id)
+        again = await h.descend(run, Origin(run=run.id, reuse=Reuse.REPLIES))
+        assert (await h.engine.drive(again.id)).result == "done"
+        assert made == ["ticket", "draft", "rows", "drafts"]
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"), [(Ticket(id=1), "annotate the function"), (object(), "JSON"), ({1, 2}, "JSON")]
+)
+async def test_what_could_not_be_read_again_is_refused(tmp_path: Path, value: Any, wrong: str) -> None:
+    async def uses(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(BadArgument) as raised:
+            await ctx.step("value", lambda: value)
+        return f"{raised.value.message} {' '.join(map(str, raised.value.suggestions))}"
+
+    async with house(tmp_path) as h:
+        told = (await h.drive(uses)).result
+        assert "step 'value'" in told
+        assert wrong in told
+
+
+async def test_a_value_of_another_type_than_was_promised_is_refused(tmp_path: Path) -> None:
+    def lies() -> Ticket:
+        return {"id": "seven"}  # type: ignore[return-value]
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(BadArgument, match="the value of step 'lie' is not a Ticket"):
+            await ctx.step("lie", lies)
+        return "refused"
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == "refused"
+
+
+async def test_functions_that_are_not_async_leave_the_loop_free(tmp_path: Path) -> None:
+    gate, on_loop = threading.Event(), threading.get_ident()
+
+    def blocks() -> bool:
+        gate.wait(30)
+        return threading.get_ident() != on_loop
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        async def opens() -> None:
+            gate.set()
+
+        blocked, _ = await ctx.gather(ctx.step("blocks", blocks), ctx.step("opens", opens))
+        return blocked
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result is True
+
+
+async def test_what_a_thread_raises_is_raised_to_the_workload(tmp_path: Path) -> None:
+    def fails() -> None:
+        raise KeyError("lost")
+
+    def ends() -> None:
+        raise StopIteration
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(KeyError, match="lost"):
+            await ctx.step("fails", fails)
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await ctx.step("ends", ends)
+        return "told"
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == "told"
+
+
+async def test_a_step_that_raises_is_tried_again_after_pauses_that_double(tmp_path: Path) -> None:
+    clock, tries = FakeClock(), 0
+
+    async def flaky() -> str:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise ConnectionError("not yet")
+        return "there"
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        return await ctx.step("flaky", flaky, retries=5, backoff=2.0)
+
+    async with house(tmp_path, clock=clock) as h:
+        run = await h.create(uses, timeout=1.0)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        while not driving.done():
+            clock.advance(0.5)
+            await h.store.changes.wait(0.01, h.store.changes.commits)
+        assert (driving.result().state, driving.result().result) == (RunState.COMPLETED, "there")
+        assert [seconds for seconds in clock.slept if seconds in (2.0, 4.0)][:2] == [2.0, 4.0]
+        assert tries == 3
+
+
+async def test_a_function_that_is_a_step_takes_arguments(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    @step(retries=1, backoff=0)
+    async def fetch(place: str, *, loud: bool = False) -> Ticket:
+        tries.append(place)
+        if len(tries) == 1:
+            raise OSError
+        return Ticket(id=len(place), labels=("loud",) if loud else ())
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        found = await fetch(ctx, "fetch/1", "here", loud=True)
+        assert found == Ticket(id=4, labels=("loud",))
+        return fetch.__name__  # type: ignore[attr-defined]  # of the function that it stands for
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == "fetch"
+        assert tries == ["here", "here"]
+
+
+@pytest.mark.parametrize(("retries", "backoff"), [(-1, 1.0), (True, 1.0), (1.5, 1.0), (1, -1.0), (1, float("nan"))])
+def test_retries_are_counts_and_pauses_are_seconds(retries: Any, backoff: Any) -> None:
+    with pytest.raises(BadArgument):
+        step(retries=retries, backoff=backoff)

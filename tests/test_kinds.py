@@ -1,0 +1,148 @@
+"""Kinds of work are declared once: outside of features hardly anything is compared with the name of a workload."""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from inspect import iscoroutinefunction
+from pathlib import Path
+
+import pytest
+
+import muster
+from muster.api.routes.runs import MEDIA
+from muster.app.kinds import BUILT_IN, KINDS, app_kind, called, kind_of, loaded
+from muster.dashboard import ASSETS
+from muster.domain.kind import WorkKind
+from muster.engine.workload import REGISTRY
+
+from .app.test_verdicts import run_of
+
+SOURCE = Path(muster.__file__).parent
+FEATURES = {"suites", "verify", "pool", "councils", "battles", "sim", "testing"}
+NAMES = {kind.workload for kind in BUILT_IN}
+CONSTANTS = {"WORKLOAD", *(kind.word.upper().replace(" ", "_") for kind in BUILT_IN), "SCALE", "GENERATION", "REPAIR"}
+MAX_COMPARISONS = 5
+
+# Where a run or a workload is compared with a kind, or kinds stand in a table of their own, and why.
+REASONS = {
+    "engine/queue/base.py": "the engine knows no kinds, and names of queues are what other programs were told",
+    "app/battles/battles.py": "the states of a battle and of a scale test are told to watchers of any run",
+    "app/councils.py": "of any run it is asked whether it is a council in which people are to answer",
+    "app/verify/code_repairs.py": "a name that was chosen for verifications may be that of another run",
+    "cli/councils/command.py": "trace shows a council by rounds, and any other run by events",
+}
+# Where the same words are the names of files or of commands.
+OTHER_WORDS = {"app/project/files.py", "app/project/validation.py", "cli/commands.py"}
+SCRIPTS = {
+    "compare.js": "the newest suite run is what is compared at first",
+    "picker.js": "only suite runs are compared",
+    "trend.js": "only suite runs have trends",
+    "start.js": "its forms",
+    "pool.js": "scale is what is done to the pool",
+}
+
+
+def names_a_kind(node: ast.AST) -> bool:
+    """Return whether an expression holds the name of a workload, or a constant that stands for one."""
+    inner = list(ast.walk(node))
+    literals = {part.value for part in inner if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    constants = {part.id for part in inner if isinstance(part, ast.Name)}
+    return bool(literals & NAMES or constants & CONSTANTS)
+
+
+def is_comparison(node: ast.AST) -> bool:
+    """Return whether a workload is compared with a kind, by an operator, by match or in a table of names."""
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        about = any(re.search(r"\bworkload\b|\bkind_of\(", ast.unparse(side)) for side in sides)
+        return about and any(map(names_a_kind, sides))
+    if isinstance(node, ast.Match):
+        return "workload" in ast.unparse(node.subject)
+    values = node.keys if isinstance(node, ast.Dict) else node.elts if isinstance(node, ast.Set | ast.Tuple) else []
+    if sum(ast.unparse(value).endswith(".workload") and names_a_kind(value) for value in values if value) > 1:
+        return True
+    texts = [value.value for value in values if isinstance(value, ast.Constant)]
+    return len(NAMES.intersection(text for text in texts if isinstance(text, str))) > 1
+
+
+def comparisons() -> Iterator[tuple[str, int]]:
+    """Yield the file and line of each comparison in Python outside of features."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if name.split("/")[0] not in FEATURES and name not in OTHER_WORDS:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            yield from (
+                (name, node.lineno) for node in ast.walk(tree) if hasattr(node, "lineno") and is_comparison(node)
+            )
+
+
+def script_comparisons() -> Iterator[tuple[str, str]]:
+    """Yield the file and line of each comparison in the scripts of the page."""
+    name = rf"[\"'`]?(?:{'|'.join(sorted(NAMES))})\b"
+    one = re.compile(rf"\bworkload\b[\"']?\s*(?:[!=]==?|[:=])\s*{name}")
+    table = re.compile(rf"(?:[\[{{(,]\s*[\"'](?:{'|'.join(sorted(NAMES))})[\"'].*){{2}}")
+    for path in sorted((SOURCE / "dashboard/static").glob("*.js")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if one.search(line) or table.search(line):
+                yield path.name, line.strip()
+
+
+def test_hardly_anything_is_compared_with_the_name_of_a_workload() -> None:
+    found = list(comparisons())
+    assert {file for file, _ in found} == set(REASONS), found
+    assert len(found) <= MAX_COMPARISONS, found
+
+
+def test_the_page_knows_kinds_from_the_server() -> None:
+    assert {file for file, _ in script_comparisons()} <= set(SCRIPTS)
+    assert b'"workload": "battle"' in ASSETS["/page/kinds.js"].body
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['run.workload == "task"', "run.workload in (SUITE.workload, COUNCIL.workload)", 'X = {"battle": 1, "scale": 2}'],
+)
+def test_a_comparison_would_be_noticed(text: str) -> None:
+    assert any(map(is_comparison, ast.walk(ast.parse(text))))
+
+
+def test_a_comparison_of_any_two_kinds_is_none() -> None:
+    assert not any(map(is_comparison, ast.walk(ast.parse("run.workload != kind.workload"))))
+
+
+@pytest.mark.parametrize("kind", BUILT_IN, ids=lambda kind: kind.workload)
+def test_the_workload_and_the_report_of_a_kind_are_where_it_says(kind: WorkKind) -> None:
+    importlib.import_module(kind.module)
+    assert kind.workload in REGISTRY
+    assert kind.about.endswith(".")
+    assert kind.command.startswith("muster ")
+    if kind.report is not None:
+        assert iscoroutinefunction(loaded(kind.report.function))
+
+
+def test_a_workload_of_the_user_is_a_kind_by_its_name() -> None:
+    kind = kind_of(run_of("triage", {"question": "?"}, None))
+    assert (kind.word, kind.plural, kind.report, kind.is_built_in) == ("triage", "triages", None, False)
+    assert kind.subject({"question": "?"}) == ()
+    assert app_kind("triage").page.tab == ""
+
+
+def test_kinds_are_found_by_what_people_call_them() -> None:
+    assert called("scale tests") == ("scale",)
+    assert called("verifications") == ("waves",)
+    assert called(" ") == ()
+    assert len({known.kind.word for known in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BUILT_IN if kind.report], ids=lambda kind: kind.workload)
+def test_a_kind_names_the_formats_of_its_writers(kind: WorkKind) -> None:
+    assert kind.report is not None
+    module, _, name = kind.report.function.partition(":")
+    formats = vars(importlib.import_module(module))
+    own = formats.get(f"{name.removeprefix('report_of_').upper()}_WRITERS") or formats["WRITERS"]
+    assert tuple(own) == kind.report.formats
+
+
+def test_every_format_has_a_media_type() -> None:
+    assert set(MEDIA) == {name for kind in BUILT_IN if kind.report for name in kind.report.formats}
