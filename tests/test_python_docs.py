@@ -136,11 +136,3 @@ def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> N
 def test_the_row_of_a_smaller_part_has_every_public_method(part: str, kind: type) -> None:
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{part}` |")]
     assert {name for name in vars(kind) if not name.startswith("_")} <= set(re.findall(r"`(\w+)`", row))
-
-
-def test_every_name_of_the_package_is_there_and_is_what_it_says() -> None:
-    assert set(muster.__all__) == set(muster._HOMES)
-    for name in muster.__all__:
-        assert getattr(muster, name) is not None
-    for name in re.findall(r"`muster\.(\w+)`", PAGE):
-        assert name in muster.__all__, name

@@ -45,7 +45,10 @@ ARROWS: dict[str, set[str]] = {
     "mcp": {"app", "settings", "domain", "text", "observability", *ORDERS},
     "dashboard": {"reporting", "app.kinds"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
-    "__init__": {"app", "domain", "engine.context", "engine.steps", "engine.workload", "observability"},
+    "__init__": {
+        "agents.base", "app", "domain", "engine.base.clock", "engine.calls.retry", "engine.context", "engine.steps",
+        "engine.workload", "observability", "settings",
+    },
     "__main__": {"cli"},
 }  # fmt: skip
 

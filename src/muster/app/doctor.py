@@ -337,3 +337,6 @@ def _ok(subject: str, words: str) -> Diagnosis:
 
 def _broken(subject: str, error: MusterError) -> Diagnosis:
     return Diagnosis(subject=subject, state="broken", words=error.message, suggestions=error.suggestions)
+
+
+doctor = examine  # as a user writes it: muster.doctor()

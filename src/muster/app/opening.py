@@ -1,25 +1,27 @@
 """Opening: settings, store, agents and engine put together, and taken apart again."""
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muster.agents.base import Agent
 from muster.agents.processes.registry import ProcessRegistry, Reaper
 from muster.agents.processes.system import is_gone, sees, this_process
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.backend import Backend
 from muster.app.kinds import BUILT_IN
 from muster.app.muster import Muster
+from muster.app.project.location import locate
 from muster.app.project.workloads import project_workloads
 from muster.app.runs.handle import RunFeeds
 from muster.app.schemas import JsonSchemas
 from muster.app.stores import open_store
 from muster.domain.agent import Timeouts
-from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.errors import BadArgument, BadConfiguration, ConflictingArguments
 from muster.domain.money import from_usd
 from muster.domain.observation import Observer
 from muster.domain.run import Driver
@@ -37,10 +39,11 @@ from muster.engine.calls.state import CallServices, LazyBatcher
 from muster.engine.engine import Engine
 from muster.engine.queue.base import FleetQueue, LazyQueue
 from muster.engine.queue.sharing import ChildSharing
-from muster.settings import Settings, load_settings
+from muster.settings import Settings
 from muster.store.base import Store
 
 if TYPE_CHECKING:
+    from muster.app.agent_kinds.given import GivenAgent
     from muster.app.telemetry import Telemetry
     from muster.observability.options import LogOptions
 
@@ -52,8 +55,10 @@ SHARED = frozenset(kind.workload for kind in BUILT_IN if kind.is_shared)
 
 @asynccontextmanager
 async def open_muster(
-    home: str | Path | None = None,
+    store: str | Path | None = None,
     *,
+    project: str | Path | None = None,
+    agents: "Mapping[str, GivenAgent] | None" = None,
     settings: Settings | None = None,
     allow_unpriced: bool = False,
     keyless: bool = False,
@@ -70,7 +75,12 @@ async def open_muster(
     metrics: bool = False,
     tracer_provider: object | None = None,
 ) -> AsyncIterator[Muster]:
-    """Open the store of a folder with everything around it; `async with` closes it again.
+    """Open a project with its store; `async with` closes it again.
+
+    Without arguments it is the project of the working folder, as for commands. `project` is the folder of another, with
+    its muster.toml and store. `store` moves the store alone: to a folder, or to the address of a PostgreSQL database.
+    `settings` say both. `agents` are those of this process, by name, before those of muster.toml: an async function
+    that takes a Request, an object of the protocol `Agent`, or what a section `[agents.NAME]` has, as a mapping.
 
     Without `create` a store that is not there is read as an empty one, and is not made.
     `on_wait` is told when a write has waited for some seconds because another process keeps the store locked, and when
@@ -78,7 +88,11 @@ async def open_muster(
     With `metrics` attempts, tokens and times are counted for `Muster.metrics`; a `tracer_provider` of OpenTelemetry
     turns traces on; `observers` are told what the engine does.
     """
-    settings = settings or load_settings(None if home is None else Path(home))
+    if settings is None:
+        settings = locate(store, project)
+    elif store is not None or project is not None:
+        raise ConflictingArguments("settings", "store", "project")
+    settings, made = _read_agents(agents, settings)
     telemetry = _open_telemetry(settings, observers, log, metrics, tracer_provider)
     try:
         shared = await _open_shared(settings, clock, on_wait=on_wait, create=create, start_secs=start_secs)
@@ -89,7 +103,12 @@ async def open_muster(
     processes = ProcessRegistry(shared.store.processes, shared.driver)
     reaper = Reaper(shared.store.processes, shared.driver.host, shared.is_gone)
     directory = AgentDirectory(
-        settings, processes, load_script=_load_script, allow_unpriced=allow_unpriced, keyless=keyless
+        settings,
+        processes,
+        load_script=_load_script,
+        allow_unpriced=allow_unpriced,
+        keyless=keyless,
+        given=made,
     )
     observe = None if telemetry is None else telemetry.observe
     batcher = LazyBatcher(
@@ -129,6 +148,16 @@ async def open_muster(
             closing.push_async_callback(part.close)
         muster.reaped = await reaper.reap()
         yield muster
+
+
+def _read_agents(agents: "Mapping[str, GivenAgent] | None", settings: Settings) -> tuple[Settings, Mapping[str, Agent]]:
+    """Return settings that declare the agents of the program, and those agents that it made itself."""
+    if not agents:
+        return settings, {}
+    from muster.app.agent_kinds.given import read_given  # loads what checks answers of functions
+
+    given = read_given(agents)
+    return given.declared_in(settings), given.made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,3 +305,6 @@ def _kill_points(settings: Settings) -> KillPoints:
     if point not in POINTS:
         raise BadArgument(f"MUSTER_CRASH_AT names an unknown point: {point}", suggestions=POINTS)
     return KillPoints(point, nth)
+
+
+open = open_muster  # noqa: A001  # as a user writes it: muster.open()

@@ -17,6 +17,7 @@ from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
 from muster.settings.database import (
+    VARIABLE,
     database_secrets,
     is_address,
     is_database_url,
@@ -190,10 +191,19 @@ def secrets_in(name: str, value: str) -> set[str]:
 
 
 def load_settings(
-    home: Path | None = None, *, folder: Path | None = None, environment: Mapping[str, str] | None = None
+    home: Path | None = None,
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    database_url: str | None = None,
 ) -> Settings:
-    """Read the environment, and the muster.toml of a folder; without one, of the project of the working folder."""
+    """Read the environment, and the muster.toml of a folder; without one, of the project of the working folder.
+
+    A `database_url` goes before the one of the environment.
+    """
     environment = os.environ if environment is None else environment
+    if database_url is not None:
+        environment = {**environment, VARIABLE: database_url}
     if folder is None:
         person = environment.get("HOME")
         folder = find_project(

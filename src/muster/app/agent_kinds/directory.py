@@ -1,7 +1,7 @@
 """The agents of this process, made from their names and the settings, each once."""
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ class AgentDirectory:
         allow_unpriced: bool = False,
         keyless: bool = False,
         http: "BatchHttp | None" = None,
+        given: Mapping[str, Agent] | None = None,
     ) -> None:
         self._settings = settings
         self._keyless = keyless  # nobody is going to be asked: prices are known without a key
@@ -56,7 +57,7 @@ class AgentDirectory:
         self._allow_unpriced = allow_unpriced
         self._http = http
         self._processes = processes
-        self._found: dict[str, Agent] = {}
+        self._found = dict(given or {})  # those that the program made itself are there from the start
         self._batchings: dict[str, Batching] = {}
 
     @cached_property
@@ -91,7 +92,7 @@ class AgentDirectory:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """Return the names of the agents in muster.toml."""
+        """Return the names of the agents in muster.toml or given to `open`."""
         return tuple(self._settings.agents)
 
     def has_maximum(self, name: str) -> bool:
@@ -265,7 +266,7 @@ class Agents:
             batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
 
     def list(self) -> Sequence[str]:
-        """Return the names of the agents that muster.toml declares; `provider/model` names need no declaration."""
+        """Return the names of the agents in muster.toml or given to `open`; `provider/model` names need neither."""
         return self._directory.declared
 
     def has_batches(self, name: str) -> bool:
