@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from docs.sync_stub import sync_stub
 from muster.cli.commands import app
 from muster.cli.line.commands import SETTINGS
 from muster.store.queries import migrations
@@ -47,7 +48,11 @@ def tables() -> str:
 
 def main() -> int:
     """Write the documents, or say which are stale."""
-    made = {"docs/COMMANDS.md": commands(), "src/muster/store/migrations/sqlite.sql": tables()}
+    made = {
+        "docs/COMMANDS.md": commands(),
+        "src/muster/store/migrations/sqlite.sql": tables(),
+        "src/muster/sync/__init__.pyi": sync_stub(),
+    }
     stale = [
         name
         for name, text in made.items()

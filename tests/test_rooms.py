@@ -44,10 +44,11 @@ ARROWS: dict[str, set[str]] = {
     "api": {"app", "settings", "domain", "text", "observability", "dashboard", *ORDERS},
     "mcp": {"app", "settings", "domain", "text", "observability", *ORDERS},
     "dashboard": {"reporting", "app.kinds"},
+    "sync": {"app", "domain", "engine.worker"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
     "__init__": {
         "agents.base", "app", "domain", "engine.base.clock", "engine.calls.retry", "engine.context", "engine.steps",
-        "engine.workload", "observability", "settings",
+        "engine.workload", "observability", "settings", "sync", "testing",
     },
     "__main__": {"cli"},
 }  # fmt: skip
@@ -56,7 +57,7 @@ ARROWS: dict[str, set[str]] = {
 EDGES = {room for room, arrows in ARROWS.items() if "app" in arrows and not room.startswith("__")}
 
 # Written as a user would write them: through the package's own names.
-USERS = {"cli.demo.work", "cli.demo.child"}
+USERS = {"cli.demo.work", "cli.demo.child", "sync"}
 
 # Packages that only one room knows: they are optional, or take long to load.
 OPTIONAL = {

@@ -27,6 +27,8 @@ def __getattr__(name: str) -> object:
     if name.startswith("_") or name not in _homes():
         raise AttributeError(f"module 'muster' has no attribute {name!r}")
     module, attribute = _homes()[name]
+    if module == __name__:
+        return importlib.import_module(f"{module}.{name}")
     return getattr(importlib.import_module(module), attribute)
 
 

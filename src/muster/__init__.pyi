@@ -1,5 +1,7 @@
 """The public names of the package, declared once: type checkers read this file, and `__init__.py` loads from it."""
 
+from muster import sync as sync
+from muster import testing as testing
 from muster.agents.base import Agent as Agent
 from muster.agents.base import InteractiveAgent as InteractiveAgent
 from muster.app import Muster as Muster

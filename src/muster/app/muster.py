@@ -40,6 +40,7 @@ from muster.engine.queue.sweeps import CancelKeys, FleetRuns
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
+from muster.settings import Settings
 
 if TYPE_CHECKING:
     from muster.app.batches import Batches
@@ -61,7 +62,7 @@ class Muster:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self.settings = backend.settings
+        self.settings: Settings = backend.settings
         self.runs = Runs(backend, self._admit)
         self.agents = Agents(backend.directory)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened

@@ -28,7 +28,7 @@ class RunHandle:
         sweep: Callable[[], Awaitable[object]],
     ) -> None:
         self._runs, self._store, self._sweep = runs, store, sweep
-        self.id = run
+        self.id: RunId = run
         self._driving = driving
 
     async def run(self) -> Run:
