@@ -8,7 +8,7 @@ from muster.app.costs import listed_price
 from muster.domain.canonical import digest
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
-from muster.sim.audit import Audit, Tokens, audit_json, read_audit
+from muster.sim.audit import Audit, ThinkingCounts, Tokens, audit_json, read_audit
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 
@@ -49,6 +49,8 @@ async def test_the_audit_is_read_over_http() -> None:
         "statuses": {"200": 1, "400": 1},
         "faults": {},
         "play_money": {"claude-haiku-5-5": 1},
+        "thinking": {"tokens": 0, "returned": 0, "missing": 0, "mismatched": 0},
+        "cost_usd_by_tier": {"default": 0.000012},
     }
 
 
@@ -119,5 +121,7 @@ def test_an_audit_survives_json() -> None:
         requests=3,
         statuses={"200": 2},
         faults={"429": 1},
+        thinking=ThinkingCounts(tokens=900, returned=3, missing=2, mismatched=1),
+        cost_by_tier={"flex": 1_234_567},
     )
     assert read_audit(audit_json(audit)) == audit

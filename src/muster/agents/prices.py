@@ -22,17 +22,17 @@ PROVIDERS = ("anthropic", "openai", "openrouter")
 _DATED = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 
 
-def price_of(provider: str, model: str, when: datetime, *, batch: bool = False) -> Price | None:
-    """Return the price of a model, or None when the tables do not know exactly this model."""
+def price_of(provider: str, model: str, when: datetime, *, batch: bool = False, tier: str = "default") -> Price | None:
+    """Return the price of a model, or None when the tables do not know exactly this model in this tier."""
     info = _find(provider, model.lower())
     if info is None:
         return None
     standard = info.get_prices(when)
-    if not batch:
+    if not batch and tier == "default":
         return _price(standard)
-    # The tables fall back to the standard price without a word, so only a price that differs is a batch price.
-    reduced = info.get_prices(when, {"processing": "batch"})
-    return None if reduced == standard else _price(reduced)
+    # The tables fall back to the standard price without a word, so only a price that differs is one of its own.
+    other = info.get_prices(when, {"processing": "batch"} if batch else {"service_tier": tier})
+    return None if other == standard else _price(other)
 
 
 def near_models(provider: str, model: str) -> tuple[str, ...]:

@@ -20,10 +20,10 @@ ATTEMPTS = RetryPolicy().attempts  # of a live call whose outcome stays unknown
 DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
 
 
-def listed_price(model: str) -> Price | None:
-    """Return what a model costs now, by the tables of the provider that has it; None when no provider has."""
+def listed_price(model: str, tier: str = "default") -> Price | None:
+    """Return what a model costs now in a tier, by the tables of the provider that has it; None when no provider has."""
     now = datetime.now(UTC)
-    return next((price for one in LISTED if (price := price_of(one, model, now)) is not None), None)
+    return next((price for one in LISTED if (price := price_of(one, model, now, tier=tier)) is not None), None)
 
 
 class Quoting(StrEnum):

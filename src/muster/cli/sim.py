@@ -10,7 +10,10 @@ from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument
 from muster.sim.files import load_faults, load_script
 from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
+from muster.sim.protocols.ask import DEFAULT_TIER, PROJECT_TIERS
 from muster.sim.server import run
+
+ON, OFF = "on", "off"
 
 
 def sim(
@@ -50,6 +53,18 @@ def sim(
             help="Maximum number of calls in one batch.",
         ),
     ] = None,
+    thinking: Annotated[
+        str | None,
+        Option(
+            "--thinking",
+            values=(ON, OFF),
+            shown="as the script says, else off",
+            help="Whether models think before they answer, and refuse what they do not take.",
+        ),
+    ] = None,
+    tier: Annotated[
+        str, Option("--tier", values=PROJECT_TIERS, help="The service tier of requests that name none.")
+    ] = DEFAULT_TIER,
     state: Annotated[
         Path | None,
         Option("--state", metavar="FILE", help="Load the state from this file at the start and save it at the end."),
@@ -71,6 +86,8 @@ def sim(
         batch_requests=batch_requests,
         live_counts=live_counts,
         state=state,
+        thinking=None if thinking is None else thinking == ON,
+        tier=tier,
         price_of=listed_price,
     )
     try:

@@ -17,6 +17,8 @@ class Line:
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     stop: Stop = Stop.END
+    thinking: int | None = None  # tokens of thinking before it, at a server that thinks; None: by the request
+    redacted: bool = False  # that thinking is not to be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +48,14 @@ class Script:
 
     rules: tuple[Rule, ...] = ()
     otherwise: Line = ECHO
+    thinking: bool | None = None  # whether the server of this script thinks; None: as it was started
 
     def answer(self, model: str, messages: Sequence[Message], max_tokens: int) -> Line:
         """Return the answer to a conversation, cut to `max_tokens`."""
         text = next((message.text for message in reversed(messages) if message.role is not Role.ASSISTANT), "")
         turn = 1 + sum(message.role is Role.ASSISTANT for message in messages)
         line = next((rule.line for rule in self.rules if rule.matches(model, text, turn)), self.otherwise)
-        return _cut(replace(line, text=line.text.replace("{text}", text)), max_tokens)
+        return cut(replace(line, text=line.text.replace("{text}", text)), max_tokens)
 
 
 def count_tokens(text: str) -> int:
@@ -67,7 +70,8 @@ def usage_of(messages: Sequence[Message], system: str, line: Line) -> Usage:
     return Usage(input=max(1, sent), output=max(1, count_tokens(line.text) + tools))
 
 
-def _cut(line: Line, max_tokens: int) -> Line:
+def cut(line: Line, max_tokens: int) -> Line:
+    """Return an answer cut to so many tokens."""
     if count_tokens(line.text) <= max_tokens:
         return line
     kept = line.text.encode("utf-8", "surrogatepass")[: max_tokens * BYTES_PER_TOKEN].decode("utf-8", "ignore")

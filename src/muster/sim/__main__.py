@@ -9,6 +9,7 @@ from pathlib import Path
 from muster.domain.errors import MusterError
 from muster.sim.files import load_faults, load_script
 from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
+from muster.sim.protocols.ask import DEFAULT_TIER, PROJECT_TIERS
 from muster.sim.server import run
 
 
@@ -40,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
         action=argparse.BooleanOptionalAction,
         help="whether a batch reports its progress; default: as the provider",
     )
+    parser.add_argument("--thinking", choices=("on", "off"), help="whether models think; default: as the script says")
+    parser.add_argument("--tier", choices=PROJECT_TIERS, default=DEFAULT_TIER, help="tier of requests that name none")
     parser.add_argument("--state", type=Path, help="file to resume from, written at the end")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     return parser
@@ -58,6 +61,8 @@ def _options(given: argparse.Namespace) -> Options:
         batch_bytes=given.batch_bytes,
         live_counts=given.live_counts,
         state=given.state,
+        thinking=None if given.thinking is None else given.thinking == "on",
+        tier=given.tier,
     )
 
 

@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
 from muster.domain.money import NOTHING, Microdollars, from_usd, to_usd
 from muster.domain.price import Price, Rates
+from muster.sim.protocols.ask import DEFAULT_TIER, FAST, FLEX, PRIORITY, ThinkingPlan
 
 # Play money for models without a price: round figures, a millionth of a dollar for a token that goes in.
 PLAY_PRICE = Price(
@@ -23,6 +26,10 @@ PLAY_PRICE = Price(
     )
 )
 
+BATCH = "batch"
+# What other tiers cost, as a part of the standard price, where there is no price for them.
+FACTORS = {BATCH: Fraction(1, 2), FLEX: Fraction(1, 2), PRIORITY: Fraction(2), FAST: Fraction(2)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
@@ -32,6 +39,16 @@ class Tokens:
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingCounts:
+    """Thinking that was paid, and thinking blocks (or items of reasoning) that came back."""
+
+    tokens: int = 0
+    returned: int = 0
+    missing: int = 0  # answers that used tools and came back without it
+    mismatched: int = 0  # of another model, from elsewhere, or changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +67,14 @@ class Audit:
     statuses: Mapping[str, int] = field(default_factory=dict)  # answers begun, by status
     faults: Mapping[str, int] = field(default_factory=dict)  # played, by kind
     play_money: Mapping[str, int] = field(default_factory=dict)  # answers that were charged play money, by model
+    thinking: ThinkingCounts = ThinkingCounts()
+    cost_by_tier: Mapping[str, int] = field(default_factory=dict)  # in microdollars; members of batches have their own
 
 
 class AuditLog:
     """Writes the audit; grows only by distinct digests."""
 
-    def __init__(self, prices: Mapping[str, Price], price_of: Callable[[str], Price | None]) -> None:
+    def __init__(self, prices: Mapping[str, Price], price_of: Callable[[str, str], Price | None]) -> None:
         self._prices, self._price_of = prices, price_of
         self.in_flight = 0
         self.clear()
@@ -70,6 +89,8 @@ class AuditLog:
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._play_money: Counter[str] = Counter()  # answers of models without a price
+        self._thinking: Counter[str] = Counter()
+        self._tiers: Counter[str] = Counter()  # costs
 
     def kept(self) -> dict[str, dict[str, int]]:
         """Return every count, for a state that is kept."""
@@ -80,6 +101,8 @@ class AuditLog:
             "statuses": dict(self._statuses),
             "faults": dict(self._faults),
             "play_money": dict(self._play_money),
+            "thinking": dict(self._thinking),
+            "tiers": dict(self._tiers),
             "seen": {"requests": self.requests, "max_in_flight": self._max_in_flight},
         }
 
@@ -91,7 +114,10 @@ class AuditLog:
         self._tokens = Counter(kept["tokens"])
         self._statuses = Counter(kept["statuses"])
         self._faults = Counter(kept["faults"])
-        self._play_money = Counter(kept.get("play_money", {}))  # a state of an earlier version has none
+        # A state of an earlier version does not have these.
+        self._play_money = Counter(kept.get("play_money", {}))
+        self._thinking = Counter(kept.get("thinking", {}))
+        self._tiers = Counter(kept.get("tiers", {}))
 
     def enter(self) -> None:
         """Note that a request is being answered."""
@@ -110,17 +136,27 @@ class AuditLog:
         """Note a fault."""
         self._faults[kind] += 1
 
-    def pay(self, digest: str, model: str, usage: Usage, *, batch: bool = False) -> None:
+    def pay(self, digest: str, model: str, usage: Usage, *, tier: str = DEFAULT_TIER, batch: bool = False) -> None:
         """Count an answer; in a batch it costs half."""
         self._by_digest[digest] += 1
         self._tokens["input"] += usage.input
         self._tokens["output"] += usage.output
         self._tokens["cache_read"] += usage.cache_read
         self._tokens["cache_write"] += usage.cache_write + usage.cache_write_1h
-        price = self._price(model)
-        self._play_money[model] += price is None
-        cost = (price or PLAY_PRICE).cost(usage)
-        self._costs[digest] += -(-cost // 2) if batch else cost
+        name = BATCH if batch else tier
+        cost = self._cost(model, usage, name)
+        self._costs[digest] += cost
+        self._tiers[name] += cost
+
+    def look(self, plan: ThinkingPlan) -> None:
+        """Count the thinking that came back with a request."""
+        self._thinking["returned"] += plan.returned
+        self._thinking["missing"] += plan.missing
+        self._thinking["mismatched"] += plan.mismatched
+
+    def think(self, tokens: int) -> None:
+        """Count the thinking before an answer, which is part of its output."""
+        self._thinking["tokens"] += tokens
 
     def audit(self, batches: tuple[Json, ...] = ()) -> Audit:
         """Return the audit as it stands."""
@@ -137,11 +173,18 @@ class AuditLog:
             statuses=dict(self._statuses),
             faults=dict(self._faults),
             play_money={model: number for model, number in self._play_money.items() if number},
+            thinking=ThinkingCounts(**self._thinking),
+            cost_by_tier=dict(self._tiers),
         )
 
-    def _price(self, model: str) -> Price | None:
+    def _cost(self, model: str, usage: Usage, tier: str) -> int:
         own = next((price for glob, price in self._prices.items() if fnmatchcase(model, glob)), None)
-        return own or self._price_of(model)
+        listed = None if own or tier in (DEFAULT_TIER, BATCH) else self._price_of(model, tier)
+        if listed is not None:
+            return listed.cost(usage)
+        price = own or self._price_of(model, DEFAULT_TIER)
+        self._play_money[model] += price is None
+        return ceil((price or PLAY_PRICE).cost(usage) * FACTORS.get(tier, 1))
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
@@ -159,18 +202,22 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "statuses": audit.statuses,
         "faults": audit.faults,
         "play_money": audit.play_money,
+        "thinking": asdict(audit.thinking),
+        "cost_usd_by_tier": {name: to_usd(cost) for name, cost in audit.cost_by_tier.items()},
     }
 
 
 def read_audit(found: Mapping[str, Any]) -> Audit:
     """Read an audit back from JSON."""
-    apart = ("tokens", "cost_usd", "cost_usd_by_digest", "batches")
+    apart = ("tokens", "cost_usd", "cost_usd_by_digest", "batches", "thinking", "cost_usd_by_tier")
     rest = {name: value for name, value in found.items() if name not in apart}
     return Audit(
         tokens=Tokens(**found["tokens"]),
         cost=_microdollars(found["cost_usd"]),
         cost_by_digest={name: _microdollars(cost) for name, cost in found["cost_usd_by_digest"].items()},
         batches=tuple(found["batches"]),
+        thinking=ThinkingCounts(**found["thinking"]),
+        cost_by_tier={name: _microdollars(cost) for name, cost in found["cost_usd_by_tier"].items()},
         **rest,
     )
 

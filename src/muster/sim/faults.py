@@ -12,6 +12,7 @@ class Op(StrEnum):
     """Where it goes wrong."""
 
     LIVE = "live"  # a request for one answer
+    FLEX = "flex"  # such a request in the tier flex, before it is looked at as a live one
     BATCH_CREATE = "batch_create"
     BATCH_RETRIEVE = "batch_retrieve"
     BATCH_LIST = "batch_list"
@@ -36,6 +37,7 @@ class FaultKind(StrEnum):
     MISSING = "404"
     TOO_LARGE = "413"
     RATE_LIMITED = "429"
+    RESOURCE_UNAVAILABLE = "resource_unavailable"  # the tier flex has no place: status 429
     BROKEN = "500"
     OVERLOADED = "529"
     TIMEOUT = "timeout"  # no answer ever comes
@@ -61,6 +63,8 @@ class FaultKind(StrEnum):
     @property
     def status(self) -> int | None:
         """The status of a fault that is an honest error."""
+        if self is FaultKind.RESOURCE_UNAVAILABLE:
+            return 429
         return int(self.value) if self.value.isdigit() else None
 
 
@@ -78,13 +82,15 @@ OF_BATCHES = frozenset(
     }
 )
 _OF_ANSWERS = frozenset({FaultKind.ZERO_USAGE})
-OF_MEMBERS = _OF_LINES | REFUSALS | {FaultKind.TRUNCATED, FaultKind.GARBAGE} | _OF_ANSWERS
-OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES - _OF_ANSWERS
+_OF_FLEX = frozenset({FaultKind.RESOURCE_UNAVAILABLE})
+OF_MEMBERS = _OF_LINES | REFUSALS - _OF_FLEX | {FaultKind.TRUNCATED, FaultKind.GARBAGE} | _OF_ANSWERS
+OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES - _OF_ANSWERS - _OF_FLEX
 
 
 def kinds_of(op: Op) -> frozenset[FaultKind]:
     """Return the kinds of faults of an operation."""
-    kinds = {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES, Op.LIVE: OF_REQUESTS | _OF_ANSWERS}
+    answers = OF_REQUESTS | _OF_ANSWERS
+    kinds = {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES, Op.LIVE: answers, Op.FLEX: answers | _OF_FLEX}
     return kinds.get(op, OF_REQUESTS)
 
 

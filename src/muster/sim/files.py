@@ -1,12 +1,13 @@
 """Reads scripts and faults: from mappings, and from YAML, JSON or TOML files; says which field is wrong.
 
 A script:
+    thinking: true                    # models think, as with --thinking on
     rules:                            # the first that matches speaks
       - model: "claude-*"             # a glob
         text: "weather"               # a regular expression, searched in the last text that was sent
         turn: 1
         answer: {text: "Let me look.", tool_calls: [{name: weather, arguments: {city: Bern}}]}
-      - {text: "bad", answer: {text: "No.", stop: refused}}
+      - {text: "bad", answer: {text: "No.", stop: refused, thinking: 900, redacted: true}}   # tokens; 0: none
     otherwise: "You said: {text}"     # an echo when left out
 
 Faults:
@@ -21,6 +22,9 @@ Faults:
     script:                           # goes before the rates
       - {fault: "429", nth: 3, retry_after: 604800}
       - {fault: stalled_stream, text: "slow", model: "gpt-*", times: 2}    # times: a number, or always
+
+The tier flex can be full (`resource_unavailable`), and has faults of its own besides those of live requests:
+    rates: {resource_unavailable: 0.2, flex/timeout: 0.05}
 
 A fault is of live requests unless it says another operation: `op` in the script, `op/fault` in the rates. Faults that
 only members (`expired`, `duplicate`, `missing`, `unknown_id`) or whole batches (`expiry`, `validation_failure`,
@@ -53,8 +57,8 @@ from muster.text.words import conversion_words
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 
-HOMES = (Op.LIVE, Op.MEMBER, Op.BATCH)  # where a fault is that does not say it: the first that can have it
-TALKING = (Op.LIVE, Op.MEMBER)  # these have a model and a text
+HOMES = (Op.LIVE, Op.FLEX, Op.MEMBER, Op.BATCH)  # where a fault is that does not say it: the first that can have it
+TALKING = (Op.LIVE, Op.FLEX, Op.MEMBER)  # these have a model and a text
 
 T = TypeVar("T")
 
@@ -69,6 +73,8 @@ class _Answer(typed.Struct, forbid_unknown_fields=True):
     text: str = ""
     tool_calls: list[_ToolUse] = typed.field(default_factory=list)
     stop: Stop | None = None
+    thinking: Annotated[int, Meta(ge=0)] | None = None
+    redacted: bool = False
 
 
 class _ScriptRule(typed.Struct, forbid_unknown_fields=True):
@@ -81,6 +87,7 @@ class _ScriptRule(typed.Struct, forbid_unknown_fields=True):
 class _Script(typed.Struct, forbid_unknown_fields=True):
     rules: list[_ScriptRule] = typed.field(default_factory=list)
     otherwise: str | _Answer | None = None
+    thinking: bool | None = None
 
 
 class _ScriptedFault(typed.Struct, forbid_unknown_fields=True):
@@ -128,7 +135,8 @@ def read_script(found: Json) -> Script:
     """Make a script of a mapping, or raise BadArgument with the field that is wrong."""
     script = _convert(found, _Script, "script")
     rules = tuple(_rule(rule, f"script.rules[{index}]") for index, rule in enumerate(script.rules))
-    return Script(rules=rules, otherwise=ECHO if script.otherwise is None else _line(script.otherwise))
+    otherwise = ECHO if script.otherwise is None else _line(script.otherwise)
+    return Script(rules=rules, otherwise=otherwise, thinking=script.thinking)
 
 
 def read_faults(found: Json) -> Faults:
@@ -158,7 +166,7 @@ def _line(answer: str | _Answer) -> Line:
         return Line(text=answer)
     calls = tuple(ToolCall(id=use.id, name=use.name, arguments=use.arguments) for use in answer.tool_calls)
     stop = answer.stop or (Stop.TOOL_USE if calls else Stop.END)
-    return Line(text=answer.text, tool_calls=calls, stop=stop)
+    return Line(text=answer.text, tool_calls=calls, stop=stop, thinking=answer.thinking, redacted=answer.redacted)
 
 
 def _scripted_fault(scripted: _ScriptedFault, faults: _Faults, where: str) -> ScriptedFault:

@@ -7,11 +7,12 @@ from pathlib import Path
 from muster.domain.price import Price
 from muster.domain.script import Script
 from muster.sim.faults import Faults
+from muster.sim.protocols.ask import DEFAULT_TIER
 
-PriceList = Callable[[str], Price | None]
+PriceList = Callable[[str, str], Price | None]  # of a model in a tier of service
 
 
-def no_price(model: str) -> Price | None:
+def no_price(model: str, tier: str) -> Price | None:
     """Return no price: everything costs play money."""
     return None
 
@@ -19,6 +20,7 @@ def no_price(model: str) -> Price | None:
 ECHO_SCRIPT = Script()
 NO_FAULTS = Faults()
 ANY_MODEL = ("*",)
+THINKS = False  # whether a server thinks when neither its options nor its script say so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +43,11 @@ class Options:
     batch_bytes: int | None = None  # at most in one batch; None: as large as the provider takes it
     state: Path | None = None  # read at the start, written at the end
     live_counts: bool | None = None  # whether a batch tells how far it has got; None: as the provider does
+    thinking: bool | None = None  # whether models think, and refuse what they do not take; None: as the script says
+    tier: str = DEFAULT_TIER  # of requests that name none
+
+    @property
+    def thinks(self) -> bool:
+        """Return whether the models of this server think."""
+        said = self.script.thinking if self.thinking is None else self.thinking
+        return THINKS if said is None else said

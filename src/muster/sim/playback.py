@@ -162,7 +162,12 @@ def raise_refusal(fault: Fault) -> None:
     """Raise the refusal of a fault that is an error answer; do nothing for any other."""
     status = fault.kind.status
     if status is not None:
-        raise SimRefusal(status, REASONS[status], retry_after=fault.retry_after)
+        unavailable = fault.kind is FaultKind.RESOURCE_UNAVAILABLE
+        reason = (
+            "Resource unavailable: the tier flex has no place, by the fault plan" if unavailable else REASONS[status]
+        )
+        code = fault.kind.value if unavailable else None
+        raise SimRefusal(status, reason, code=code, retry_after=fault.retry_after)
 
 
 def request_id(number: int) -> str:

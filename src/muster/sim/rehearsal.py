@@ -26,7 +26,7 @@ from muster.sim.playback import (
     raise_refusal,
     request_id,
 )
-from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, WireProtocol
+from muster.sim.protocols.ask import FLEX, Ask, SimAnswer, SimRefusal, WireProtocol
 from muster.sim.request import body_of, check_key
 from muster.sim.responder import Responder, name_of
 from muster.text.http_messages import whole_response
@@ -84,12 +84,10 @@ class Rehearsal:
     def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Playback:
         check_key(request, self.options.key)
         body = body_of(request)
-        ask = dialect.read(body)
-        self.responder.check(ask)
+        ask = self.responder.read(dialect, body)
         self._check_capacity()
         name = name_of(body)
-        plan = self.plans.of(Op.LIVE)
-        fault = None if plan.idle else plan.pick(name, ask.model, ask.text)
+        fault = self._pick(ask, name)
         if fault is None:
             return self._play(dialect, ask, self.responder.answer(ask, name, number), None)
         self.book.fault(fault.name)
@@ -100,6 +98,15 @@ class Rehearsal:
         if fault.kind is FaultKind.ZERO_USAGE:
             return self._play(dialect, ask, replace(said, usage=Usage()), None)
         return self._play(dialect, ask, said, fault)
+
+    def _pick(self, ask: Ask, name: str) -> Fault | None:
+        flex, live = self.plans.of(Op.FLEX), self.plans.of(Op.LIVE)
+        fault = None
+        if not flex.idle and self.responder.tier_of(ask) == FLEX:
+            fault = flex.pick(name, ask.model, ask.text)
+        if fault is None and not live.idle:
+            fault = live.pick(name, ask.model, ask.text)
+        return fault
 
     def _play(self, dialect: WireProtocol, ask: Ask, said: SimAnswer, fault: Fault | None) -> Playback:
         self.book.status(200)

@@ -58,6 +58,8 @@ class RehearsalProcess:
         batch_bytes: int | None = None,
         live_counts: bool | None = None,
         state: Path | None = None,
+        thinking: bool | None = None,
+        tier: str | None = None,
     ) -> None:
         self._settings = {
             "--latency-ms": latency_ms,
@@ -68,6 +70,8 @@ class RehearsalProcess:
             "--batch-requests": batch_requests,
             "--batch-bytes": batch_bytes,
             "--state": state,
+            "--thinking": {True: "on", False: "off", None: None}[thinking],
+            "--tier": tier,
         }
         self._counts = {True: ["--live-counts"], False: ["--no-live-counts"], None: []}[live_counts]
         self._files = {"script": script, "faults": faults}

@@ -53,9 +53,8 @@ class Settler:
 
     def _answer(self, batch: SimBatch, member: SimBatchMember, number: int) -> None:
         body = read_body(member.body)
-        ask = batch.wording.dialect.read(body)
+        ask = self._responder.read(batch.wording.dialect, body, batch=True)
         batch.models.add(ask.model)
-        self._responder.check(ask)
         name = name_of(body)
         fault = self._pick(name, ask.model, ask.text)
         if fault is not None and not fault.paid:

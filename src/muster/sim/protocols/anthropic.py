@@ -4,8 +4,25 @@ from collections.abc import Iterator
 
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
-from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, blocks_of, pieces, text_in, text_of
+from muster.sim.protocols.ask import (
+    DEFAULT_TIER,
+    FAST,
+    PRIORITY,
+    Ask,
+    SimAnswer,
+    SimRefusal,
+    ThinkingPlan,
+    Thought,
+    blocks_of,
+    pieces,
+    sent_tokens,
+    text_in,
+    text_of,
+)
 from muster.sim.protocols.cache import marks_of
+from muster.sim.protocols.media import anthropic_tokens
+from muster.sim.protocols.models import anthropic_model
+from muster.sim.protocols.thinking_blocks import plan_of
 from muster.text import typed
 
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
@@ -27,6 +44,8 @@ ERRORS = {
     529: "overloaded_error",
 }
 
+TIERS = (DEFAULT_TIER, PRIORITY, FAST)
+
 _encode = typed.encode
 
 
@@ -45,7 +64,20 @@ class Anthropic:
             stop=_stop_sequences(body),
             stream=body.get("stream") is True,
             marks=marks_of(_with_tools(body)),
+            media=_media(body),
+            tier=_tier(body),
+            tiers=TIERS,
+            fast=body.get("speed") == "fast",
         )
+
+    def plan(self, body: dict[str, Json], *, batch: bool) -> ThinkingPlan:
+        """Decide how a request is thought about, and look at the thinking blocks that it brings back."""
+        return plan_of(body, batch=batch)
+
+    def count(self, body: dict[str, Json]) -> bytes:
+        """Spell how many tokens go in with a request to `/v1/messages/count_tokens`."""
+        ask = self.read(body | {"max_tokens": 1})
+        return _encode({"input_tokens": sent_tokens(ask)})
 
     def whole(self, said: SimAnswer) -> bytes:
         """Spell a message."""
@@ -82,6 +114,23 @@ def _stop_sequences(body: dict[str, Json]) -> tuple[str, ...]:
     if not isinstance(stop, list) or not all(isinstance(item, str) and item.strip() for item in stop):
         raise SimRefusal(400, "stop_sequences: each stop sequence must be a string that contains non-whitespace")
     return tuple(stop)
+
+
+def _media(body: dict[str, Json]) -> int:
+    contents = [message["content"] for message in body["messages"] if isinstance(message["content"], list)]
+    if not contents:
+        return 0
+    model = anthropic_model(body["model"])
+    return sum(anthropic_tokens(content, model) for content in contents)
+
+
+def _tier(body: dict[str, Json]) -> str | None:
+    tier = body.get("service_tier")
+    if tier not in (None, "auto", "standard_only"):
+        raise SimRefusal(400, "service_tier: Input should be 'auto' or 'standard_only'")
+    if body.get("speed") not in (None, "standard", "fast"):
+        raise SimRefusal(400, "speed: Input should be 'standard' or 'fast'")
+    return DEFAULT_TIER if tier == "standard_only" else None
 
 
 def _with_tools(body: dict[str, Json]) -> dict[str, Json]:
@@ -149,7 +198,15 @@ def _content(said: SimAnswer) -> list[dict[str, Json]]:
         | {"input": dict(call.arguments)}
         for index, call in enumerate(said.line.tool_calls)
     ]
-    return texts + calls
+    return [*_thinking(said.thought), *texts, *calls]
+
+
+def _thinking(thought: Thought | None) -> list[dict[str, Json]]:
+    if thought is None:
+        return []
+    if thought.redacted:
+        return [{"type": "redacted_thinking", "data": thought.seal}]
+    return [{"type": "thinking", "thinking": thought.text, "signature": thought.seal}]
 
 
 def _ending(said: SimAnswer) -> dict[str, Json]:
@@ -161,7 +218,7 @@ def _ending(said: SimAnswer) -> dict[str, Json]:
 def _message(
     said: SimAnswer, content: list[dict[str, Json]], ending: dict[str, Json], usage: dict[str, Json]
 ) -> dict[str, Json]:
-    name = {"id": f"msg_sim_{said.number:08d}", "type": "message", "role": "assistant", "model": said.model}
+    name = {"id": f"msg_sim_{said.number:08d}", "type": "message", "role": "assistant", "model": said.ask.model}
     return {**name, "content": content, **ending, "usage": usage}
 
 
@@ -176,32 +233,48 @@ def _usage(said: SimAnswer) -> dict[str, Json]:
             "ephemeral_1h_input_tokens": usage.cache_write_1h,
         },
         "output_tokens": usage.output,
-        "service_tier": "batch" if said.batch else "standard",
+        **({"output_tokens_details": {"thinking_tokens": said.thought.tokens}} if said.thought else {}),
+        "service_tier": "batch" if said.batch else "priority" if said.tier == PRIORITY else "standard",
+        **({"speed": "fast"} if said.ask.fast else {}),
     }
 
 
 def _stream(said: SimAnswer) -> Iterator[dict[str, Json]]:
     nothing_yet = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
     usage = _usage(said)
-    yield {"type": "message_start", "message": _message(said, [], nothing_yet, usage | {"output_tokens": 1})}
+    begun = {name: value for name, value in usage.items() if name != "output_tokens_details"} | {"output_tokens": 1}
+    yield {"type": "message_start", "message": _message(said, [], nothing_yet, begun)}
     yield {"type": "ping"}
     for index, block in enumerate(_content(said)):
         yield from _block_events(index, block)
-    counted = {name: count for name, count in usage.items() if isinstance(count, int)}
+    counted = {
+        name: count for name, count in usage.items() if isinstance(count, int) or name == "output_tokens_details"
+    }
     yield {"type": "message_delta", "delta": _ending(said), "usage": counted}
     yield {"type": "message_stop"}
 
 
 def _block_events(index: int, block: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    if block["type"] == "text":
-        start, kind, field, text = block | {"text": ""}, "text_delta", "text", block["text"]
-    else:
-        text = _encode(block["input"]).decode()
-        start, kind, field = block | {"input": {}}, "input_json_delta", "partial_json"
+    start, deltas = _opened(block)
     yield {"type": "content_block_start", "index": index, "content_block": start}
-    for piece in pieces(text):
-        yield {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
+    for delta in deltas:
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}
+
+
+def _opened(block: dict[str, Json]) -> tuple[dict[str, Json], list[dict[str, Json]]]:
+    """Return a block as it begins, and what is added to it."""
+    kind = block["type"]
+    if kind == "redacted_thinking":
+        return block, []
+    if kind == "thinking":
+        thinking = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"]) or [""]]
+        signature = {"type": "signature_delta", "signature": block["signature"]}
+        return block | {"thinking": "", "signature": ""}, [*thinking, signature]
+    if kind == "text":
+        return block | {"text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+    text = _encode(block["input"]).decode()
+    return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces(text)]
 
 
 def _event(event: dict[str, Json]) -> bytes:

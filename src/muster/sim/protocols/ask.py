@@ -1,11 +1,16 @@
 """What is asked and what is said, whatever the protocol; and the seam between the two."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from muster.domain.call import Message, Role, Usage
 from muster.domain.canonical import Json
-from muster.domain.script import Line
+from muster.domain.script import Line, usage_of
+
+DEFAULT_TIER, FLEX, PRIORITY, FAST = "default", "flex", "priority", "fast"
+TIERS = (DEFAULT_TIER, FLEX, PRIORITY, FAST)
+PROJECT_TIERS = (DEFAULT_TIER, FLEX, PRIORITY)  # of requests that name none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +20,32 @@ class Mark:
     prefix: bytes  # names everything before the mark
     tokens: int  # of that prefix
     hour: bool = False  # kept an hour, not five minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingPlan:
+    """How a request wants its model to think, and what became of the thinking that it brought back."""
+
+    effort: str | None = None  # None: the model does not think
+    most: int | None = None  # tokens, where the request has a budget for thinking alone
+    shown: bool = False  # a summary is part of the answer
+    prefix: bytes = b""  # names all that stands before the answer
+    previous: bytes = b""  # names the thinking before it
+    kept: int = 0  # tokens of the thinking that came back
+    returned: int = 0
+    missing: int = 0  # answers of this turn that used tools and came back without their thinking
+    mismatched: int = 0  # thinking that was made somewhere else
+    refusal: "SimRefusal | None" = None  # why it is not answered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """What a model thought before an answer."""
+
+    tokens: int
+    text: str  # the summary; empty where it is not shown
+    seal: str
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +60,13 @@ class Ask:
     stream: bool = False
     stream_usage: bool = False  # the stream ends with its usage (OpenAI)
     marks: tuple[Mark, ...] = ()
+    media: int = 0  # tokens of images and documents
+    tier: str | None = None  # the tier of service that it names
+    tiers: tuple[str, ...] = TIERS  # that its provider has
+    names_tier: bool = False  # so the answer names it too (OpenAI)
+    fast: bool = False  # in the fast mode (Anthropic)
+    body: Mapping[str, Json] = field(default_factory=dict)  # of requests whose answer repeats parts of them
+    plan: ThinkingPlan | None = None  # None: the server does not think
 
     @property
     def spoken(self) -> tuple[Message, ...]:
@@ -50,12 +88,13 @@ class SimAnswer:
 
     number: int  # of the request at this server
     digest: str  # of the request
-    model: str
+    ask: Ask
     line: Line
     usage: Usage
     stop_sequence: str | None = None
-    stream_usage: bool = False
     batch: bool = False  # said in a batch
+    thought: Thought | None = None
+    tier: str = DEFAULT_TIER  # that served it
 
 
 class SimRefusal(Exception):
@@ -84,7 +123,10 @@ class WireProtocol(Protocol):
     request_id_header: str
 
     def read(self, body: dict[str, Json]) -> Ask:
-        """Understand a request, or raise Refused as the provider would."""
+        """Understand a request, or raise SimRefusal as the provider would."""
+
+    def plan(self, body: dict[str, Json], *, batch: bool) -> ThinkingPlan:
+        """Decide how a request that was understood is thought about; raises SimRefusal for what its model refuses."""
 
     def whole(self, said: SimAnswer) -> bytes:
         """Spell an answer."""
@@ -94,6 +136,24 @@ class WireProtocol(Protocol):
 
     def error(self, refused: SimRefusal, request_id: str) -> bytes:
         """Spell an error."""
+
+
+class TokenCounter(Protocol):
+    """A protocol that also tells how many tokens a request has, without answering it; pure."""
+
+    def count(self, body: dict[str, Json]) -> bytes:
+        """Spell how many tokens go in with a request, or raise SimRefusal."""
+
+
+def sent_tokens(ask: Ask) -> int:
+    """Count the tokens that go in."""
+    kept = 0 if ask.plan is None else ask.plan.kept
+    return usage_of(ask.messages, ask.system, Line()).input + ask.media + kept
+
+
+def reasoning_tokens(said: SimAnswer) -> int:
+    """Count the thinking before an answer."""
+    return 0 if said.thought is None else said.thought.tokens
 
 
 def pieces(text: str) -> list[str]:

@@ -11,6 +11,8 @@ from muster.domain.call import Usage
 from muster.domain.canonical import Json, canonical
 from muster.domain.script import count_tokens
 from muster.sim.protocols.ask import Mark, SimRefusal, blocks_of, text_of
+from muster.sim.protocols.media import anthropic_tokens
+from muster.sim.protocols.models import anthropic_model
 
 MAX_MARKS = 4
 
@@ -73,12 +75,12 @@ def _blocks(body: Block) -> Iterator[tuple[str, Block]]:
 
 
 def _marks(model: str, blocks: list[tuple[str, Block]]) -> Iterator[Mark]:
-    prefix, tokens = hashlib.sha256(model.encode()), 0
+    prefix, tokens, played = hashlib.sha256(model.encode()), 0, anthropic_model(model)
     for role, block in blocks:
         bare = {name: value for name, value in block.items() if name != "cache_control"}
         prefix.update(canonical([role, bare]))
         # Tools cost nothing here, as in `usage_of`.
-        tokens += 0 if role == "tool" else count_tokens(text_of(block, role))
+        tokens += 0 if role == "tool" else count_tokens(text_of(block, role)) + anthropic_tokens([block], played)
         if block.get("cache_control") is not None:
             yield Mark(prefix=prefix.digest(), tokens=tokens, hour=_lasts_an_hour(block["cache_control"]))
 

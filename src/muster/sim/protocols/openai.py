@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from muster.domain.call import Message, Role, Stop, ToolCall, Usage
+from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
-from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, pieces, text_in
+from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, ThinkingPlan, pieces, reasoning_tokens, text_in
+from muster.sim.protocols.media import openai_tokens
+from muster.sim.protocols.models import openai_model
+from muster.sim.protocols.reasoning import check_limit, effort_of, tier_of
 from muster.text import typed
 
-DEFAULT_MAX_TOKENS = 16_384
 _REASONING = re.compile(r"(?:^|[-/])o\d")  # models that refuse the old name of the limit
 CREATED = 1_767_225_600  # every answer has the same date, so that the same requests get the same bytes
 
@@ -50,7 +52,16 @@ class OpenAI:
             stop=_stop(body),
             stream=body.get("stream") is True,
             stream_usage=isinstance(options, dict) and options.get("include_usage") is True,
+            media=_media(body),
+            tier=tier_of(body),
+            names_tier="service_tier" in body,
         )
+
+    def plan(self, body: dict[str, Json], *, batch: bool) -> ThinkingPlan:
+        """Decide how a request is reasoned about; chat completions never bring reasoning back."""
+        for name in ("max_completion_tokens", "max_tokens"):
+            check_limit(body.get(name), openai_model(body["model"]), name)
+        return ThinkingPlan(effort=effort_of(body, body.get("reasoning_effort"), "reasoning_effort"))
 
     def whole(self, said: SimAnswer) -> bytes:
         """Spell a completion."""
@@ -58,15 +69,15 @@ class OpenAI:
         if said.line.tool_calls:
             message["tool_calls"] = list(_tool_calls(said))
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(said)}
-        return _encode(_named(said, "chat.completion") | {"choices": [choice], "usage": _usage(said.usage)})
+        return _encode(_named(said, "chat.completion") | {"choices": [choice], "usage": _usage(said)})
 
     def events(self, said: SimAnswer) -> list[bytes]:
         """Spell a completion as chunks."""
-        name = _named(said, "chat.completion.chunk") | ({"usage": None} if said.stream_usage else {})
+        name = _named(said, "chat.completion.chunk") | ({"usage": None} if said.ask.stream_usage else {})
         chunks = [name | {"choices": [_choice(delta, None)]} for delta in _deltas(said)]
         chunks.append(name | {"choices": [_choice({}, _finish(said))]})
-        if said.stream_usage:
-            chunks.append(name | {"choices": [], "usage": _usage(said.usage)})
+        if said.ask.stream_usage:
+            chunks.append(name | {"choices": [], "usage": _usage(said)})
         return [b"data: %b\n\n" % _encode(chunk) for chunk in chunks] + [b"data: [DONE]\n\n"]
 
     def error(self, refused: SimRefusal, request_id: str) -> bytes:
@@ -101,7 +112,12 @@ def _max_tokens(body: dict[str, Json]) -> int:
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise invalid(name, "expected an integer of at least 1")
         return limit
-    return DEFAULT_MAX_TOKENS
+    return openai_model(_model(body)).max_output
+
+
+def _media(body: dict[str, Json]) -> int:
+    contents = [message["content"] for message in body["messages"] if isinstance(message.get("content"), list)]
+    return sum(openai_tokens(parts, openai_model(body["model"])) for parts in contents) if contents else 0
 
 
 def _stop(body: dict[str, Json]) -> tuple[str, ...]:
@@ -165,8 +181,8 @@ def _named(said: SimAnswer, kind: str) -> dict[str, Json]:
         "id": f"chatcmpl-sim-{said.number:08d}",
         "object": kind,
         "created": CREATED,
-        "model": said.model,
-        "service_tier": "default",
+        "model": said.ask.model,
+        **({"service_tier": said.tier} if said.ask.names_tier else {}),
         "system_fingerprint": "fp_sim",
     }
 
@@ -192,13 +208,14 @@ def _tool_calls(said: SimAnswer) -> Iterator[dict[str, Json]]:
         yield {"id": call.id or f"call_{said.digest[:20]}_{index}", "type": "function", "function": function}
 
 
-def _usage(usage: Usage) -> dict[str, Json]:
+def _usage(said: SimAnswer) -> dict[str, Json]:
+    usage = said.usage
     return {
         "prompt_tokens": usage.all_input,
         "completion_tokens": usage.output,
         "total_tokens": usage.all_input + usage.output,
         "prompt_tokens_details": {"cached_tokens": usage.cache_read, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": reasoning_tokens(said), "audio_tokens": 0},
     }
 
 
