@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import muster
-from muster.app.kind_part import KindPart
+from muster.app.runs.kind_part import KindPart
 from muster.sync.surface import KINDS
 
 PUBLIC = Path(muster.__file__).with_suffix(".pyi")

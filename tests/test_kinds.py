@@ -28,7 +28,7 @@ MAX_COMPARISONS = 5
 REASONS = {
     "engine/queue/base.py": "the engine knows no kinds, and names of queues are what other programs were told",
     "app/battles/battles.py": "the states of a battle and of a scale test are told to watchers of any run",
-    "app/councils.py": "of any run it is asked whether it is a council in which people are to answer",
+    "app/councils/councils.py": "of any run it is asked whether it is a council in which people are to answer",
     "app/verify/code_repairs.py": "a name that was chosen for verifications may be that of another run",
     "cli/councils/command.py": "trace shows a council by rounds, and any other run by events",
 }

@@ -15,7 +15,7 @@ from muster.api.app import create_app
 from muster.app import Muster, open_muster
 from muster.app.kinds import AppKind
 from muster.app.orders import start_order
-from muster.app.serving.service import Service
+from muster.app.service import Service
 from muster.cli.line import CliGroup, CommandEntry
 from muster.cli.line.table import CommandTable
 from muster.cli.main import perform

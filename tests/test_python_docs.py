@@ -16,24 +16,24 @@ import pytest
 import muster
 from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
-from muster.app.batches import Batches
+from muster.app.base.stores import StoreFile
 from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
 from muster.app.chains.chains import Chains
-from muster.app.councils import Councils
-from muster.app.kind_part import KindPart
+from muster.app.councils.councils import Councils
+from muster.app.hooks import RunHooks
+from muster.app.parts.audit import UserActions
+from muster.app.parts.budgets import ServerBudgets
+from muster.app.parts.library import Library
 from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.pool import Pool
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
 from muster.app.project.files import Project
+from muster.app.runs.batches import Batches
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.runs import Runs
-from muster.app.serving.audit import UserActions
-from muster.app.serving.budgets import ServerBudgets
-from muster.app.serving.hooks import RunHooks
-from muster.app.serving.library import Library
-from muster.app.stores import StoreFile
 from muster.app.suites.evidence import Evidence
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites
@@ -128,7 +128,8 @@ def told_of(part: str) -> set[str]:
 
 @pytest.mark.parametrize(("part", "kind"), PARTS, ids=[kind.__name__ for _, kind in PARTS])
 def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> None:
-    given = set(re.findall(r"self\.([a-z]\w*)\b[^\n(]*?(?:=|: \w+ =)", inspect.getsource(vars(kind)["__init__"])))
+    init = next(vars(one)["__init__"] for one in kind.__mro__ if "__init__" in vars(one))
+    given = set(re.findall(r"self\.([a-z]\w*)\b[^\n(]*?(?:=|: \w+ =)", inspect.getsource(init)))
     assert told_of(part) - ASKED == {name for name in dir(kind) if not name.startswith("_")} - ASKED | given
 
 

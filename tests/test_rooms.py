@@ -172,7 +172,7 @@ def _leads_past(name: str) -> bool:
 # muster.toml names, and public names.
 BY_COMPUTED_NAME = {
     "__init__", "app.agent_kinds.directory", "app.agent_kinds.providers", "app.agent_kinds.services",
-    "app", "app.kinds", "app.telemetry", "app.project.workloads", "cli.line.commands",
+    "app", "app.kinds", "app.base.telemetry", "app.base.workloads", "cli.line.commands",
     "engine.workload", "observability.exporters",
 }  # fmt: skip
 
@@ -234,9 +234,9 @@ def folder_of(module: str) -> str:
 
 
 # Rooms in which modules import each other in a circle, under TYPE_CHECKING or in functions; no other room may begin.
-CIRCULAR_ROOMS = {"app", "cli"}
+CIRCULAR_ROOMS = {"cli"}
 
-MAX_MUTUAL_FOLDERS = 28  # folders of one room that import each other both ways
+MAX_MUTUAL_FOLDERS = 16  # folders of one room that import each other both ways
 
 
 def test_no_room_begins_to_import_in_a_circle() -> None:
@@ -298,7 +298,7 @@ def test_edges_use_no_private_attribute() -> None:
 
 
 # What puts the rooms together is nobody else's business.
-ASSEMBLY = {"app.backend", "app.opening"}
+ASSEMBLY = {"app.base.backend", "app.opening"}
 
 
 def defined_in(module: str) -> set[str]:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from muster.app import Muster, open_muster
+from muster.app.service import Service
 from muster.app.serving.limits import StartRate
-from muster.app.serving.service import Service
-from muster.app.serving.starts import Starts
+from muster.app.starts import Starts
 from muster.domain.errors import Conflict, LimitReached, NotFound
 from muster.domain.run import Run, RunState, StartRequest, User
 from muster.settings import load_settings

@@ -24,7 +24,7 @@ from muster.api.sse import (
     update_frame,
 )
 from muster.app import Muster
-from muster.app.runs.follow import Resync, ResyncReason, RunEnd, RunUpdate, TextDelta
+from muster.app.base.feeds import Resync, ResyncReason, RunEnd, RunUpdate, TextDelta
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId

@@ -13,20 +13,20 @@ from muster.api.bodies import (
     ForkBody,
     ResumeBody,
 )
-from muster.app.batches import Batches
 from muster.app.battles.battles import Battles
 from muster.app.battles.scales import Scales
 from muster.app.chains.chains import Chains
-from muster.app.councils import Councils
-from muster.app.kind_part import KindPart
+from muster.app.councils.councils import Councils
 from muster.app.muster import Muster
+from muster.app.parts.audit import UserActions
+from muster.app.parts.library import Library
 from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.pool import Pool
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
+from muster.app.runs.batches import Batches
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.runs import Runs
-from muster.app.serving.audit import UserActions
-from muster.app.serving.library import Library
 from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites

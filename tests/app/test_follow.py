@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import muster
-from muster.app.runs.follow import (
+from muster.app.base.feeds import (
     MOST_BEHIND,
     PAGE,
     Resync,
     ResyncReason,
     RunEnd,
+    RunFeeds,
     RunUpdate,
     RunWatcher,
     TextDelta,
     grown,
 )
-from muster.app.runs.handle import RunFeeds
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId

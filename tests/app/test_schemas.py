@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from muster.app.schemas import JsonSchemas
+from muster.app.base.schemas import JsonSchemas
 from muster.domain.call import Reply
 from tests.text.test_cpu_limit import unevaluated
 

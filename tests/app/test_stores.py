@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from muster.app import Muster, open_muster
-from muster.app.stores import copy_store
+from muster.app.base.stores import copy_store
 from muster.domain.errors import StoreFailed
 from muster.settings import load_settings
 from tests.gated_proxy import GatedProxy

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from muster.app.base.feeds import TextDelta
 from muster.app.battles.battles import BattleEnding, BattleReport
-from muster.app.runs.follow import TextDelta
 from muster.app.runs.options import new_run
 from muster.app.views.battles import battle_event_view, decisions_view, messages_view
 from muster.battles.values import PLATEAU

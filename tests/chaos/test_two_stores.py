@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.batches import Reconciled
+from muster.app.runs.batches import Reconciled
 from muster.domain.batch import BatchState
 from muster.domain.errors import BatchOpen
 from tests.chaos import work

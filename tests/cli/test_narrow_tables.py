@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from muster.app.costs import Load
+from muster.app.base.costs import Load
 from muster.app.pool.monitor import PoolSnapshot
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task

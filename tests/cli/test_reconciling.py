@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.batches import BatchLook
+from muster.app.runs.batches import BatchLook
 from muster.cli.batches.reconcile import holder_words
 from muster.domain.batch import BatchState
 from muster.domain.run import Driver

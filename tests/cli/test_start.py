@@ -90,6 +90,6 @@ def own_words(entry: CommandEntry) -> str:
 def test_the_help_loads_no_command(shell: Shell) -> None:
     found = loaded(shell, "--help")
     assert "click" in found
-    kinds = {"muster.app", "muster.app.kinds", "muster.app.runs", "muster.app.runs.question_kind"}  # some make commands
+    kinds = {"muster.app", "muster.app.kinds", "muster.app.runs", "muster.app.kinds.question"}  # some make commands
     others = set(found) - kinds
     assert not [name for name in others if name.startswith(("muster.app", "muster.cli.runs", "muster.cli.suites"))]

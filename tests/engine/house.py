@@ -12,7 +12,7 @@ from typing import Any
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
 from muster.agents.processes.registry import Reaper
 from muster.agents.processes.system import is_gone, sees, start_of, this_process
-from muster.app.schemas import JsonSchemas
+from muster.app.base.schemas import JsonSchemas
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Reply, Request, Stop, Usage

@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 
 from mcp import Client
 from muster.app import Muster, open_muster
-from muster.app.serving.service import Service
+from muster.app.service import Service
 from muster.mcp.server import Coordinator
 from muster.settings import load_settings
 from tests import forked

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muster import Context, workload
-from muster.app.telemetry import open_log, secret_remover
+from muster.app.base.telemetry import open_log, secret_remover
 from muster.domain.errors import BadArgument, InvalidRequest, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.observation import CallEnded

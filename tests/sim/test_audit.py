@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from muster.app.costs import listed_price
+from muster.app.base.costs import listed_price
 from muster.domain.canonical import digest
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates

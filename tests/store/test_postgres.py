@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 import muster
-from muster.app.stores import open_store
+from muster.app.base.stores import open_store
 from muster.domain.budget import Granted
 from muster.domain.entry import EntryKind
 from muster.domain.errors import BadArgument, BadConfiguration, Conflict, LeaseLost, MusterError, StoreFailed

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.app import Patience
-from muster.app.costs import Quoting
+from muster.app.base.costs import Quoting
 from muster.app.suites.plan import SuitePlan
 from muster.cli.suites.options import RejudgeArguments
 from muster.cli.suites.order import judge_again

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.costs import Quoting
+from muster.app.base.costs import Quoting
 from muster.app.verify.request import Prepared, VerifyChoice
 from muster.app.verify.verifications import VerifyFolders, declared
 from muster.domain.errors import BadConfiguration, NotFound

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.costs import Quoting
+from muster.app.base.costs import Quoting
 from muster.app.verify.request import VerifyChoice
 from muster.domain.run import LIVE, Run
 from muster.verify.declaration.verification import Verification

@@ -41,7 +41,7 @@ from muster.api.sse import FrameCache
 from muster.app import Muster
 from muster.app.kinds import WITH_MADE_DOORS, AppKind
 from muster.app.serving.cleaning import cleaner
-from muster.app.serving.starts import Starts
+from muster.app.starts import Starts
 from muster.settings import Settings
 
 ROUTERS = (

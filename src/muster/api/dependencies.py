@@ -10,9 +10,9 @@ from fastapi import Depends, Header, Query, Request, Response
 from muster.api.callers import RequestCaller, Scope
 from muster.api.json_route import RequiredScope
 from muster.app import Muster
+from muster.app.parts.audit import AuditedAction
 from muster.app.runs.handle import RunHandle
-from muster.app.serving.audit import AuditedAction
-from muster.app.serving.starts import Starts
+from muster.app.starts import Starts
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import digest
 from muster.domain.errors import BadArgument

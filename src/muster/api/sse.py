@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from muster.app import Muster
+from muster.app.base.feeds import Resync, ResyncReason, RunEnd, RunUpdate, RunWatcher
 from muster.app.battles.battles import Standing
-from muster.app.runs.follow import Resync, ResyncReason, RunEnd, RunUpdate, RunWatcher
 from muster.app.views.stream import update_view
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, MusterError

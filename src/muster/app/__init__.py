@@ -4,9 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from muster.app.base.workloads import project_workloads
     from muster.app.muster import Muster
     from muster.app.opening import open_muster
-    from muster.app.project.workloads import project_workloads
     from muster.engine.batches.base import Patience
 
 __all__ = ["Muster", "Patience", "open_muster", "project_workloads"]
@@ -15,7 +15,7 @@ _PLACES = {
     "Muster": "muster.app.muster",
     "Patience": "muster.engine.batches.base",
     "open_muster": "muster.app.opening",
-    "project_workloads": "muster.app.project.workloads",
+    "project_workloads": "muster.app.base.workloads",
 }
 
 

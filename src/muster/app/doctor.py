@@ -8,16 +8,16 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.providers import PROVIDERS
+from muster.app.base.stores import load_postgres
+from muster.app.base.workloads import project_workloads
 from muster.app.opening import open_muster, open_queue
-from muster.app.project.workloads import project_workloads
-from muster.app.stores import load_postgres
+from muster.app.project.diagnosis import Diagnosis, DoctorReport, NetworkDiagnosis
 from muster.domain.batch import BatchState, ways_out
 from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy
@@ -34,43 +34,6 @@ SLACK_SECONDS = 60.0
 ROOM = 131_072  # bytes that must fit on the disk of the home
 PROXY_SECONDS = 3.0  # for a proxy to take a connection
 STAND_IN = "a-key-that-is-never-sent"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """What one check found: ok, note or broken."""
-
-    subject: str
-    state: str
-    words: str
-    suggestions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkDiagnosis(Diagnosis):
-    """How connections leave this machine; without the names and passwords of proxies."""
-
-    proxies: Mapping[str, str | None]  # by the scheme of what is reached through them
-    direct: tuple[str, ...]  # hosts that NO_PROXY excepts, as it says
-    certificates: tuple[str, ...]  # the file and the folders with those that are trusted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorReport:
-    """Everything that was found."""
-
-    findings: Sequence[Diagnosis]
-    network: NetworkDiagnosis | None = None  # None when the settings cannot be read
-
-    @property
-    def all(self) -> tuple[Diagnosis, ...]:
-        """Return what was found, the network last."""
-        return (*self.findings, *(() if self.network is None else (self.network,)))
-
-    @property
-    def broken(self) -> tuple[Diagnosis, ...]:
-        """Return what keeps runs from working."""
-        return tuple(found for found in self.all if found.state == "broken")
 
 
 async def examine(home: str | Path | None = None) -> DoctorReport:

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from muster.app.backend import Backend
-from muster.app.batches import Batches
+from muster.app.base.backend import Backend
 from muster.app.kinds import IN_SLOTS
+from muster.app.runs.batches import Batches
 from muster.domain.batch import UNDER_WAY, Batch, BatchState
 from muster.domain.money import to_usd
 from muster.domain.run import RunState

@@ -1,16 +1,13 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from muster.app.agent_kinds.directory import Agents
-from muster.app.backend import Backend
-from muster.app.kind_part import KindPart
-from muster.app.kinds import REPORTED, app_kind, kind_of
-from muster.app.runs.ask import (
+from muster.app.kinds import REPORTED, kind_of
+from muster.app.parts.parts import MusterParts
+from muster.app.parts.spending import Costs, costs_since
+from muster.app.questions.ask import (
     AskOutcome,
     Question,
     answer_of,
@@ -20,19 +17,12 @@ from muster.app.runs.ask import (
 )
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
-from muster.app.runs.question_part import Questions
-from muster.app.runs.runs import Runs
-from muster.app.serving.audit import UserActions
-from muster.app.serving.budgets import ServerBudgets
-from muster.app.spending import Costs, costs_since
-from muster.app.stores import StoreFile
 from muster.app.views.errors import not_passed
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run, User
-from muster.engine.base.clock import Clock
+from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
@@ -40,136 +30,23 @@ from muster.engine.queue.sweeps import CancelKeys, FleetRuns
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
-from muster.settings import Settings
 
 if TYPE_CHECKING:
-    from muster.app.batches import Batches
-    from muster.app.battles.battles import Battles
-    from muster.app.chains.chains import Chains
-    from muster.app.councils import Councils
-    from muster.app.pool.pool import Pool
-    from muster.app.project.files import Project
-    from muster.app.reports import AnyReport
-    from muster.app.serving.hooks import RunHooks
-    from muster.app.serving.library import Library
-    from muster.app.suites.suites import Suites
-    from muster.app.verify.code_repairs import CodeRepairs
-    from muster.app.verify.verifications import Verifications
+    from muster.app.hooks import RunHooks
+    from muster.app.runs.reports import AnyReport
 
 
-class Muster:
+class Muster(MusterParts):
     """An open store with an engine. Use cases stand on its parts, everyday ones on itself."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self.settings: Settings = backend.settings
-        self.runs = Runs(backend, self._admit)
-        self.agents = Agents(backend.directory)
-        self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
-
-    # The parts below are made when first used: most commands have nothing to do with them.
-
-    @cached_property
-    def batches(self) -> "Batches":
-        """Return what can be done with batches."""
-        from muster.app.batches import Batches
-
-        return Batches(self._backend)
-
-    @cached_property
-    def pool(self) -> "Pool":
-        """Return what can be done with the pool and its tasks."""
-        from muster.app.pool.pool import Pool
-
-        return Pool(self._backend, self.runs)
-
-    @cached_property
-    def project(self) -> "Project":
-        """Return what can be done with the files of the project."""
-        from muster.app.project.files import Project
-
-        return Project(self.settings.home)
-
-    @cached_property
-    def suites(self) -> "Suites":
-        """Return what can be done with suites."""
-        from muster.app.suites.suites import Suites
-
-        return Suites(self._backend, self.runs, self.agents)
-
-    @cached_property
-    def questions(self) -> Questions:
-        """Return what decides about runs of single questions."""
-        return Questions(self._backend, self.runs, self.agents)
-
-    @cached_property
-    def verify(self) -> "Verifications":
-        """Return what can be done with verifications."""
-        from muster.app.verify.verifications import Verifications
-
-        return Verifications(self._backend, self.runs)
-
-    @cached_property
-    def councils(self) -> "Councils":
-        """Return what can be done with councils."""
-        from muster.app.councils import Councils
-
-        return Councils(self._backend, self.runs)
-
-    @cached_property
-    def battles(self) -> "Battles":
-        """Return what can be done with battles and scale tests."""
-        from muster.app.battles.battles import Battles
-
-        return Battles(self._backend, self.runs)
-
-    @cached_property
-    def repairs(self) -> "CodeRepairs":
-        """Return what can be done about the findings of verifications by agents that change files."""
-        from muster.app.verify.code_repairs import CodeRepairs
-
-        return CodeRepairs(self._backend, self.runs, self.pool, self.verify)
-
-    @cached_property
-    def chains(self) -> "Chains":
-        """Return what can be done with chains."""
-        from muster.app.chains.chains import Chains
-
-        return Chains(self._backend, self.runs)
-
-    @cached_property
-    def library(self) -> "Library":
-        """Return what requests to a server may name."""
-        from muster.app.serving.library import Library
-
-        return Library(self.settings)
+    reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
 
     @cached_property
     def hooks(self) -> "RunHooks":
         """Return what tells the operator's hooks what became of runs."""
-        from muster.app.serving.hooks import RunHooks
+        from muster.app.hooks import RunHooks
 
         return RunHooks(self._backend)
-
-    @cached_property
-    def store(self) -> StoreFile:
-        """The store as a whole."""
-        return StoreFile(self._backend)
-
-    @cached_property
-    def server_budgets(self) -> ServerBudgets:
-        """Return the budgets of everything that is started through servers."""
-        return ServerBudgets(self._backend)
-
-    @cached_property
-    def audit(self) -> UserActions:
-        """Return what users of servers did."""
-        return UserActions(self._backend)
-
-    @property
-    def clock(self) -> Clock:
-        """The clock that all of it goes by."""
-        return self._backend.clock
 
     async def ask(
         self,
@@ -275,17 +152,6 @@ class Muster:
         spec = part.stored(spec)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
 
-    def _admit(self, workload: str, spec: Json, options: RunOptions, here: bool) -> None:
-        """Raise what would keep a run of ours from being done: an unknown agent, and if it is driven here, a key."""
-        self._part_of(workload).require(spec, options.dispatch, here=here)
-
-    def _part_of(self, workload: str) -> KindPart:
-        """Return what decides about runs of a workload."""
-        name = app_kind(workload).part
-        part = attrgetter(name)(self) if name else KindPart()
-        assert isinstance(part, KindPart)  # noqa: S101  # the list of kinds names it
-        return part
-
     async def submit(
         self,
         workload: str,
@@ -368,7 +234,7 @@ class Muster:
 
     async def report_of(self, run: Run) -> "AnyReport":
         """Sum up a suite run or a verification."""
-        from muster.app.reports import report_of
+        from muster.app.runs.reports import report_of
 
         return await report_of(self._backend.store, run)
 
@@ -438,10 +304,6 @@ class Muster:
     def driven_here(self) -> Collection[str] | None:
         """The queues whose runs this server drives itself, since no worker takes them; None without REDIS_URL."""
         return None if self._backend.queue is None or self._fallback is None else sorted(self._fallback.taken)
-
-    def acting_for(self, user: User) -> "Muster":
-        """Return the same Muster as a user of a server may use it: with their runs, under their budget."""
-        return Muster(replace(self._backend, user=user))
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

@@ -12,14 +12,14 @@ from muster.agents.base import Agent
 from muster.agents.processes.registry import ProcessRegistry, Reaper
 from muster.agents.processes.system import is_gone, sees, this_process
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
+from muster.app.base.feeds import RunFeeds
+from muster.app.base.schemas import JsonSchemas
+from muster.app.base.stores import open_store
+from muster.app.base.workloads import project_workloads
 from muster.app.kinds import BUILT_IN
 from muster.app.muster import Muster
 from muster.app.project.location import locate
-from muster.app.project.workloads import project_workloads
-from muster.app.runs.handle import RunFeeds
-from muster.app.schemas import JsonSchemas
-from muster.app.stores import open_store
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument, BadConfiguration, ConflictingArguments
 from muster.domain.money import from_usd
@@ -44,7 +44,7 @@ from muster.store.base import Store
 
 if TYPE_CHECKING:
     from muster.app.agent_kinds.given import GivenAgent
-    from muster.app.telemetry import Telemetry
+    from muster.app.base.telemetry import Telemetry
     from muster.observability.options import LogOptions
 
 
@@ -207,7 +207,7 @@ def _open_telemetry(
     wanted = observers or log is not None or metrics or tracer_provider is not None
     if not wanted and settings.trace_exporter is None:
         return None
-    from muster.app.telemetry import Telemetry, TelemetryOptions
+    from muster.app.base.telemetry import Telemetry, TelemetryOptions
 
     return Telemetry(
         TelemetryOptions(observers=observers, log=log, metrics=metrics, tracer_provider=tracer_provider), settings

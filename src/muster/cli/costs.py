@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.text import Text
 
 from muster.app import Muster
-from muster.app.spending import Costs
+from muster.app.parts.spending import Costs
 from muster.app.views.costs import costs_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from muster.app.doctor import Diagnosis, examine
+from muster.app.doctor import examine
+from muster.app.project.diagnosis import Diagnosis
 from muster.app.views.errors import doctor_error
 from muster.app.views.project import doctor_view
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with

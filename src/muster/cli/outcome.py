@@ -9,10 +9,10 @@ from typing import Any, Generic, Protocol, TextIO, TypeVar
 from rich.console import Console
 
 from muster.app import Muster
+from muster.app.base.outputs import require_output
 from muster.app.kinds import BATTLE, COUNCIL, KINDS, SCALE, SUITE, VERIFICATION
-from muster.app.outputs import require_output
-from muster.app.reports import AnyReport, RunReport, RunSummary, write_file
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.reports import AnyReport, RunReport, RunSummary, write_file
 from muster.app.views.errors import not_passed
 from muster.cli.battles.table import tell_battle, tell_scale
 from muster.cli.councils.table import tell_trace

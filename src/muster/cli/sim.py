@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-from muster.app.costs import listed_price
+from muster.app.base.costs import listed_price
 from muster.cli.line import Option
 from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument

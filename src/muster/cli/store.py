@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from muster.app import Muster
-from muster.app.stores import StoreCopy, copy_store
+from muster.app.base.stores import StoreCopy, copy_store
 from muster.app.views.service import store_copy_view
 from muster.cli.line import Argument
 from muster.cli.session import require_store, with_muster

@@ -6,7 +6,7 @@ Whatever agents wrote is a value in a JSON document: data, never a part of the i
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from muster.app import Muster
-from muster.app.councils import council_view
+from muster.app.councils.councils import council_view
 from muster.app.kinds import BATTLE, CHAIN, COUNCIL, QUESTION, SCALE, kind_of, word_of
 from muster.app.pool.task_queries import Task
 from muster.app.pool.values import TaskState

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from muster.app import Muster
+from muster.app.parts.library import LibraryItem, LibraryKind, OfferedAgent
 from muster.app.serving.cleaning import cleaner
-from muster.app.serving.library import LibraryItem, LibraryKind, OfferedAgent
 from muster.domain.errors import BadArgument, MusterError
 from muster.mcp.answers import compact
 from muster.mcp.sizes import LARGEST_ANSWER, Answer, Pointer, nothing_more, page_of_rows

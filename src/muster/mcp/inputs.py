@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from muster.app.kinds import KINDS
-from muster.app.runs.order import QuestionOrder
+from muster.app.questions.order import QuestionOrder
 from muster.app.serving.order_models import OrderModel, order_model
 from muster.battles.order import BattleOrder
 from muster.councils.order import CouncilOrder

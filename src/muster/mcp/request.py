@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from muster.app import Muster
+from muster.app.parts.audit import AuditedAction
 from muster.app.runs.handle import RunHandle
-from muster.app.serving.audit import AuditedAction
-from muster.app.serving.starts import Starts
+from muster.app.starts import Starts
 from muster.domain.canonical import digest
 from muster.domain.errors import AccessDenied
 from muster.domain.run import Run, StartRequest, User

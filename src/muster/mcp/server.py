@@ -30,7 +30,7 @@ from pydantic import ValidationError
 from muster.app import Muster
 from muster.app.kinds import WITH_MADE_DOORS
 from muster.app.serving.cleaning import cleaner
-from muster.app.serving.starts import Starts
+from muster.app.starts import Starts
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.mcp.errors import error_answer, flaws_answer

@@ -14,15 +14,23 @@ from muster.agents.base import Agent as Agent
 from muster.agents.base import InteractiveAgent as InteractiveAgent
 from muster.app.agent_kinds.given import AgentFunction as AgentFunction
 from muster.app.agent_kinds.given import GivenAgent as GivenAgent
-from muster.app.batches import OnLook
-from muster.app.batches import Reconciled
+from muster.app.base.costs import Quoting
+from muster.app.base.feeds import Resync as Resync
+from muster.app.base.feeds import RunEnd as RunEnd
+from muster.app.base.feeds import RunUpdate
+from muster.app.base.feeds import TextDelta as TextDelta
+from muster.app.base.stores import StoreCopy
 from muster.app.battles.battles import MessagePage
 from muster.app.battles.battles import Standing
 from muster.app.chains.chains import ChainSize
 from muster.app.chains.plan import ChainPlan
-from muster.app.costs import Quoting
-from muster.app.councils import CouncilPlan
-from muster.app.doctor import DoctorReport
+from muster.app.councils.councils import CouncilPlan
+from muster.app.parts.audit import AuditedAction
+from muster.app.parts.budgets import ServerFunds
+from muster.app.parts.library import LibraryItem
+from muster.app.parts.library import LibraryKind
+from muster.app.parts.library import OfferedAgent
+from muster.app.parts.spending import Costs as Costs
 from muster.app.pool.driver import OnEnd
 from muster.app.pool.driver import OnError
 from muster.app.pool.driver import PoolDriver
@@ -37,29 +45,21 @@ from muster.app.pool.trees import OverlapReport
 from muster.app.pool.trees import SavedTaskWork
 from muster.app.pool.values import TaskSpec as TaskSpec
 from muster.app.pool.values import TaskState as TaskState
+from muster.app.project.diagnosis import DoctorReport
 from muster.app.project.files import CreatedFolder
 from muster.app.project.validation import Linted
 from muster.app.project.validation import Validated
-from muster.app.reports import AnyReport
-from muster.app.runs.ask import AskOutcome as AskOutcome
-from muster.app.runs.ask import Question as Question
+from muster.app.questions.ask import AskOutcome as AskOutcome
+from muster.app.questions.ask import Question as Question
+from muster.app.runs.batches import OnLook
+from muster.app.runs.batches import Reconciled
 from muster.app.runs.details import CallDetails
 from muster.app.runs.details import RunBatches
 from muster.app.runs.details import RunDetails
-from muster.app.runs.follow import Resync as Resync
-from muster.app.runs.follow import RunEnd as RunEnd
-from muster.app.runs.follow import RunUpdate
-from muster.app.runs.follow import TextDelta as TextDelta
 from muster.app.runs.options import RunOptions as RunOptions
 from muster.app.runs.questions import AnswerOutcome
 from muster.app.runs.questions import OpenQuestion as OpenQuestion
-from muster.app.serving.audit import AuditedAction
-from muster.app.serving.budgets import ServerFunds
-from muster.app.serving.library import LibraryItem
-from muster.app.serving.library import LibraryKind
-from muster.app.serving.library import OfferedAgent
-from muster.app.spending import Costs as Costs
-from muster.app.stores import StoreCopy
+from muster.app.runs.reports import AnyReport
 from muster.app.suites.evidence import Exported
 from muster.app.suites.generation import Generated
 from muster.app.suites.generation import Generation as Generation
@@ -200,7 +200,6 @@ from muster.domain.observation import RunEnded as RunEnded
 from muster.domain.run import Dispatch as Dispatch
 from muster.domain.run import Driver
 from muster.domain.run import Origin
-from muster.domain.run import OwnedProcess
 from muster.domain.run import Run as Run
 from muster.domain.run import RunState as RunState
 from muster.domain.run import User as User
@@ -264,7 +263,6 @@ class Muster:
     settings: Settings
     runs: Runs
     agents: Agents
-    reaped: Sequence[OwnedProcess]
     @property
     def batches(self) -> Batches:
         """Return what can be done with batches."""
@@ -310,10 +308,6 @@ class Muster:
         """Return what requests to a server may name."""
 
     @property
-    def hooks(self) -> RunHooks:
-        """Return what tells the operator's hooks what became of runs."""
-
-    @property
     def store(self) -> StoreFile:
         """The store as a whole."""
 
@@ -328,6 +322,13 @@ class Muster:
     @property
     def clock(self) -> Clock:
         """The clock that all of it goes by."""
+
+    def acting_for(self, user: User) -> Self:
+        """Return the same Muster as a user of a server may use it: with their runs, under their budget."""
+
+    @property
+    def hooks(self) -> RunHooks:
+        """Return what tells the operator's hooks what became of runs."""
 
     def ask(self, agent: str, prompt: str, *, system: str=..., schema: SchemaLike | None=..., max_tokens: int | None=..., temperature: float | None=..., seed: int | None=..., budget_usd: str | float | None=..., name: str | None=..., timeout: float | None=..., dispatch: str | Dispatch=...) -> Reply:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
@@ -411,9 +412,6 @@ class Muster:
     @property
     def driven_here(self) -> Collection[str] | None:
         """The queues whose runs this server drives itself, since no worker takes them; None without REDIS_URL."""
-
-    def acting_for(self, user: User) -> Muster:
-        """Return the same Muster as a user of a server may use it: with their runs, under their budget."""
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

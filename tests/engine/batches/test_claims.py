@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from muster.app.batches import BatchLook
+from muster.app.runs.batches import BatchLook
 from muster.domain.batch import BatchState
 from muster.domain.run import RunState
 from tests.engine.batches.house import QUICK, House, ask_all, batch, batches_of, questions, survey, told

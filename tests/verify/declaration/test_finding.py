@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.project.file_kinds import is_declaration
+from muster.app.base.file_kinds import is_declaration
 from muster.app.project.validation import sorted_out
 from muster.domain.errors import BadFile, NotFound
 from tests.verify.declaration.agents import write

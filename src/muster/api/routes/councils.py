@@ -10,7 +10,7 @@ from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
 from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
 from muster.api.orders import ordered
-from muster.app.councils import CouncilView
+from muster.app.councils.councils import CouncilView
 from muster.app.kinds import COUNCIL
 from muster.app.serving.councils import submit_council
 from muster.app.serving.order_models import OrderBody

@@ -12,7 +12,7 @@ from muster.api.json_route import JsonRoute
 from muster.api.orders import ordered
 from muster.app import Muster
 from muster.app.kinds import KINDS, QUESTION
-from muster.app.runs.order import QuestionOrder
+from muster.app.questions.order import QuestionOrder
 from muster.app.serving.order_models import OrderBody
 from muster.app.serving.questions import submit_ask
 from muster.app.views.calls import (

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
+from muster.app.base.costs import Quoter, Quoting
+from muster.app.base.feeds import RunEnd
 from muster.app.battles.files import read_prompt, read_validators
 from muster.app.battles.scales import Scales
-from muster.app.costs import Quoter, Quoting
-from muster.app.kind_part import KindPart
-from muster.app.reports import RunReport
-from muster.app.runs.follow import RunEnd
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions
+from muster.app.runs.reports import RunReport
 from muster.app.runs.runs import Runs
 from muster.battles.judge import judge_question
 from muster.battles.kind import BATTLE, SCALE

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from muster.app.backend import Backend
-from muster.app.costs import Quoting
-from muster.app.kind_part import KindPart
-from muster.app.reports import RunReport
+from muster.app.base.backend import Backend
+from muster.app.base.costs import Quoting
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions
+from muster.app.runs.reports import RunReport
 from muster.app.runs.runs import Runs
 from muster.battles.goals import read_goals
 from muster.battles.kind import SCALE

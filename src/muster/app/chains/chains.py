@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
+from muster.app.base.costs import Quoting
+from muster.app.base.file_kinds import require_chain
 from muster.app.chains.plan import ChainPlan, ChainPlanner
-from muster.app.costs import Quoting
-from muster.app.kind_part import KindPart
-from muster.app.project.file_kinds import require_chain
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.domain.advice import ArgumentAdvice

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.pool.slot_server import SlotConnection, SlotServer
 from muster.app.pool.slots import SlotDirectory, assigned_slot, project_trees
 from muster.app.pool.tasks import Tasks

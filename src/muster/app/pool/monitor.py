@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.pool.status import PoolStatus, StatusSource
 from muster.app.pool.task_queries import Task
 from muster.app.pool.tasks import Tasks

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Unpack
 from uuid import uuid4
 
-from muster.app.backend import Backend
-from muster.app.kind_part import KindPart
+from muster.app.base.backend import Backend
 from muster.app.pool.driver import OnEnd, OnError, PoolDriver, stop_slots
 from muster.app.pool.monitor import PoolMonitor
 from muster.app.pool.orders import (
@@ -26,6 +25,7 @@ from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
 from muster.app.pool.tasks import Tasks
 from muster.app.pool.trees import TaskTrees
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import require_moment
 from muster.app.runs.runs import Runs
 from muster.domain.entry import NewSignal, Signal, slot_address

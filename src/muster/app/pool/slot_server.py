@@ -17,7 +17,7 @@ from typing import TextIO
 
 from muster.agents.tool_server.http import LoopbackServer
 from muster.agents.tool_server.protocol import ToolServer
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.pool.slot_tools import Messenger, SlotTools
 from muster.app.pool.slots import SlotDirectory
 from muster.app.pool.tasks import Tasks

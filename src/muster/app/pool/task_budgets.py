@@ -1,6 +1,6 @@
 """What a task may still cost: how much its next call reserves, and whether another round is worth starting."""
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.pool.slots import assigned_slot
 from muster.app.pool.task_queries import TaskQueries
 from muster.app.runs.runs import Runs

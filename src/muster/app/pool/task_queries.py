@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.kinds import word_of
 from muster.app.pool.slots import SlotDirectory, assigned_slot
 from muster.app.runs.runs import Runs

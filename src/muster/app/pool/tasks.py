@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Unpack
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.pool.orders import TaskTerms, ordered_spec, ordered_terms
 from muster.app.pool.slots import profiles, project_trees
 from muster.app.pool.task_budgets import TaskBudgets

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.kinds import kind_of
 from muster.app.pool.slots import assigned_slot, base_dir, git_environment, project_trees
 from muster.app.pool.task_queries import Task

@@ -10,7 +10,7 @@ from typing import Any
 
 from muster.app.project.editor_schemas import chain_schema, council_schema, suite_schema, verify_schema
 from muster.app.project.validation import Linted, Validated, lint, starter, validate
-from muster.app.reports import AnyReport, report_of_file
+from muster.app.runs.reports import AnyReport, report_of_file
 from muster.app.suites.evidence import Evidence
 from muster.app.verify.secrets import Allowed, Installed, allow_secret, install_hook
 from muster.domain.errors import BadArgument

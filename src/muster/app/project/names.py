@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from muster.app.stores import open_store
+from muster.app.base.stores import open_store
 from muster.settings import Settings
 
 MOST = 50

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.app.project.file_kinds import (
+from muster.app.base.file_kinds import (
     CHAIN_STEM,
     COUNCIL_STEM,
     SUITE_STEM,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from muster.app.outputs import require_output
+from muster.app.base.outputs import require_output
 from muster.app.runs.files import export_run, import_run
 from muster.app.runs.questions import AnswerOutcome, root_of, send_answer
 from muster.app.runs.reading import RunReader

@@ -1,19 +1,15 @@
-"""A run in the hand of a Python program: its events, its result, a way to cancel it; and the runs that many follow."""
+"""A run in the hand of a Python program: its events, its result and a way to cancel it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from muster.app.runs.follow import RunFeed, RunWatcher
+from muster.app.runs.actions import RunActions
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument, Conflict, Overdraft, RunFailed
+from muster.domain.errors import Conflict, Overdraft, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
-
-if TYPE_CHECKING:
-    from muster.app.runs.runs import Runs
 
 
 class RunHandle:
@@ -21,7 +17,7 @@ class RunHandle:
 
     def __init__(
         self,
-        runs: "Runs",
+        runs: RunActions,
         store: Store,
         run: RunId,
         driving: "asyncio.Task[Run] | None",
@@ -119,49 +115,3 @@ async def _changed(store: Store, seen: int, driving: "asyncio.Task[Run] | None")
 def _stands_still(run: Run) -> bool:
     left = run.state is RunState.WAITING and run.lease.driver is None
     return left or run.state is RunState.INTERRUPTED
-
-
-class RunFeeds:
-    """The feeds of all runs that somebody in this process follows."""
-
-    def __init__(self, store: Store, sweep: Callable[[], Awaitable[object]]) -> None:
-        self._store, self._sweep_store = store, sweep
-        self._feeds: dict[RunId, RunFeed] = {}
-        self._swept_at = 0.0
-
-    @property
-    def open(self) -> int:
-        """Return how many runs are being read."""
-        return len(self._feeds)
-
-    @property
-    def watchers(self) -> int:
-        """Return how many watchers there are."""
-        return sum(feed.watchers for feed in self._feeds.values())
-
-    def follow(self, run: Run, after: int) -> RunWatcher:
-        """Return a watcher of a run that is given every event after a number; `run` must have been read just now."""
-        if after < 0:
-            raise BadArgument("must not be negative", argument="after")
-        feed = self._feeds.get(run.id)
-        if feed is None:
-            feed = self._feeds[run.id] = RunFeed(run, self._store, self._sweep, self._drop)
-        feed.known = max(feed.known, run.last_seq)
-        return feed.join(after)
-
-    async def close(self) -> None:
-        """Let all watchers go."""
-        feeds, self._feeds = self._feeds, {}
-        for feed in feeds.values():
-            await feed.close()
-
-    def _drop(self, feed: RunFeed) -> None:
-        if self._feeds.get(feed.run) is feed:
-            del self._feeds[feed.run]
-
-    async def _sweep(self) -> None:
-        """Find out whether drivers are still alive, once for all feeds that wonder."""
-        now = asyncio.get_running_loop().time()
-        if now - self._swept_at >= LOOK_SECONDS:
-            self._swept_at = now
-            await self._sweep_store()

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
+from muster.app.base.schemas import JsonSchemas
 from muster.app.kinds import called, word_of
 from muster.app.runs.details import (
     CallDetails,
@@ -23,7 +24,6 @@ from muster.app.runs.options import (
 from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.runs.questions import OpenQuestion, questions_of
 from muster.app.runs.shown import shown_call, shown_details, shown_entries
-from muster.app.schemas import JsonSchemas
 from muster.domain.batch import Batch
 from muster.domain.budget import Balance, require_server_left
 from muster.domain.entry import Entry, EntryKind, Event

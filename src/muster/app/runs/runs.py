@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
+from muster.app.base.feeds import RunWatcher
 from muster.app.runs.continuations import RunContinuations
-from muster.app.runs.follow import RunWatcher
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import (
     RunOptions,

@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from muster.app.muster import Muster
+from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.battles.order import BattleOrder, ScaleOrder
 
 Order = TypeVar("Order", bound=BattleOrder)
 
 
-async def submit_battle(muster: Muster, order: BattleOrder) -> RunHandle:
+async def submit_battle(muster: MusterParts, order: BattleOrder) -> RunHandle:
     """Store a battle, or a scale test of such battles, for the workers; raises BadArgument with all flaws."""
     await muster.battles.check_validators(order.validators)
     models, allowed, options = muster.library.agents, _allowed(muster, order), muster.runs.ordered(order)
@@ -19,7 +19,7 @@ async def submit_battle(muster: Muster, order: BattleOrder) -> RunHandle:
     return await muster.battles.submit(muster.battles.ordered(allowed, models=models), options)
 
 
-def _allowed(muster: Muster, order: Order) -> Order:
+def _allowed(muster: MusterParts, order: Order) -> Order:
     """Return an order within the operator's time limit; raises BadArgument for agents that requests may not name."""
     programs = [str(one["agent"]) for one in order.validators if one.get("agent")]
     more = [order.reviser, *order.agents] if isinstance(order, ScaleOrder) else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from muster.app.telemetry import secret_remover
+from muster.app.base.telemetry import secret_remover
 from muster.settings import Settings
 
 

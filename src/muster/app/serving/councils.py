@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from muster.app.muster import Muster
+from muster.app.parts.library import LibraryKind
+from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
-from muster.app.serving.library import LibraryKind
 from muster.councils.order import CouncilOrder
 
 
-async def submit_council(muster: Muster, order: CouncilOrder) -> RunHandle:
+async def submit_council(muster: MusterParts, order: CouncilOrder) -> RunHandle:
     """Store a council for the workers; raises BadArgument with all flaws."""
     muster.library.require_agents(order.names)
     path = None if order.policy is None else muster.library.find(LibraryKind.COUNCIL, order.policy)

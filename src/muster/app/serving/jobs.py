@@ -4,10 +4,10 @@ Whoever can write to the Redis server can start work, so a job is trusted like a
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from muster.app.parts.parts import MusterParts
 from muster.app.serving.battles import submit_battle
 from muster.app.serving.order_models import OrderModel, order_model
 from muster.app.serving.request_flaws import flaws_sentence, request_flaws
@@ -18,9 +18,6 @@ from muster.domain.ids import RunId
 from muster.domain.order import Door
 from muster.domain.run import Run, StartRequest, User
 from muster.engine.queue.base import BATTLES, SCALE_TESTS, QueuedJob, is_recoverable
-
-if TYPE_CHECKING:
-    from muster.app.muster import Muster
 
 _RUN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NUMBERED = re.compile(r"[0-9]+")  # by BullMQ itself, from 1 again when Redis has lost its data
@@ -35,7 +32,7 @@ ORDERS = {  # by queue
 class JobIntake:
     """Makes runs of jobs; the same job again gives the same run, and another attempt of it goes on with that."""
 
-    def __init__(self, muster: "Muster") -> None:
+    def __init__(self, muster: MusterParts) -> None:
         self._muster = muster
 
     async def accept(self, job: QueuedJob) -> Run:

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from muster.app.muster import Muster
+from muster.app.parts.library import LibraryKind
+from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
-from muster.app.serving.library import LibraryKind
 from muster.suites.order import SuiteOrder
 
 
-async def submit_suite(muster: Muster, order: SuiteOrder) -> RunHandle:
+async def submit_suite(muster: MusterParts, order: SuiteOrder) -> RunHandle:
     """Store a suite run for the workers."""
     muster.library.require_agents(order.agents)
     paths = tuple(str(muster.library.find(LibraryKind.SUITE, name)) for name in order.suites)

@@ -1,11 +1,11 @@
 """Tasks that are requested over a network: with agents of the library, for a pool that somebody drives."""
 
-from muster.app.muster import Muster
+from muster.app.parts.parts import MusterParts
 from muster.domain.run import Run
 from muster.pool.order import TaskOrder
 
 
-async def submit_task(muster: Muster, order: TaskOrder) -> Run:
+async def submit_task(muster: MusterParts, order: TaskOrder) -> Run:
     """Store a task for whoever drives the pool; raises BadArgument for agents that requests may not name."""
     muster.library.require_agents([order.agent, order.model])
     await muster.pool.require_driver()

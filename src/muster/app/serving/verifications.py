@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from muster.app.muster import Muster
+from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions, chosen_dispatch
 from muster.app.verify.request import VerifyRequest, ordered_choice
@@ -13,7 +13,7 @@ from muster.domain.run import Dispatch, Mode
 from muster.verify.order import ChangedFiles, VerificationOrder
 
 
-async def submit_verification(muster: Muster, order: VerificationOrder) -> RunHandle:
+async def submit_verification(muster: MusterParts, order: VerificationOrder) -> RunHandle:
     """Store a verification for the workers; raises Conflict when there is nothing to verify."""
     muster.library.require_agents([order.model])
     selection = _selection(muster, order)
@@ -30,7 +30,7 @@ async def submit_verification(muster: Muster, order: VerificationOrder) -> RunHa
     return started.handle
 
 
-def _selection(muster: Muster, order: VerificationOrder) -> FileSelection:
+def _selection(muster: MusterParts, order: VerificationOrder) -> FileSelection:
     """Return the selection of files; a request names no paths."""
     if order.ref is not None and order.files is not ChangedFiles.CHANGED:
         raise BadArgument("is what changed files are compared with", argument="ref")
@@ -42,7 +42,7 @@ def _selection(muster: Muster, order: VerificationOrder) -> FileSelection:
     )
 
 
-def _options(muster: Muster, order: VerificationOrder) -> RunOptions:
+def _options(muster: MusterParts, order: VerificationOrder) -> RunOptions:
     """Return the options of the run; the prompt cache of a provider is used by live calls too."""
     own = Dispatch() if order.mode is None else chosen_dispatch(order.mode, order.fallback)
     dispatch = replace(own, fallback=order.fallback, cache=order.cache)

@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.kinds import IN_SLOTS
+from muster.app.parts.parts import MusterParts
 from muster.app.runs.options import require_limit
 from muster.app.serving.jobs import JobIntake
 from muster.app.serving.limits import QueueCaps
@@ -16,9 +16,6 @@ from muster.engine.queue.base import QUEUES, RunDelivery
 from muster.engine.queue.fleet import FallbackDelivery, FleetDelivery
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.worker import Worker
-
-if TYPE_CHECKING:
-    from muster.app.muster import Muster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +31,7 @@ class WorkerOptions:
 
 
 def make_worker(
-    muster: "Muster", backend: Backend, options: WorkerOptions, fallback: FallbackDelivery | None
+    muster: MusterParts, backend: Backend, options: WorkerOptions, fallback: FallbackDelivery | None
 ) -> Worker:
     """Return a worker; with a `fallback` it takes only what no other does."""
     require_limit(options.most)
@@ -60,7 +57,7 @@ def make_worker(
 
 
 def _delivery(
-    muster: "Muster", backend: Backend, options: WorkerOptions, fallback: FallbackDelivery | None
+    muster: MusterParts, backend: Backend, options: WorkerOptions, fallback: FallbackDelivery | None
 ) -> RunDelivery | None:
     if fallback is not None:
         fallback.on_note = options.on_note

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.app.costs import Load, Quoter, Quoting
+from muster.app.base.costs import Load, Quoter, Quoting
 from muster.councils.members.prompts import repair_of, request_of
 from muster.councils.members.turns import Council, evaluate_turn, propose_turn
 from muster.councils.policy import NAME, read_policy

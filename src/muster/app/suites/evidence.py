@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muster.app.outputs import require_output
+from muster.app.base.outputs import require_output
 from muster.councils.retelling import retell
 from muster.domain.errors import BadConfiguration
 from muster.suites.evidence.accounts import FigureDifference

@@ -68,6 +68,14 @@ class Generated:
             words = f"only {made} of {count(result['asked'], 'case')} could be generated"
         return f"{words}: {why}" if why else words
 
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """Return that a budget was exceeded, or why there are fewer cases than were asked for."""
+        if self.run.overdraft is not None or not self.shortfall:
+            return self.run.overdraft
+        code = "too_few" if self.cases else "nothing_generated"
+        return {"code": code, "message": self.shortfall, "suggestions": [f"muster runs show {self.run.id} --calls"]}
+
 
 def conclude_generation(wanted: Generation, run: Run) -> Generated:
     """Write the cases that a run generated to their file."""

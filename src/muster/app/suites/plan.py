@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.app.costs import NOTHING, Load, Quoter, Quoting
+from muster.app.base.costs import NOTHING, Load, Quoter, Quoting
 from muster.app.suites.council_judge import CouncilCalls, policy_of
 from muster.councils.spec import CouncilSpec
 from muster.domain.advice import ArgumentAdvice

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.runs.options import require_limit
 from muster.domain.run import Run
 from muster.suites.journal import Subject

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from muster.app.agent_kinds.directory import Agents
-from muster.app.backend import Backend
-from muster.app.costs import Quoting
-from muster.app.kind_part import KindPart
+from muster.app.base.backend import Backend
+from muster.app.base.costs import Quoting
+from muster.app.base.file_kinds import require_suite
 from muster.app.kinds import word_of
-from muster.app.project.file_kinds import require_suite
-from muster.app.reports import report_of
 from muster.app.runs.files import runs_of
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions, require_limit, require_reference
+from muster.app.runs.reports import report_of
 from muster.app.runs.runs import Runs
 from muster.app.suites.council_judge import policy_of, with_policy
 from muster.app.suites.generation import Generated, Generation, conclude_generation
@@ -24,7 +24,6 @@ from muster.app.suites.results import SuiteResults
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
 from muster.app.suites.sides import SideFinder, file_of
 from muster.app.suites.trends import SuiteTrends
-from muster.app.views.errors import generation_error
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
@@ -365,4 +364,4 @@ class Generations(KindPart):
 
     async def error_of(self, run: Run) -> Mapping[str, Any] | None:
         """Return why a run that generated cases is not a success; None when it is."""
-        return generation_error(Generated(run=run, file=None))
+        return Generated(run=run, file=None).error

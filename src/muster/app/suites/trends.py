@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.runs.runs import Runs
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import TERMINAL, Run, RunState

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from muster.app.backend import Backend
-from muster.app.costs import Quoting
+from muster.app.base.backend import Backend
+from muster.app.base.costs import Quoting
 from muster.app.pool.pool import Pool
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import SavedTaskWork

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.app.costs import NOTHING, Load, Quoter, Quoting
+from muster.app.base.costs import NOTHING, Load, Quoter, Quoting
 from muster.domain.call import Message, Request, Role
 from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from muster.app.reports import RunReport
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
+from muster.app.runs.reports import RunReport
 from muster.app.verify.plan import VerifyPlan
 from muster.app.verify.repair import Fixed
 from muster.domain.errors import BadArgument

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
-from muster.app.backend import Backend
-from muster.app.costs import Quoting
-from muster.app.kind_part import KindPart
+from muster.app.base.backend import Backend
+from muster.app.base.costs import Quoting
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions, require_moment
 from muster.app.runs.runs import Runs
 from muster.app.verify.plan import VerifyPlan, VerifyPlanner, goes_into_batches

@@ -10,7 +10,7 @@ from muster.domain.money import to_usd
 from muster.text.views import UNSET, UnsetType, View, asdict, instant, moment
 
 if TYPE_CHECKING:
-    from muster.app.batches import BatchStats, Durations, Reconciled
+    from muster.app.runs.batches import BatchStats, Durations, Reconciled
 
 
 class BatchReferenceView(View):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from muster.app.kinds import word_of
-from muster.app.spending import Costs
+from muster.app.parts.spending import Costs
 from muster.app.views.money import CostView, MoneyView, cost_view, money_view
 from muster.app.views.subjects import subject_of
 from muster.domain.money import to_usd

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from muster.app.councils import CouncilInspection, CouncilReport
+from muster.app.councils.councils import CouncilInspection, CouncilReport
 from muster.app.views.flaws import FlawView, flaw_view
 from muster.councils.reports.json_report import CouncilView, council_view
 from muster.domain.canonical import Json

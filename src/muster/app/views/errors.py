@@ -11,12 +11,11 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.text.words import count
 
 if TYPE_CHECKING:
-    from muster.app.batches import Reconciled
-    from muster.app.doctor import DoctorReport
     from muster.app.pool.task_queries import Task
+    from muster.app.project.diagnosis import DoctorReport
     from muster.app.project.validation import Linted, Validated
+    from muster.app.runs.batches import Reconciled
     from muster.app.suites.evidence import ArchiveVerification, Rescoring
-    from muster.app.suites.generation import Generated
     from muster.app.suites.values import RunComparison
     from muster.app.verify.request import Prepared
     from muster.app.verify.values import FileSelection, LeftOut
@@ -88,14 +87,6 @@ def rescoring_suggestions(found: "Rescoring") -> list[str]:
     """Return what to do when only removed secrets make a difference."""
     only_blurred = found.blurred and not found.different and not found.figures
     return ["to accept those differences: --allow-redacted"] if only_blurred and not found.allow_redacted else []
-
-
-def generation_error(found: "Generated") -> Error | None:
-    """Return that a budget was exceeded, or why there are fewer cases than were asked for."""
-    if found.run.overdraft is not None or not found.shortfall:
-        return None if found.run.overdraft is None else dict(found.run.overdraft)
-    code = "too_few" if found.cases else "nothing_generated"
-    return error(code, found.shortfall, [f"muster runs show {found.run.id} --calls"])
 
 
 def validation_error(found: "Validated | Linted", missing: Sequence[NotFound] = ()) -> Error | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from muster.app.costs import Load
+from muster.app.base.costs import Load
 from muster.app.suites.plan import SuitePlan
 from muster.domain.money import to_usd
 from muster.text.views import View

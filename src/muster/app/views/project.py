@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from muster.app.doctor import Diagnosis, DoctorReport, NetworkDiagnosis
+from muster.app.project.diagnosis import Diagnosis, DoctorReport, NetworkDiagnosis
 from muster.app.project.files import CreatedFolder
 from muster.app.project.validation import Linted, Validated
 from muster.app.verify.secrets import Allowed, Installed

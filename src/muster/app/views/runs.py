@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from muster.app.kinds import word_of
-from muster.app.runs.ask import AskOutcome
+from muster.app.questions.ask import AskOutcome
 from muster.app.runs.details import RunBatches, RunDetails
 from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.shown import shown_run

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from muster.app.serving.audit import AuditRecord
-from muster.app.serving.library import LibraryItem, LibraryKind
-from muster.app.stores import StoreCopy
+from muster.app.base.stores import StoreCopy
+from muster.app.parts.audit import AuditRecord
+from muster.app.parts.library import LibraryItem, LibraryKind
 from muster.domain.batch import Batch, BatchState
 from muster.domain.money import Microdollars, to_usd
 from muster.settings import Settings

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from muster.app.base.feeds import Resync, ResyncReason, RunEnd, RunUpdate, TextDelta
 from muster.app.battles.battles import Standing
-from muster.app.runs.follow import Resync, ResyncReason, RunEnd, RunUpdate, TextDelta
 from muster.app.views.battles import battle_event_view, standing_view
 from muster.app.views.events import EventView, event_view
 from muster.app.views.runs import RunView, run_view

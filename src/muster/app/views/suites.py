@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from muster.app.reports import AnyReport
+from muster.app.runs.reports import AnyReport
 from muster.app.suites.generation import Generated
 from muster.app.suites.results import SuiteSummary, WholeCase
 from muster.app.suites.reviews import NamedRun

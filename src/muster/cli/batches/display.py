@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from muster.app.batches import BatchStats, Durations
+from muster.app.runs.batches import BatchStats, Durations
 from muster.cli.batches.words import COLOURS, calls, standing, tally_words
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
-from muster.app.batches import BatchStats
+from muster.app.runs.batches import BatchStats
 from muster.app.views.batches import batch_stats_view, batch_view
 from muster.cli.batches.display import batch_panel, batches_table, figures
 from muster.cli.batches.words import trouble_lines

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster, Patience
-from muster.app.batches import BatchLook, Reconciled
+from muster.app.runs.batches import BatchLook, Reconciled
 from muster.app.views.batches import reconciliation_view
 from muster.app.views.errors import reconciliation_error
 from muster.cli.batches.words import batch_name, some_batches, standing

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.councils import CouncilReport, council_view
+from muster.app.councils.councils import CouncilReport, council_view
 from muster.app.kinds import COUNCIL
 from muster.app.views.councils import signal_view
 from muster.app.views.runs import details_view

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from muster.app import Muster
-from muster.app.councils import council_view
+from muster.app.councils.councils import council_view
 from muster.app.kinds import COUNCIL
 from muster.cli.councils.table import support_lines, tell_council
 from muster.cli.drive import FreshEvents

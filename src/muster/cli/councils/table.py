@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muster.app.councils import CouncilAbstention, CouncilReport, CouncilRound, Evaluation, Injection
+from muster.app.councils.councils import CouncilAbstention, CouncilReport, CouncilRound, Evaluation, Injection
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import GAP, Column, fitted, fitting
 from muster.domain.money import usd_format

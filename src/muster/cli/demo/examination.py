@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.app import Muster, open_muster
-from muster.app.reports import write_file
+from muster.app.runs.reports import write_file
 from muster.app.runs.runs import require_completed
 from muster.app.suites.values import CaseLine, Status, SuiteReport
 from muster.cli.suites.order import SuiteProgress

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from muster.app import Muster
-from muster.app.runs.ask import AskOutcome, Question, question_of
+from muster.app.questions.ask import AskOutcome, Question, question_of
+from muster.app.questions.order import QuestionOrder
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.order import QuestionOrder
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.runs import ask_view, left_run_view, ways_on
 from muster.cli.batches.words import batch_name, calls, trouble_lines

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from muster.app import Muster
 from muster.app.kinds import kind_of
-from muster.app.reports import RunSummary
+from muster.app.runs.reports import RunSummary
 from muster.app.runs.runs import require_completed
 from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.chains.order import ChainEnding

@@ -1,7 +1,7 @@
 """`muster audit`: what users did through `muster serve`."""
 
 from muster.app import Muster
-from muster.app.serving.audit import AuditRecord
+from muster.app.parts.audit import AuditRecord
 from muster.app.views.service import audit_view
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster

@@ -10,7 +10,7 @@ from muster.api.app import create_guarded_app
 from muster.api.guards import Lifetime
 from muster.api.server import limits_of, lines_of_servers, listen, make_server, url_of
 from muster.app import Muster
-from muster.app.serving.service import Service
+from muster.app.service import Service
 from muster.app.views.service import served_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Option

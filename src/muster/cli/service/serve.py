@@ -12,9 +12,9 @@ from muster.api.app import create_app
 from muster.api.guards import Lifetime
 from muster.api.server import limits_of, lines_of_servers, listen, make_server, url_of
 from muster.app import Muster
+from muster.app.base.stores import START_SECONDS
+from muster.app.service import Service
 from muster.app.serving.address import ServerAddress
-from muster.app.serving.service import Service
-from muster.app.stores import START_SECONDS
 from muster.app.views.service import served_view
 from muster.cli.completion import run_names
 from muster.cli.drive import SignalHandler

@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 from muster.app import Muster
-from muster.app.stores import START_SECONDS
+from muster.app.base.stores import START_SECONDS
 from muster.app.views.errors import overdrawn_runs
 from muster.app.views.runs import DrivenRunsView, driven_runs_view
 from muster.cli.drive import SignalHandler

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from muster.app import Muster
 from muster.app.suites.generation import Generated, Generation, yaml_text
-from muster.app.views.errors import generation_error
 from muster.app.views.suites import generated_view
 from muster.cli.drive import drive
 from muster.cli.options import require_dispatch
@@ -36,7 +35,7 @@ def generate(common: CommonOptions, arguments: GenerateArguments) -> int:
 
 def _conclude(common: CommonOptions, found: Generated) -> int:
     """Tell what was generated; fewer cases than were asked for make the exit code 1."""
-    data, error = generated_view(found), generation_error(found)
+    data, error = generated_view(found), found.error
     if not common.json:
         _tell(console(), found)
         note(common, _footer(found.run))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from muster.app import Muster
-from muster.app.costs import Quoting
+from muster.app.base.costs import Quoting
 from muster.app.kinds import SUITE
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource

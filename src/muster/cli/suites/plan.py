@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from muster.app import Muster
-from muster.app.costs import ATTEMPTS, Load
+from muster.app.base.costs import ATTEMPTS, Load
 from muster.app.runs.options import dispatch_of
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.values import MOST_TOOL_TURNS

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from muster.app import Muster
-from muster.app.outputs import require_output
+from muster.app.base.outputs import require_output
 from muster.app.project.files import Project
 from muster.app.views.suites import report_view, written_report_view
 from muster.cli.completion import run_names_or_files

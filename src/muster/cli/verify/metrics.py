@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app import Muster
-from muster.app.batches import Durations
+from muster.app.runs.batches import Durations
 from muster.app.verify.values import Ending, VerifyMetrics, verify_metrics_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from muster.agents.http.client import HttpClient, require_way
 from muster.agents.processes.conversation import communicate
 from muster.agents.processes.process import ProcessCommand, environment_of
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.runs.details import details_of
 from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.views.runs import details_view

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
+from muster.app.base.schemas import JsonSchemas
+from muster.app.kinds.question import QUESTION
+from muster.app.questions.order import QuestionFields, QuestionOrder
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
-from muster.app.runs.order import QuestionFields, QuestionOrder
-from muster.app.runs.question_kind import QUESTION
 from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.runs import Runs
-from muster.app.schemas import JsonSchemas
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, NotFound

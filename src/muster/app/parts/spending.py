@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.domain.budget import UserBudget, server_level
 from muster.domain.errors import BadArgument
 from muster.domain.money import Lane, Microdollars, from_usd

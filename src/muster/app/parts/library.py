@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 
-from muster.app.project.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
+from muster.app.base.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
 from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
 from muster.settings import Settings
 from muster.settings.sections import HumanSection

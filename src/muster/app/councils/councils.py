@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from muster.app.backend import Backend
-from muster.app.costs import NOTHING, Load, Quoter, Quoting
-from muster.app.kind_part import KindPart
-from muster.app.reports import RunReport
+from muster.app.base.backend import Backend
+from muster.app.base.costs import NOTHING, Load, Quoter, Quoting
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.options import RunOptions
+from muster.app.runs.reports import RunReport
 from muster.app.runs.runs import Runs
 from muster.councils.baseline import MOST_SAMPLES
 from muster.councils.kind import COUNCIL

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.runs.options import require_limit, require_moment, require_reference, state_of
 from muster.app.runs.planned_batches import PlannedBatches
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState

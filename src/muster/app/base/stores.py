@@ -19,7 +19,7 @@ from muster.store.copying import CopyConnection, TableCopy, copy_tables
 from muster.store.sqlite.store import IGNORE, open_file, open_sqlite
 
 if TYPE_CHECKING:
-    from muster.app.backend import Backend
+    from muster.app.base.backend import Backend
 
 _AWAY = "the database server does not answer"
 MOST_BATCHES = 1000

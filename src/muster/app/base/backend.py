@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.app.project.workloads import ProjectWorkloads
-from muster.app.runs.handle import RunFeeds
+from muster.app.base.feeds import RunFeeds
+from muster.app.base.workloads import ProjectWorkloads
 from muster.domain.run import AT_THIS_MACHINE, User
 from muster.engine.base.clock import Clock
 from muster.engine.base.killpoints import KillPoints
@@ -16,7 +16,7 @@ from muster.settings import Settings
 from muster.store.base import Store
 
 if TYPE_CHECKING:
-    from muster.app.telemetry import Telemetry
+    from muster.app.base.telemetry import Telemetry
     from muster.domain.ids import RunId
     from muster.suites.statistics import SubjectStats
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
-from muster.app.backend import Backend
-from muster.app.kind_part import KindPart
-from muster.app.runs.ask import answer_of, outcome_of_question, read_question
+from muster.app.base.backend import Backend
+from muster.app.questions.ask import answer_of, outcome_of_question, read_question
+from muster.app.runs.kind_part import KindPart
 from muster.app.runs.runs import Runs
 from muster.domain.canonical import Json
 from muster.domain.run import Dispatch, Run, RunState

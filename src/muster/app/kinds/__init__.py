@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from muster.app.runs.question_kind import QUESTION
+from muster.app.kinds.question import QUESTION
 from muster.battles.kind import BATTLE, SCALE
 from muster.councils.kind import COUNCIL
 from muster.domain.kind import WorkKind

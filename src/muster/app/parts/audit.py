@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.app.runs.options import require_limit
 from muster.domain.errors import AccessDenied, BadArgument, LimitReached, MusterError, NotFound, StoreAway, StoreFailed
 from muster.store.base import AuditRecord

@@ -6,7 +6,7 @@ started again does not start it anew.
 
 from dataclasses import dataclass
 
-from muster.app.backend import Backend
+from muster.app.base.backend import Backend
 from muster.domain.budget import Balance, server_level
 from muster.domain.money import Microdollars
 from muster.settings import parse_budget
