@@ -11,7 +11,8 @@ from typing import Any
 
 import muster
 from muster.app import open_muster
-from muster.app.doctor import DoctorReport, examine
+from muster.app.doctor import examine
+from muster.app.project.diagnosis import DoctorReport
 from muster.sync.loop import background_loop
 from muster.sync.surface import KINDS, Session, blocking, shown
 
