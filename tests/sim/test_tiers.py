@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.costs import listed_price
+from muster.app.base.costs import listed_price
 from muster.domain.money import Microdollars
 from muster.sim.files import read_faults
 from muster.sim.options import Options
