@@ -31,7 +31,8 @@ class SurveyedCases:
             await ctx.gather(*(ctx.step(cases_key(number), partial(self._page, number)) for number in numbers))
         await ctx.step(SNAPSHOT, lambda: typed.to_builtins(self.snapshot))
 
-    def _page(self, number: int) -> Json:
+    # On the loop, not in a thread: pages that are read side by side are stored in the order of their numbers.
+    async def _page(self, number: int) -> Json:
         return zlib.decompress(self.pages[number]).decode("utf-8")
 
 
