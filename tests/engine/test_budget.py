@@ -2,21 +2,28 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from muster.domain.budget import Budgets, Granted, Level, lineage_level
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.errors import BudgetExhausted, OutcomeUnknown, Overloaded
+from muster.domain.errors import BudgetExhausted, Interrupted, OutcomeUnknown, Overloaded
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
+from muster.engine.base.clock import Activity, Stopwatch
 from muster.engine.base.driven_run import Levels
-from muster.engine.calls.admission import BudgetQueue
+from muster.engine.calls.admission import LOOK_SECONDS, Admission, BudgetQueue, RunPlaces
+from muster.engine.calls.limiter import Limiter
 from muster.engine.context import Context
+from muster.testing.clock import FakeClock
 from muster.testing.stores import NOW, new_run, opening
-from tests.engine.house import Hanging, Puppet, check_books, dead_driver, echo, house, reply
+from tests.engine.house import Hanging, House, Puppet, check_books, dead_driver, echo, house, reply
 
 
 async def all_at_once(ctx: Context, spec: Any) -> Json:
@@ -39,22 +46,112 @@ async def test_calls_wait_while_others_hold_money_and_as_many_as_can_be_paid_are
         await check_books(h.store, run.id)
 
 
-async def test_money_that_came_back_between_a_refusal_and_the_wait_ends_that_wait(tmp_path: Path) -> None:
-    async def sweep() -> None: ...
-
-    async with house(tmp_path, a=echo()) as h:
+@asynccontextmanager
+async def budget_queue(folder: Path, sweep: Callable[[], Awaitable[None]]) -> AsyncIterator[tuple[House, BudgetQueue]]:
+    """Open a house with a queue of its own, in which nothing is written and so nobody is woken by it."""
+    async with house(folder, a=echo()) as h:
         queue = BudgetQueue(h.store.changes, sweep, h.clock)
+        yield h, queue
+        await queue.close()
+
+
+async def sweep_nothing() -> None: ...
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_money_that_came_back_between_a_refusal_and_the_wait_ends_that_wait(tmp_path: Path) -> None:
+    async with budget_queue(tmp_path, sweep_nothing) as (h, queue):
         seen = queue.commits
         await h.store.runs.create(new_run("run1"))
-        told = asyncio.ensure_future(queue.wait("day", seen))
+        told = asyncio.ensure_future(queue.turn().wait("day", seen))
         await asyncio.sleep(0)
         assert told.done()
 
-        untold = asyncio.ensure_future(queue.wait("day", queue.commits))
+        untold = asyncio.ensure_future(queue.turn().wait("day", queue.commits))
         await asyncio.sleep(0)
         assert not untold.done()
         await h.store.runs.create(new_run("run2"))
         await untold
+
+
+DAY, RUN = Level(id="day"), Level(id="run:run1")
+
+
+@pytest.mark.parametrize("end", ["canceled while it waits for a place", "canceled as it is woken", "stopped"])
+async def test_a_wake_up_that_is_not_used_goes_to_the_next_in_line(end: str, tmp_path: Path) -> None:
+    async with budget_queue(tmp_path, sweep_nothing) as (_, queue):
+        places, free = RunPlaces(1), asyncio.Event()
+        for _ in range(2):
+            await places.ready.acquire()  # all that there are: whoever is woken goes on to wait for one
+
+        async def attempt(places: RunPlaces) -> None:
+            turn = queue.turn()
+            admission = Admission(
+                limiter=Limiter(echo().profile.pace, FakeClock()),
+                tokens=1,
+                places=places,
+                turn=turn,
+                levels=(DAY,),
+                activity=Activity(Stopwatch(FakeClock())),
+            )
+            try:
+                async with admission:
+                    if not free.is_set():
+                        raise Interrupted("stopped before it asked for money")
+            finally:
+                turn.end()
+
+        head = asyncio.ensure_future(queue.turn().wait(DAY.id, queue.commits))
+        await turns_of_the_loop()
+        first = asyncio.ensure_future(attempt(RunPlaces(1) if end == "stopped" else places))
+        await turns_of_the_loop()
+        second = asyncio.ensure_future(attempt(RunPlaces(1)))
+        await turns_of_the_loop()
+        queue.wake(DAY.id)
+        await head
+        queue.wake(DAY.id)
+        if end != "canceled as it is woken":
+            await turns_of_the_loop()
+        free.set()
+        first.cancel()
+        await turns_of_the_loop()
+        assert first.done()
+        assert second.done(), "nobody was woken in place of the one that did not use its turn"
+
+
+async def test_whoever_finds_no_room_elsewhere_lets_the_next_in_line_try(tmp_path: Path) -> None:
+    async with budget_queue(tmp_path, sweep_nothing) as (_, queue):
+        turn = queue.turn()
+        waits = asyncio.ensure_future(turn.wait(RUN.id, queue.commits))
+        await turns_of_the_loop()
+        next_of_run = asyncio.ensure_future(queue.turn().queue_up((RUN,)))
+        await turns_of_the_loop()
+        queue.wake(RUN.id)
+        await waits
+        again = asyncio.ensure_future(turn.wait(DAY.id, queue.commits))
+        await turns_of_the_loop()
+        assert not again.done()
+        assert next_of_run.done()
+        again.cancel()
+
+
+async def test_whoever_waits_is_woken_although_the_sweep_fails(tmp_path: Path) -> None:
+    async def fail() -> None:
+        raise OSError("the disk is gone")
+
+    async with house(tmp_path, a=echo()) as h:
+        clock = FakeClock()
+        queue = BudgetQueue(h.store.changes, fail, clock)
+        waiting = asyncio.ensure_future(queue.turn().wait("day", queue.commits))
+        await turns_of_the_loop()
+        clock.advance(LOOK_SECONDS)
+        await h.store.runs.create(new_run("run1"))
+        await asyncio.wait({waiting}, timeout=60)
+        assert waiting.done()
         await queue.close()
 
 

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 
 from muster.domain.budget import Level
-from muster.domain.errors import MusterError
 from muster.engine.base.clock import Activity, Clock
 from muster.engine.calls.limiter import Limiter, Place, ahead
 from muster.store.base import Changes
@@ -25,28 +24,21 @@ class BudgetQueue:
         self._waker: asyncio.Task[None] | None = None
         self._swept = clock.monotonic()
 
-    async def queue_up(self, levels: Iterable[Level]) -> None:
-        """Wait behind those who wait already; returns at once when there are none."""
-        for level in levels:
-            if self._queues and self._queues.get(level.id):
-                await self._wait(level.id, first=False)
+    def turn(self) -> "BudgetTurn":
+        """Return the turn of an attempt, which must be ended."""
+        return BudgetTurn(self)
+
+    def is_queued(self, level: str) -> bool:
+        """Return whether somebody waits for money of a level."""
+        return bool(self._queues) and bool(self._queues.get(level))
 
     @property
     def commits(self) -> int:
         """Return how many commits were told so far, to be taken before money is asked for."""
         return self._changes.commits
 
-    async def wait(self, level: str, since: int) -> None:
-        """Wait, at the head of the queue, until something was written since: money may have come back meanwhile."""
-        if self._changes.commits == since:
-            await self._wait(level, first=True)
-
-    def wake_next(self, levels: Iterable[Level]) -> None:
-        """Let the next one try: where one was served or turned away there may be room for another."""
-        for level in levels:
-            self._wake(level.id)
-
-    async def _wait(self, level: str, *, first: bool) -> None:
+    async def wait(self, level: str, *, first: bool) -> None:
+        """Wait in the queue of a level, at its head or its end."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue = self._queues[level]
         if first:
@@ -59,10 +51,11 @@ class BudgetQueue:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._wake(level)
+                self.wake(level)
             raise
 
-    def _wake(self, level: str) -> None:
+    def wake(self, level: str) -> None:
+        """Let the next one of a level try."""
         queue = self._queues.get(level)
         while queue:
             waiter = queue.popleft()
@@ -74,11 +67,11 @@ class BudgetQueue:
         while any(self._queues.values()):
             await self._changes.wait(LOOK_SECONDS, self._changes.commits)
             if self._clock.monotonic() - self._swept >= LOOK_SECONDS:
-                with contextlib.suppress(MusterError):  # whoever waits must be woken in any case
+                with contextlib.suppress(Exception):  # whoever waits must be woken in any case
                     await self._sweep()
                 self._swept = self._clock.monotonic()
             for level in list(self._queues):
-                self._wake(level)
+                self.wake(level)
                 if not self._queues[level]:
                     del self._queues[level]
 
@@ -86,6 +79,43 @@ class BudgetQueue:
         """Stop waking."""
         if self._waker is not None:
             self._waker.cancel()
+
+
+class BudgetTurn:
+    """The turn of one attempt to reserve money; a wake-up that it got and did not use goes on to the next in line."""
+
+    __slots__ = ("_queue", "_waited", "_woken")
+
+    def __init__(self, queue: BudgetQueue) -> None:
+        self._queue = queue
+        self._waited = False
+        self._woken: set[str] | None = None  # levels whose next in line has to be woken; most attempts never wait
+
+    async def queue_up(self, levels: Iterable[Level]) -> None:
+        """Wait behind those who wait already; returns at once when there are none, or when it has waited before."""
+        if not self._waited:
+            for level in levels:
+                if self._queue.is_queued(level.id):
+                    await self._wait(level.id, first=False)
+
+    async def wait(self, level: str, since: int) -> None:
+        """Wait, at the head of the queue, until something was written since: money may have come back meanwhile."""
+        self._waited = True
+        if self._queue.commits == since:
+            await self._wait(level, first=True)
+
+    def end(self, levels: Iterable[Level] = ()) -> None:
+        """Let the next one try: where one was served or turned away there may be room for another."""
+        woken, self._woken = self._woken, None
+        for level in {*(woken or ()), *(level.id for level in levels)}:
+            self._queue.wake(level)
+
+    async def _wait(self, level: str, *, first: bool) -> None:
+        if self._woken is not None:
+            self._woken.discard(level)  # it stays before the others there, and has no use for the rest while it waits
+            self.end()
+        await self._queue.wait(level, first=first)
+        self._woken = {level}
 
 
 class RunPlaces:
@@ -105,23 +135,20 @@ class Admission:
         limiter: Limiter,
         tokens: int,
         places: RunPlaces,
-        budget_queue: BudgetQueue,
+        turn: BudgetTurn,
         levels: tuple[Level, ...],
         activity: Activity,
-        in_turn: bool,
     ) -> None:
         self._limiter, self._tokens = limiter, tokens
-        self._places, self._budget_queue, self._levels = places, budget_queue, levels
+        self._places, self._turn, self._levels = places, turn, levels
         self._activity = activity
-        self._in_turn = in_turn  # it has waited in the line for money already
         self._place = Place()
         self._on_wire = self._left = False
 
     async def __aenter__(self) -> "Admission":
         self._activity.begin_wait()
         try:
-            if not self._in_turn:
-                await self._budget_queue.queue_up(self._levels)
+            await self._turn.queue_up(self._levels)
             await self._places.ready.acquire()
             try:
                 if not self._limiter.gets_ahead:

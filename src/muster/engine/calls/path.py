@@ -39,7 +39,7 @@ from muster.domain.observation import AttemptBegan
 from muster.domain.run import Mode, mode_of
 from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
 from muster.engine.base.signals import CallInbox, Receiver
-from muster.engine.calls.admission import Admission, RunPlaces
+from muster.engine.calls.admission import Admission, BudgetTurn, RunPlaces
 from muster.engine.calls.exchange import Exchange, RunExchanges
 from muster.engine.calls.parking import BatchPath
 from muster.engine.calls.people import PeoplePath
@@ -270,36 +270,39 @@ class CallPath:
         quote = asking.agent.quote(asking.request)
         self._levels.require_call(quote.most)
         began = self._with.clock.monotonic()
-        in_turn = False
-        while True:
-            levels = asking.levels(self._levels, self._with.clock.now())
-            async with self._admission(asking, quote, levels, in_turn) as admission:
-                self._guard.check()
-                waited = self._with.clock.monotonic() - began
-                seen = self._with.budget_queue.commits
-                started = await self._open(asking, quote, levels, waited)
-                if isinstance(started, Started):
-                    answer = await self._exchange.send(asking, started, admission)
-                    break
-            with self._activity.waiting():
-                await self._with.budget_queue.wait(started.level, seen)
-            in_turn = True
+        turn = self._with.budget_queue.turn()
+        try:
+            while True:
+                levels = asking.levels(self._levels, self._with.clock.now())
+                async with self._admission(asking, quote, levels, turn) as admission:
+                    self._guard.check()
+                    waited = self._with.clock.monotonic() - began
+                    seen = self._with.budget_queue.commits
+                    started = await self._open(asking, quote, levels, turn, waited)
+                    if isinstance(started, Started):
+                        answer = await self._exchange.send(asking, started, admission)
+                        break
+                with self._activity.waiting():
+                    await turn.wait(started.level, seen)
+        finally:
+            turn.end()
         return await self._settle(asking, started, answer)
 
-    def _admission(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Admission:
+    def _admission(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], turn: BudgetTurn) -> Admission:
         """Step 2: a place in the run and a place at the provider."""
         profile = asking.agent.profile
         return Admission(
             limiter=self._with.limiters.get(profile.limiter, profile.pace),
             tokens=quote.tokens,
             places=self.places,
-            budget_queue=self._with.budget_queue,
+            turn=turn,
             levels=levels,
             activity=self._activity,
-            in_turn=in_turn,
         )
 
-    async def _open(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], waited: float) -> Started | Wait:
+    async def _open(
+        self, asking: CallState, quote: Quote, levels: tuple[Level, ...], turn: BudgetTurn, waited: float
+    ) -> Started | Wait:
         """Step 3: reserve the money and write that the attempt starts."""
         started = Started(
             id=AttemptId(run=self._run, key=asking.key, n=asking.attempts, epoch=self._epoch),
@@ -334,11 +337,11 @@ class CallPath:
         if isinstance(decision, Granted):
             asking.known, asking.failed = True, False
             self._tell_begin(started)
-            self._with.budget_queue.wake_next(levels)
+            turn.end(levels)
             self._with.kill.reach("call.opened")
             return started
         if isinstance(decision, Refused):
-            self._with.budget_queue.wake_next(levels)
+            turn.end(levels)
             raise decision.error
         return decision
 
