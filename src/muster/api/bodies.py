@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from muster.api.forms import field_label
+from muster.domain.money import MAX_USD
 from muster.pool.order import MAX_PRIORITY, MAX_PROMPT
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Usd = Annotated[float, Field(gt=0, le=1_000_000)]
+Usd = Annotated[float, Field(gt=0, le=MAX_USD)]
 Opinion = Literal["right", "wrong", "borderline"]
 
 

@@ -8,21 +8,30 @@ from typing import Annotated, ClassVar
 from muster.domain.canonical import Json
 from muster.domain.errors import ConflictingArguments
 from muster.domain.order import LOCAL, MAX_TEXT, WIRE, Door, FieldForm, Name, OrderField, Text
-from muster.domain.run_order import MAX_SECONDS, RUN_ID, RunOrder
+from muster.domain.run_order import RUN_ID, RunOrder, SamplingFields, TimeLimitField
 
 MAX_REPLIES = 25  # of the agent under test; held in the workload too, whoever made the spec
 MAX_VALIDATORS = 20
 MAX_GOALS = 1000
 DEFAULT_TOKENS = 512
 DEFAULT_SECONDS = 600.0
-JUDGING, SAMPLING, SCALE_TEST, MODEL = "Judging", "Sampling", "Scale test", "A model by its name"  # headings
+JUDGING, SCALE_TEST, MODEL = "Judging", "Scale test", "A model by its name"  # headings
 _REQUEST = frozenset({Door.REQUEST})
 _SAME_ID = OrderField(help="Another name of id.", same_as="id", form=FieldForm.ID, pattern=RUN_ID, doors=_REQUEST)
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
-class BattleFields:
+class BattleFields(SamplingFields, TimeLimitField):
     """Who talks to whom, about what, who judges it, when it ends: shared by an order and the spec that it becomes."""
+
+    said: ClassVar = {
+        "max_tokens": {"help": "Maximum number of tokens in a message.", "shown": str(DEFAULT_TOKENS)},
+        "timeout_secs": {
+            "help": "Time limit of a battle in seconds. Waiting in a queue, in a batch or for a person does not count.",
+            "tool": "",
+            "shown": f"{DEFAULT_SECONDS:g}",
+        },
+    }
 
     agent: Annotated[
         str,
@@ -140,50 +149,6 @@ class BattleFields:
             shown="off",
             min=1,
             max=MAX_REPLIES,
-        ),
-    ] = None
-    max_tokens: Annotated[
-        int | None,
-        OrderField(
-            help="Maximum number of tokens in a message.",
-            metavar="N",
-            heading=SAMPLING,
-            shown=str(DEFAULT_TOKENS),
-            min=1,
-            max=10_000_000,
-        ),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        OrderField(
-            help="The sampling temperature.",
-            metavar="X",
-            heading=SAMPLING,
-            shown="set by the agent or the provider",
-            min=0,
-            max=100,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        OrderField(
-            help="The random seed, where it is supported.",
-            metavar="N",
-            heading=SAMPLING,
-            shown="none",
-            min=-(2**63),
-            max=2**63 - 1,
-        ),
-    ] = None
-    timeout_secs: Annotated[
-        float | None,
-        OrderField(
-            help="Time limit of a battle in seconds. Waiting in a queue, in a batch or for a person does not count.",
-            option=("--timeout",),
-            metavar="S",
-            shown=f"{DEFAULT_SECONDS:g}",
-            above=0,
-            max=MAX_SECONDS,
         ),
     ] = None
 

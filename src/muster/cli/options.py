@@ -1,19 +1,15 @@
-"""Options that several commands share, each group as one value: batches, dispatch, and the terms of a run."""
+"""Options that several commands share, each group as one value: batches, and what refuses them."""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from muster.app.runs.options import dispatch_of, require_name
 from muster.cli.line import Argument, Bundle, Option
 from muster.domain.batch import Patience
 from muster.domain.errors import BadArgument
 from muster.domain.kind import WorkKind
-from muster.domain.run import Dispatch, Fallback, Mode, mode_of
+from muster.domain.run import Mode
 from muster.domain.run_order import DISPATCH, RUN, RunOrder
-
-if TYPE_CHECKING:
-    pass
 
 TaskArgument = Annotated[str, Argument(metavar="TASK", help="Its id, the beginning of the id, its name, or `last`.")]
 RunArgument = Annotated[
@@ -24,37 +20,11 @@ BatchArgument = Annotated[
     Argument(metavar="ID", complete="batch_ids", help="Its id, the beginning of the id, the provider's id, or `last`."),
 ]
 
-RunBudgetOption = Annotated[
-    str | None,
-    Option(
-        "--budget",
-        metavar="USD",
-        shown="run_usd in muster.toml, else none",
-        help="The budget in dollars, a hard cap.",
-    ),
-]
-
-PlanBudgetOption = Annotated[
-    str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
-]
 PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Treat models without a known price as free.")]
 
 UNPRICED = "Allow models without a known price."
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help=UNPRICED)]
 RunUnpricedOption = Annotated[bool, Option("--allow-unpriced", heading=RUN, help=UNPRICED)]
-RunNameOption = Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")]
-ConcurrencyOption = Annotated[
-    int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
-]
-TimeoutOption = Annotated[
-    float | None,
-    Option(
-        "--timeout",
-        metavar="S",
-        shown="none",
-        help="Time limit in seconds. Waiting in a queue, in a batch or for a review does not count.",
-    ),
-]
 LimitOption = Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many to list.")]
 
 ADD_BATCH = "add --dispatch batch"
@@ -148,56 +118,6 @@ PatienceOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches")
 PollingOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches", hidden=("--linger", "--max-parked"))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DispatchOptions:
-    """How the calls of a run are sent; detached, its batches are handed in and left to the provider."""
-
-    dispatch: Dispatch
-    detach: bool = False
-
-    @property
-    def batch(self) -> bool:
-        """Return whether calls go into batches."""
-        return self.dispatch.mode == "batch"
-
-
-ModeOption = Annotated[
-    str,
-    Option(
-        "--dispatch",
-        values=Mode,
-        help="Send each call immediately, or in batches, which cost less and take minutes to hours.",
-    ),
-]
-FallbackOption = Annotated[
-    str,
-    Option(
-        "--fallback",
-        values=Fallback,
-        help="What to do with a call that failed in 3 batches: let it fail, or send it live.",
-    ),
-]
-NoCacheOption = Annotated[bool, Option("--no-cache", help="Turn off the provider's prompt cache in batches.")]
-
-
-def sending_of(
-    dispatch: ModeOption = "live",
-    detach: Annotated[
-        bool, Option("--detach", help="Submit the batches and exit; continue later in any process.")
-    ] = False,
-    fallback: FallbackOption = "fail",
-    no_cache: NoCacheOption = False,
-) -> DispatchOptions:
-    """Check what was given."""
-    mode = mode_of(dispatch)
-    useless = "--fallback" if fallback != Fallback.FAIL else "--no-cache" if no_cache else ""
-    if mode is not Mode.BATCH and useless:
-        raise BadArgument(f"{useless} applies to batches, and every call of this run is live", suggestions=(ADD_BATCH,))
-    if detach and mode is not Mode.BATCH:
-        raise BadArgument("--detach requires batches, and every call of this run is live", suggestions=(ADD_BATCH,))
-    return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
-
-
 REPORT_HELP = "Write a report; repeatable. FILE is - for standard output; missing folders are created."
 DetachOption = Annotated[
     bool, Option("--detach", heading=DISPATCH, help="Submit the batches and exit; continue later in any process.")
@@ -225,6 +145,3 @@ def report_help(kind: WorkKind) -> str:
 def report_option(kind: WorkKind) -> Option:
     """Return the option for reports of runs of a kind."""
     return Option("--report", metavar="FORMAT=FILE", heading=RUN, help=report_help(kind))
-
-
-SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]

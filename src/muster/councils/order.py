@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from muster.domain.order import LOCAL, MAX_TEXT, REMOTE, FieldForm, Name, OrderField, Text
-from muster.domain.run_order import MAX_SECONDS, MAX_USD, LimitedRunOrder
+from muster.domain.run_order import BudgetField, LimitedRunOrder, SeedField, TimeLimitField
 
 MAX_MEMBERS = 50
 MAX_COUNCIL_ROUNDS = 50
@@ -28,8 +28,17 @@ class ScoreScale(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: values have several bases
-class MemberFields:
+class MemberFields(BudgetField):
     """What only this council tells an agent about itself: shared by an order, a policy and the spec."""
+
+    said: ClassVar = {
+        "budget_usd": {
+            "help": "What all calls of the member may cost together, in dollars.",
+            "tool": "The most that all its calls may cost, in US dollars.",
+            "shown": "",
+            "heading": "",
+        }
+    }
 
     role: Annotated[
         str, OrderField(help="The role of the member.", tool="Its role, such as skeptic.", max_length=MAX_TEXT)
@@ -40,16 +49,6 @@ class MemberFields:
     scale: Annotated[
         ScoreScale, OrderField(help="The scale on which a program of the exec protocol gives its scores.")
     ] = ScoreScale.UNIT
-    budget_usd: Annotated[
-        float | None,
-        OrderField(
-            help="What all calls of the member may cost together, in dollars.",
-            tool="The most that all its calls may cost, in US dollars.",
-            form=FieldForm.BUDGET,
-            above=0,
-            max=MAX_USD,
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +59,16 @@ class MemberOrder(MemberFields):
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
-class CouncilFields:
+class CouncilFields(TimeLimitField, SeedField):
     """When a council ends, and who else is asked: shared by an order, a policy and the spec that they become.
 
     None is what the policy says, else what is usual.
     """
+
+    said: ClassVar = {
+        "timeout_secs": {"help": "Time limit for all rounds in seconds; the best proposal so far wins.", "tool": ""},
+        "seed": {"help": "The random seed for labels, orders and ties.", "shown": "random", "heading": ""},
+    }
 
     rounds: Annotated[
         int | None,
@@ -106,27 +110,6 @@ class CouncilFields:
             shown="2/3",
             above=0,
             max=1,
-        ),
-    ] = None
-    timeout_secs: Annotated[
-        float | None,
-        OrderField(
-            help="Time limit for all rounds in seconds; the best proposal so far wins.",
-            option=("--timeout",),
-            metavar="S",
-            shown="none",
-            above=0,
-            max=MAX_SECONDS,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        OrderField(
-            help="The random seed for labels, orders and ties.",
-            metavar="N",
-            shown="random",
-            min=-(2**63),
-            max=2**63 - 1,
         ),
     ] = None
     synthesis: Annotated[

@@ -12,6 +12,7 @@ from muster.domain.errors import BadArgument
 Microdollars = NewType("Microdollars", int)
 
 NOTHING = Microdollars(0)
+MAX_USD = 1_000_000  # of one budget
 MOST_DOLLARS = 1_000_000_000
 MOST = Microdollars(MOST_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
 

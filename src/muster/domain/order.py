@@ -169,7 +169,8 @@ class DeclaredField:
 def order_fields(kind: Any) -> tuple[DeclaredField, ...]:
     """Return the fields of an order, its own before those of its bases; without metadata one is not a caller's to give.
 
-    Fields that bases declare and this kind of work does not take, or not at every door, stand in its `without`.
+    Fields that bases declare and this kind of work does not take, or not at every door, stand in its `without`; what
+    it says of them in other words stands in its `said`.
     """
     hints, inherited = get_type_hints(kind, include_extras=True), _metadata(kind)
     left_out: Mapping[str, frozenset[Door]] = getattr(kind, "without", {})
@@ -193,7 +194,18 @@ def _metadata(kind: Any) -> Mapping[str, OrderField]:
         for name, hint in hints.items():
             own = (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, OrderField))
             declared.update((name, part) for part in own)
+        said: Mapping[str, Mapping[str, str]] = vars(base).get("said", {})
+        declared.update((name, _said_of(declared[name], words)) for name, words in said.items())
     return declared
+
+
+def _said_of(declared: OrderField, words: Mapping[str, str]) -> OrderField:
+    if others := words.keys() - _WORDS:
+        raise TypeError(f"the same at every order, since a base declares it: {', '.join(sorted(others))}")
+    return replace(declared, **words)  # type: ignore[arg-type]  # fields that hold words
+
+
+_WORDS = frozenset({"help", "option_help", "tool", "shown", "heading"})
 
 
 def _own_first(kind: Any) -> "list[Field[Any]]":

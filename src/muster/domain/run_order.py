@@ -1,21 +1,107 @@
 """What every order may say of its run: its name, its tags, its budget, its limits, and how its calls are sent."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from muster.domain.order import LOCAL, Door, FieldForm, Name, OrderField
+from muster.domain.money import MAX_USD
+from muster.domain.order import Door, FieldForm, Name, OrderField
 from muster.domain.run import DEFAULT_CONCURRENCY, Fallback, Mode
 
-RUN, DISPATCH = "Run", "Dispatch"  # headings
+RUN, DISPATCH, SAMPLING = "Run", "Dispatch", "Sampling"  # headings
 RUN_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
-MAX_USD = 1_000_000
 MAX_SECONDS = 86_400 * 30
 MAX_TAGS = 100
 MAX_CONCURRENCY = 10_000
+MAX_TOKENS = 10_000_000
+MAX_TEMPERATURE = 100
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
-class RunOrder:
+@dataclass(frozen=True, kw_only=True)  # without slots, as all of these: orders have several bases
+class BudgetField:
+    """What may be spent."""
+
+    budget_usd: Annotated[
+        float | None,
+        OrderField(
+            help="The budget in dollars, a hard cap.",
+            tool="The most that this may cost, in US dollars: a hard limit.",
+            option=("--budget",),
+            metavar="USD",
+            heading=RUN,
+            shown="run_usd in muster.toml, else none",
+            form=FieldForm.BUDGET,
+            above=0,
+            max=MAX_USD,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLimitField:
+    """How long it may take."""
+
+    timeout_secs: Annotated[
+        float | None,
+        OrderField(
+            help="Time limit in seconds. Waiting in a queue, in a batch or for a review does not count.",
+            tool="How long the work may take, in seconds.",
+            option=("--timeout",),
+            metavar="S",
+            heading=RUN,
+            shown="none",
+            above=0,
+            max=MAX_SECONDS,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedField:
+    """What makes a draw repeatable."""
+
+    seed: Annotated[
+        int | None,
+        OrderField(
+            help="The random seed, where it is supported.",
+            metavar="N",
+            heading=SAMPLING,
+            shown="none",
+            min=-(2**63),
+            max=2**63 - 1,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingFields(SeedField):
+    """How a model writes, where nobody closer to it says so."""
+
+    max_tokens: Annotated[
+        int | None,
+        OrderField(
+            help="Maximum number of tokens in an answer.",
+            metavar="N",
+            heading=SAMPLING,
+            shown="max_tokens of the agent, else 2048",
+            min=1,
+            max=MAX_TOKENS,
+        ),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        OrderField(
+            help="The sampling temperature.",
+            metavar="X",
+            heading=SAMPLING,
+            shown="set by the agent or the provider",
+            min=0,
+            max=MAX_TEMPERATURE,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOrder(BudgetField):
     """The part of an order that is about the run, and the same for every kind of work."""
 
     id: Annotated[
@@ -47,20 +133,6 @@ class RunOrder:
             max_length=MAX_TAGS,
         ),
     ] = ()
-    budget_usd: Annotated[
-        float | None,
-        OrderField(
-            help="The budget in dollars, a hard cap.",
-            tool="The most that this may cost, in US dollars: a hard limit.",
-            option=("--budget",),
-            metavar="USD",
-            heading=RUN,
-            shown="run_usd in muster.toml, else none",
-            form=FieldForm.BUDGET,
-            above=0,
-            max=MAX_USD,
-        ),
-    ] = None
     dispatch: Annotated[
         Mode,
         OrderField(
@@ -98,22 +170,8 @@ class RunOrder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimedRunOrder(RunOrder):
+class TimedRunOrder(TimeLimitField, RunOrder):
     """The same for kinds of work that have a time limit of their run."""
-
-    timeout_secs: Annotated[
-        float | None,
-        OrderField(
-            help="Time limit in seconds. Waiting in a queue, in a batch or for a review does not count.",
-            tool="How long the work may take, in seconds.",
-            option=("--timeout",),
-            metavar="S",
-            heading=RUN,
-            shown="none",
-            above=0,
-            max=MAX_SECONDS,
-        ),
-    ] = None
 
     @property
     def time_limit(self) -> float | None:
@@ -132,18 +190,7 @@ class LimitedRunOrder(TimedRunOrder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRun:
+class PlannedRun(BudgetField):
     """What a plan is asked in place of what its run would be."""
 
-    budget_usd: Annotated[
-        float | None,
-        OrderField(
-            help="Check whether this budget would be enough.",
-            option=("--budget",),
-            metavar="USD",
-            form=FieldForm.BUDGET,
-            above=0,
-            max=MAX_USD,
-            doors=LOCAL,
-        ),
-    ] = None
+    said: ClassVar = {"budget_usd": {"help": "Check whether this budget would be enough.", "shown": "", "heading": ""}}

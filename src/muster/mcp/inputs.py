@@ -12,6 +12,7 @@ from muster.app.questions.order import QuestionOrder
 from muster.app.serving.order_models import OrderModel, order_model
 from muster.battles.order import BattleOrder
 from muster.councils.order import CouncilOrder
+from muster.domain.money import MAX_USD
 from muster.domain.order import Door, OrderField
 from muster.pool.chains.order import ChainOrder
 from muster.pool.order import FanOutOrder, TaskOrder
@@ -27,7 +28,7 @@ else:  # made from the list of kinds
 Id = Annotated[str, Field(min_length=1, max_length=200, description="An id or a name that another tool returned.")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
-Usd = Annotated[float, Field(gt=0, le=1_000_000)]
+Usd = Annotated[float, Field(gt=0, le=MAX_USD)]
 Key = Annotated[
     str | None,
     Field(

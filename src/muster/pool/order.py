@@ -20,7 +20,7 @@ from muster.domain.order import (
     OrderField,
     ValueBounds,
 )
-from muster.domain.run_order import MAX_TAGS, MAX_USD, RUN, TimedRunOrder
+from muster.domain.run_order import MAX_TAGS, RUN, BudgetField, TimedRunOrder
 
 MAX_PROMPT = 1_000_000  # characters
 MAX_REJECTIONS = 100
@@ -58,8 +58,17 @@ class PromptField:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AssignmentFields:
+class AssignmentFields(BudgetField):
     """By whom something is done, on what terms: shared by a task and the tasks of a fan-out."""
+
+    said: ClassVar = {
+        "budget_usd": {
+            "help": "The budget of a task in dollars, a hard cap.",
+            "tool": "The most that a task may cost, in US dollars: a hard limit.",
+            "shown": "default_task_budget_usd in muster.toml, else none",
+            "heading": TASK,
+        }
+    }
 
     agent: Annotated[
         str | None,
@@ -103,20 +112,6 @@ class AssignmentFields:
             heading=TASK,
         ),
     ] = False
-    budget_usd: Annotated[
-        float | None,
-        OrderField(
-            help="The budget of a task in dollars, a hard cap.",
-            tool="The most that a task may cost, in US dollars: a hard limit.",
-            option=("--budget",),
-            metavar="USD",
-            shown="default_task_budget_usd in muster.toml, else none",
-            heading=TASK,
-            form=FieldForm.BUDGET,
-            above=0,
-            max=MAX_USD,
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,13 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from muster.domain.money import from_usd
+from muster.domain.money import MAX_USD, from_usd
 from muster.text.typed import Meta, Struct, asdict, field
 
 Count = Annotated[int, Meta(gt=0)]
 Seconds = Annotated[float, Meta(gt=0)]
 Amount = Annotated[float, Meta(ge=0)]
-Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+Dollars = Annotated[float, Meta(ge=0, le=MAX_USD)]
 
 
 class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,6 +1,6 @@
 """What is said to start a suite run or to have cases written: every field, once. Quick to load: commands read it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -17,10 +17,10 @@ from muster.domain.order import (
     ValueBounds,
 )
 from muster.domain.run import Mode
-from muster.domain.run_order import MAX_TAGS, LimitedRunOrder, PlannedRun
+from muster.domain.run_order import MAX_TAGS, LimitedRunOrder, PlannedRun, SamplingFields
 from muster.suites.values.rules import DEFAULT_THRESHOLD
 
-CASES, JUDGING, SAMPLING = "Cases", "Judging", "Sampling"  # headings
+CASES, JUDGING = "Cases", "Judging"  # headings
 MAX_EPOCHS = 1000
 MAX_SAMPLES = 25
 MAX_SUBJECTS = 1000
@@ -32,34 +32,6 @@ EvaluatorChoice = Literal["rules", "golden", "process", "judge", "all"]
 JudgingEvaluator = Literal["judge", "all"]
 Tag = Annotated[str, ValueBounds(max_length=MAX_NAME)]
 
-_JUDGE = OrderField(
-    help="The agent that judges, or council:NAME for a council of the library.",
-    tool="An agent that judges, or `council:NAME`. Needed when cases have a rubric.",
-    form=FieldForm.AGENT,
-    option_help="The agent that judges, or council:FILE with the policy of a council.",
-    metavar="J",
-    heading=JUDGING,
-    shown="none",
-    min_length=1,
-    max_length=MAX_REFERENCE,
-)
-_JUDGE_SAMPLES = OrderField(
-    help="How often the judge is asked about each answer.",
-    metavar="N",
-    heading=JUDGING,
-    shown="1",
-    min=1,
-    max=MAX_SAMPLES,
-)
-_EVALUATOR = OrderField(help="How every answer is evaluated.", metavar="E", heading=JUDGING, shown="that of each case")
-_THRESHOLD = OrderField(
-    help="The lowest score that passes.",
-    metavar="X",
-    heading=JUDGING,
-    shown=f"{DEFAULT_THRESHOLD:g}",
-    min=0,
-    max=1,
-)
 _EARLIER_RUN = OrderField(
     help="", form=FieldForm.RUN, metavar="RUN|FILE", heading=CASES, min_length=1, max_length=MAX_REFERENCE
 )
@@ -67,7 +39,53 @@ _INHERITED = "as in that run"
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
-class SuiteFields:
+class JudgingFields:
+    """Who judges, and how."""
+
+    judge: Annotated[
+        str | None,
+        OrderField(
+            help="The agent that judges, or council:NAME for a council of the library.",
+            tool="An agent that judges, or `council:NAME`. Needed when cases have a rubric.",
+            form=FieldForm.AGENT,
+            option_help="The agent that judges, or council:FILE with the policy of a council.",
+            metavar="J",
+            heading=JUDGING,
+            shown="none",
+            min_length=1,
+            max_length=MAX_REFERENCE,
+        ),
+    ] = None
+    judge_samples: Annotated[
+        int | None,
+        OrderField(
+            help="How often the judge is asked about each answer.",
+            metavar="N",
+            heading=JUDGING,
+            shown="1",
+            min=1,
+            max=MAX_SAMPLES,
+        ),
+    ] = None
+    evaluator: Annotated[
+        EvaluatorChoice | None,
+        OrderField(help="How every answer is evaluated.", metavar="E", heading=JUDGING, shown="that of each case"),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        OrderField(
+            help="The lowest score that passes.",
+            metavar="X",
+            heading=JUDGING,
+            shown=f"{DEFAULT_THRESHOLD:g}",
+            min=0,
+            max=1,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
+class SuiteFields(JudgingFields, SamplingFields):
     """Which cases are run, on whom, and who judges: shared by an order and the spec that it becomes.
 
     What is not said is as in the run whose cases or answers are taken, else as usual.
@@ -95,8 +113,6 @@ class SuiteFields:
             doors=LOCAL,
         ),
     ] = ()
-    judge: Annotated[str | None, _JUDGE] = None
-    judge_samples: Annotated[int | None, _JUDGE_SAMPLES] = None
     judge_dispatch: Annotated[
         Mode | None,
         OrderField(
@@ -130,41 +146,6 @@ class SuiteFields:
             help="Only cases with one of these tags.", metavar="A,B", joined=True, shown="all", max_length=MAX_TAGS
         ),
     ] = ()
-    evaluator: Annotated[EvaluatorChoice | None, _EVALUATOR] = None
-    threshold: Annotated[float | None, _THRESHOLD] = None
-    max_tokens: Annotated[
-        int | None,
-        OrderField(
-            help="Maximum number of tokens in an answer.",
-            metavar="N",
-            heading=SAMPLING,
-            shown="max_tokens of the agent, else 2048",
-            min=1,
-            max=10_000_000,
-        ),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        OrderField(
-            help="The sampling temperature.",
-            metavar="X",
-            heading=SAMPLING,
-            shown="set by the agent or the provider",
-            min=0,
-            max=100,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        OrderField(
-            help="The random seed, where it is supported.",
-            metavar="N",
-            heading=SAMPLING,
-            shown="none",
-            min=-(2**63),
-            max=2**63 - 1,
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
@@ -236,8 +217,19 @@ class SuitePlanOrder(PlannedRun, SuiteOrder):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RejudgeOrder(LimitedRunOrder):
+class RejudgeOrder(JudgingFields, LimitedRunOrder):
     """The answers of a suite run, judged again."""
+
+    said: ClassVar = {
+        "judge": {"shown": "", "heading": ""},
+        "judge_samples": {"shown": _INHERITED, "heading": ""},
+        "evaluator": {
+            "help": "Judge every case, including those that rules decided.",
+            "shown": _INHERITED,
+            "heading": "",
+        },
+        "threshold": {"shown": _INHERITED, "heading": ""},
+    }
 
     run: Annotated[
         str,
@@ -249,18 +241,8 @@ class RejudgeOrder(LimitedRunOrder):
             doors=LOCAL,
         ),
     ]
-    judge: Annotated[str, replace(_JUDGE, shown="", heading="")]
-    judge_samples: Annotated[int | None, replace(_JUDGE_SAMPLES, shown=_INHERITED, heading="")] = None
-    evaluator: Annotated[
-        JudgingEvaluator | None,
-        replace(
-            _EVALUATOR,
-            help="Judge every case, including those that rules decided.",
-            shown=_INHERITED,
-            heading="",
-        ),
-    ] = None
-    threshold: Annotated[float | None, replace(_THRESHOLD, shown=_INHERITED, heading="")] = None
+    judge: str = field()  # without the default of its base
+    evaluator: JudgingEvaluator | None = None
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases

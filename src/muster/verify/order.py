@@ -5,9 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from muster.domain.order import EVERYWHERE, LOCAL, WIRE, Door, FieldForm, Name, OrderField, ValueBounds
-from muster.domain.run import Mode
-from muster.domain.run_order import LimitedRunOrder
+from muster.domain.errors import ConflictingArguments
+from muster.domain.order import EVERYWHERE, LOCAL, Door, FieldForm, Name, OrderField, ValueBounds
+from muster.domain.run import Fallback, Mode
+from muster.domain.run_order import DISPATCH, LimitedRunOrder, PlannedRun
 
 FILES = "Files and agents"  # a heading
 COMMIT = r"[A-Za-z0-9_][A-Za-z0-9_./@^~{}-]{0,199}"
@@ -80,7 +81,7 @@ class VerifierFields:
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationFields(VerifierFields):
-    """Which files are verified, and by whom: what `muster verify plan` takes too."""
+    """Which files are verified, and by whom."""
 
     paths: Annotated[
         tuple[str, ...],
@@ -128,9 +129,27 @@ class VerificationFields(VerifierFields):
 class VerificationOrder(VerificationFields, LimitedRunOrder):
     """A verification of the files of the project that have changed, are staged, or are marked as pending."""
 
-    # On the command line --batch and --live say how calls are sent.
-    without: ClassVar = {"dispatch": EVERYWHERE, "fallback": EVERYWHERE - WIRE, "cache": EVERYWHERE - WIRE}
+    without: ClassVar = {"dispatch": EVERYWHERE}  # it can be left to the declarations of agents
+    said: ClassVar = {
+        "cache": {"help": "Use the provider's prompt cache.", "option_help": "Turn off the provider's prompt cache."}
+    }
 
+    batch: Annotated[
+        bool,
+        OrderField(
+            help="Use the batch APIs, which cost less and take minutes to hours.",
+            heading=DISPATCH,
+            doors=_ON_COMMAND_LINE,
+        ),
+    ] = False
+    live: Annotated[
+        bool,
+        OrderField(
+            help="Send every call immediately, including those of agents with dispatch: batch.",
+            heading=DISPATCH,
+            doors=_ON_COMMAND_LINE,
+        ),
+    ] = False
     mode: Annotated[
         Mode | None,
         OrderField(
@@ -140,3 +159,23 @@ class VerificationOrder(VerificationFields, LimitedRunOrder):
             doors=_REQUEST,
         ),
     ] = None
+
+    @property
+    def sending(self) -> Mode | None:
+        """How calls are sent; None leaves it to the declarations of agents."""
+        return Mode.BATCH if self.batch else Mode.LIVE if self.live else self.mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationPlanOrder(PlannedRun, VerificationOrder):
+    """A verification that is only planned."""
+
+    without: ClassVar = dict.fromkeys(("name", "run_tags", "concurrency", "timeout_secs", "dispatch"), EVERYWHERE)
+
+
+def require_consistent(order: VerificationOrder) -> None:
+    """Raise ConflictingArguments for what contradicts that every call is live."""
+    if order.live and order.batch:
+        raise ConflictingArguments("batch", "live")
+    if order.live and order.fallback is not Fallback.FAIL:
+        raise ConflictingArguments("live", "fallback")

@@ -6,15 +6,16 @@ from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
 from muster.domain.order import REMOTE, Door, FieldForm, OrderField
-from muster.domain.run_order import LimitedRunOrder
+from muster.domain.run_order import LimitedRunOrder, SamplingFields
 
 MAX_PROMPT = 10_000_000  # characters; servers take less in one request
-SAMPLING = "Sampling"  # a heading
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: orders have several bases
-class QuestionFields:
+class QuestionFields(SamplingFields):
     """What is asked of whom: shared by an order and the question that it becomes."""
+
+    said: ClassVar = {"max_tokens": {"tool": "The most tokens that the reply may have."}}
 
     agent: Annotated[
         str,
@@ -50,40 +51,6 @@ class QuestionFields:
             max_length=MAX_PROMPT,
         ),
     ] = ""
-    max_tokens: Annotated[
-        int | None,
-        OrderField(
-            help="Maximum number of tokens in an answer.",
-            tool="The most tokens that the reply may have.",
-            metavar="N",
-            heading=SAMPLING,
-            shown="max_tokens of the agent, else 2048",
-            min=1,
-            max=10_000_000,
-        ),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        OrderField(
-            help="The sampling temperature.",
-            metavar="X",
-            heading=SAMPLING,
-            shown="set by the agent or the provider",
-            min=0,
-            max=100,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        OrderField(
-            help="The random seed, where it is supported.",
-            metavar="N",
-            heading=SAMPLING,
-            shown="none",
-            min=-(2**63),
-            max=2**63 - 1,
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,11 @@
 """Verifications that are requested over a network: of files that the project knows, by the agents that it declares."""
 
-from dataclasses import replace
-
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, chosen_dispatch
-from muster.app.verify.request import VerifyRequest, ordered_choice
+from muster.app.verify.request import VerifyRequest, ordered_choice, ordered_dispatch
 from muster.app.verify.values import FileSelection
 from muster.app.views.errors import why_nothing
 from muster.domain.errors import BadArgument, Conflict
-from muster.domain.run import Dispatch, Mode
 from muster.verify.order import ChangedFiles, VerificationOrder
 
 
@@ -20,8 +16,8 @@ async def submit_verification(muster: MusterParts, order: VerificationOrder) -> 
     request = VerifyRequest(
         folder=muster.settings.folder,
         selection=selection,
-        choice=ordered_choice(order, live=order.mode is Mode.LIVE, cache=order.cache),
-        options=_options(muster, order),
+        choice=ordered_choice(order),
+        options=muster.runs.ordered(order, ordered_dispatch(order)),
         queued=True,
     )
     started = await muster.verify.begin(request)
@@ -40,10 +36,3 @@ def _selection(muster: MusterParts, order: VerificationOrder) -> FileSelection:
         staged=order.files is ChangedFiles.STAGED,
         pending=muster.settings.verify.pending if order.files is ChangedFiles.PENDING else None,
     )
-
-
-def _options(muster: MusterParts, order: VerificationOrder) -> RunOptions:
-    """Return the options of the run; the prompt cache of a provider is used by live calls too."""
-    own = Dispatch() if order.mode is None else chosen_dispatch(order.mode, order.fallback)
-    dispatch = replace(own, fallback=order.fallback, cache=order.cache)
-    return muster.runs.ordered(order, dispatch)

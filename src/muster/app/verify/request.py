@@ -1,23 +1,23 @@
 """What a verification is asked for, and what it came to: with its repair, if one was made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, chosen_dispatch
 from muster.app.runs.reports import RunReport
 from muster.app.verify.plan import VerifyPlan
 from muster.app.verify.repair import Fixed
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.domain.order import shared_fields
-from muster.domain.run import Run, RunState
+from muster.domain.run import Dispatch, Mode, Run, RunState
 from muster.git.branch_changes import CommittedTree
 from muster.verify.declaration.verification import LeftOut, RepairTerms, Verification
 from muster.verify.findings.assessment import has_failing_secret
-from muster.verify.order import VerificationFields, VerifierFields
+from muster.verify.order import VerificationOrder, VerifierFields
 from muster.verify.reports.summary import VerifyReport
 from muster.verify.sources.files import FileSelection
 
@@ -34,10 +34,16 @@ class VerifyChoice(VerifierFields):
 EVERY_AGENT = VerifyChoice()  # of verify.yaml, or the shipped ones
 
 
-def ordered_choice(order: VerificationFields, *, live: bool, cache: bool) -> VerifyChoice:
+def ordered_choice(order: VerificationOrder) -> VerifyChoice:
     """Return who is to verify as it was ordered; who is named twice is asked once."""
     who = {"agents": tuple(dict.fromkeys(order.agents)), "waves": tuple(sorted(set(order.waves)))}
-    return VerifyChoice(**{**shared_fields(order, VerifyChoice), **who, "live": live, "cache": cache})
+    return VerifyChoice(**{**shared_fields(order, VerifyChoice), **who, "live": order.sending is Mode.LIVE})
+
+
+def ordered_dispatch(order: VerificationOrder) -> Dispatch:
+    """Return how calls are sent; the prompt cache of a provider is used by live calls too."""
+    own = Dispatch() if order.sending is None else chosen_dispatch(order.sending, order.fallback)
+    return replace(own, fallback=order.fallback, cache=order.cache)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from muster.app.verify.request import (
     StartedVerification,
     VerifyRequest,
     ordered_choice,
+    ordered_dispatch,
 )
 from muster.app.verify.values import FileSelection
 from muster.app.views.verify import concluded_view
@@ -30,16 +31,16 @@ from muster.cli.outcome import (
 )
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, display, run_progress
-from muster.cli.verify.options import VerifyCommandArguments, VerifyDispatchOptions
+from muster.cli.verify.options import VerifyCommandArguments
 from muster.cli.verify.table import tell_left_behind, tell_report, tell_work
 from muster.cli.verify.words import first_words, tell_nothing
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, ConflictingArguments
 from muster.domain.money import show_usd
 from muster.domain.run import Run
 from muster.text.words import count
-from muster.verify.order import VerificationFields, VerificationOrder
+from muster.verify.order import VerificationOrder, require_consistent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,7 @@ class VerifyOrder:
     """What is to be verified, by whom, and on which terms."""
 
     order: VerificationOrder
-    sent: VerifyDispatchOptions
+    detach: bool = False
     reports: tuple[WantedReport, ...] = ()
     fix: bool = False
     batch_option: str = ""  # that was given, and has no use without batches
@@ -59,18 +60,24 @@ class VerifyOrder:
     def of(arguments: VerifyCommandArguments, common: CommonOptions) -> "VerifyOrder":
         """Check what was said before anything is opened."""
         require_name(arguments.order.name)
+        require_sending(arguments.order, detach=arguments.detach)
         return VerifyOrder(
             order=arguments.order,
-            sent=arguments.sent,
+            detach=arguments.detach,
             reports=wanted_reports(arguments.reports or (), formats_of(VERIFICATION), common),
             fix=arguments.fix,
             batch_option=batch_option(arguments.patience),
         )
 
 
-def request_of(
-    muster: Muster, order: VerificationFields, sent: VerifyDispatchOptions, options: RunOptions
-) -> VerifyRequest:
+def require_sending(order: VerificationOrder, *, detach: bool) -> None:
+    """Raise ConflictingArguments, before a store is opened, for what contradicts that every call is live."""
+    require_consistent(order)
+    if detach and order.live:
+        raise ConflictingArguments("detach", "live")
+
+
+def request_of(muster: Muster, order: VerificationOrder, options: RunOptions, *, detach: bool) -> VerifyRequest:
     """Return what the options of the command ask for in the folder of this process."""
     changed = order.changed is not None
     return VerifyRequest(
@@ -82,13 +89,13 @@ def request_of(
             staged=order.staged,
             pending=muster.settings.verify.pending if order.pending else None,
         ),
-        choice=ordered_choice(order, live=sent.live, cache=sent.cache),
+        choice=ordered_choice(order),
         options=options,
-        detach=sent.sending.detach,
+        detach=detach,
     )
 
 
-def _commit(order: VerificationFields) -> str | None:
+def _commit(order: VerificationOrder) -> str | None:
     """Return the commit to compare with; with --changed a word is one, unless it is a file."""
     words = [*([order.changed] if order.changed else []), *order.paths]
     if files := [path for path in order.paths if Path(path).exists()]:
@@ -106,8 +113,9 @@ def _commit(order: VerificationFields) -> str | None:
 
 async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -> int:
     """Verify as it was ordered; returns the exit code."""
-    options = muster.runs.ordered(order.order, order.sent.sending.dispatch)
-    request = replace(request_of(muster, order.order, order.sent, options), batch_option=order.batch_option)
+    options = muster.runs.ordered(order.order, ordered_dispatch(order.order))
+    wanted = request_of(muster, order.order, options, detach=order.detach)
+    request = replace(wanted, batch_option=order.batch_option)
     started = await (muster.repairs if order.fix else muster.verify).begin(request)
     if started.handle is None:
         return tell_nothing(common, request.selection, started.prepared, allowed=order.order.allow_empty)

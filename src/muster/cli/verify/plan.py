@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from muster.app import Muster
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
-from muster.app.verify.request import Prepared
+from muster.app.verify.request import Prepared, ordered_dispatch
 from muster.app.views.errors import some_left_out
 from muster.app.views.verify import verify_plan_view
 from muster.cli.session import with_muster
@@ -13,7 +13,7 @@ from muster.cli.suites.plan import bound_words, most_words, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import VerifyPlanArguments
-from muster.cli.verify.order import request_of
+from muster.cli.verify.order import request_of, require_sending
 from muster.cli.verify.words import extent, redactions, tell_nothing
 from muster.settings import parse_budget
 
@@ -30,11 +30,12 @@ LEAST_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "a
 
 def plan(common: CommonOptions, arguments: VerifyPlanArguments) -> int:
     """Show files, agents, calls and cost of a verification; spends nothing."""
-    order, sent = arguments.order, arguments.sent
-    cap = parse_budget(arguments.budget)
+    order, detach = arguments.order, arguments.detach
+    require_sending(order, detach=detach)
+    cap = parse_budget(order.budget_usd)
 
     async def work(muster: Muster) -> int:
-        request = request_of(muster, order, sent, muster.runs.options(dispatch=sent.sending.dispatch))
+        request = request_of(muster, order, muster.runs.options(dispatch=ordered_dispatch(order)), detach=detach)
         async with muster.verify.prepare(request.folder, request.selection, request.choice) as prepared:
             if prepared.is_empty:
                 return tell_nothing(common, request.selection, prepared, allowed=order.allow_empty)

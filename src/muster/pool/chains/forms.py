@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from muster.domain.isolation import Isolation
+from muster.domain.money import MAX_USD
 from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF
 from muster.text import forms as v
 from muster.text.forms import Form
@@ -23,7 +24,7 @@ def _no_shell(value: Any) -> Any:
 ArgumentList = Annotated[list[v.CommandWord], BeforeValidator(_no_shell), Field(min_length=1)]
 Retries = Annotated[v.Natural, Field(le=MOST_RETRIES)]
 Backoff = Annotated[v.NotNegative, Field(le=MOST_BACKOFF)]
-Dollars = Annotated[v.Number, Field(gt=0, le=1_000_000)]
+Dollars = Annotated[v.Number, Field(gt=0, le=MAX_USD)]
 
 
 class ChainInputForm(Form):

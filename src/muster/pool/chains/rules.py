@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.money import MAX_USD
 from muster.pool.chains.chain import (
     MOST_BACKOFF,
     MOST_RETRIES,
@@ -104,7 +105,7 @@ def _number_flaws(step: ChainStep) -> Flaws:
         yield ("backoff_secs",), f"must be from 0 to {MOST_BACKOFF:g}"
     if step.timeout_secs is not None and not 0 < step.timeout_secs <= 604_800:
         yield ("timeout_secs",), "must be more than 0, and at most a week"
-    if step.budget_usd is not None and not 0 < step.budget_usd <= 1_000_000:
+    if step.budget_usd is not None and not 0 < step.budget_usd <= MAX_USD:
         yield ("budget_usd",), "must be more than 0"
     if step.max_tokens is not None and step.max_tokens < 1:
         yield ("max_tokens",), "must be at least 1"
