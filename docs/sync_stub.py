@@ -119,7 +119,9 @@ class Stub:
             lines = self.method(node, name, decorators, source)
             if "overload" in decorators:
                 found[name] = [*found.get(name, []), *lines]
-            elif not (name in found and "@overload" in found[name][0]):
+            elif name in found and "@overload" in found[name][0]:  # what they say stands on what implements them
+                found[name] = [*found[name][:-1], found[name][-1].removesuffix(" ..."), *lines[1:]]
+            else:
                 found[name] = lines
         return found
 

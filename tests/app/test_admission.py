@@ -58,7 +58,7 @@ async def test_a_worker_needs_a_place_for_a_run(tmp_path: Path) -> None:
 async def test_what_is_not_a_value_of_ours_is_refused_by_name(tmp_path: Path) -> None:
     async with muster.open(tmp_path) as m:
         wrong: list[Any] = [
-            m.ask("sim/echo", "x", dispatch=3),  # type: ignore[arg-type]
+            m.ask("sim/echo", "x", dispatch=3),  # type: ignore[call-overload]
             m.start(None, {}),  # type: ignore[arg-type]
             m.start("ask", {"agent": "sim/echo", "prompt": "x"}, tags=None),  # type: ignore[arg-type]
             m.runs.list(limit=10**30),

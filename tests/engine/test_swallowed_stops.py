@@ -22,7 +22,8 @@ ROWS = range(8)
 
 
 async def answer(ctx: Context, number: int, **options: Any) -> str:
-    return (await ctx.call("a", f"row {number}", key=f"row/{number}", **options)).text
+    text: str = (await ctx.call("a", f"row {number}", key=f"row/{number}", **options)).text
+    return text
 
 
 async def answer_or_say_why(ctx: Context, number: int) -> str:

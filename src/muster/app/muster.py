@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from muster.app.kinds import REPORTED, kind_of
 from muster.app.parts.parts import MusterParts
@@ -28,12 +28,28 @@ from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
 from muster.engine.queue.sweeps import CancelKeys, FleetRuns
 from muster.engine.queue.turns import DriveCaps
-from muster.engine.schemas import SchemaLike, json_schema, require_data
+from muster.engine.schemas import JsonSchema, SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
     from muster.app.hooks import RunHooks
     from muster.app.runs.reports import AnyReport
+
+
+T = TypeVar("T")
+
+
+class AskOptions(TypedDict, total=False):
+    """What may be said of a question besides its prompt, as `Muster.ask` explains it."""
+
+    system: str
+    max_tokens: int | None
+    temperature: float | None
+    seed: int | None
+    budget_usd: str | float | None
+    name: str | None
+    timeout: float | None
+    dispatch: str | Dispatch
 
 
 class Muster(MusterParts):
@@ -47,6 +63,14 @@ class Muster(MusterParts):
         from muster.app.hooks import RunHooks
 
         return RunHooks(self._backend)
+
+    @overload
+    async def ask(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Reply[T]: ...
+
+    @overload
+    async def ask(
+        self, agent: str, prompt: str, *, schema: JsonSchema | None = None, **options: Unpack[AskOptions]
+    ) -> Reply: ...
 
     async def ask(
         self,
@@ -62,11 +86,11 @@ class Muster(MusterParts):
         name: str | None = None,
         timeout: float | None = None,
         dispatch: str | Dispatch = LIVE,
-    ) -> Reply:
+    ) -> Reply[Any]:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
-        With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; BadOutput holds a reply
-        that does not.
+        With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
+        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not.
         """
         question = Question(
             agent=agent,

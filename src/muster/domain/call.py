@@ -7,14 +7,20 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
-from muster.domain.canonical import Json, canonical
+from muster.domain.canonical import Json, JsonValue, canonical
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 
 T = TypeVar("T")
+if TYPE_CHECKING:  # a default of a type variable, which Python 3.11 does not have
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    DataT_co = DefaultTypeVar("DataT_co", default=JsonValue, covariant=True)
+else:
+    DataT_co = TypeVar("DataT_co", covariant=True)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -210,8 +216,8 @@ class Trace:
 
 
 @value
-class Reply:
-    """What an agent answered, all text blocks joined."""
+class Reply(Generic[DataT_co]):
+    """What an agent answered, all text blocks joined; `data` is JSON, or of the type that was asked for."""
 
     text: str
     stop: Stop = Stop.END
@@ -223,7 +229,7 @@ class Reply:
     id: str = ""  # the provider's name for it
     timings: Timings = Timings()
     attempt: int = 1
-    data: Json = None  # the answer as JSON that fits the schema of the request
+    data: DataT_co = None  # type: ignore[assignment]  # the answer as JSON that fits the schema of the request
     data_error: str = ""  # why the answer of a model is not such JSON
     trace: Trace | None = None
 
@@ -245,13 +251,13 @@ class Reply:
             return self.quality
         return Quality.GOOD if any(call.name in declared for call in self.tool_calls) else Quality.EMPTY
 
-    def booked(self, reserved: Microdollars) -> "Reply":
+    def booked(self, reserved: Microdollars) -> "Reply[DataT_co]":
         """Return the reply as it is booked: with no cost that can be right, it costs its reservation, uncertain."""
         if is_cost(self.cost) and (self.cost or self.lane is not Lane.UNCERTAIN):
             return self
         return replace(self, cost=reserved, lane=Lane.UNCERTAIN)
 
-    def finished(self, attempt: int, waited: float, wire: float) -> "Reply":
+    def finished(self, attempt: int, waited: float, wire: float) -> "Reply[DataT_co]":
         """Return the reply with what only the engine knows of it."""
         return Reply(
             text=self.text,

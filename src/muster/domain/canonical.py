@@ -3,12 +3,15 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from muster.domain.errors import BadArgument
 
 Json = Any
-JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+else:  # a type that contains itself is for type checkers only
+    JsonValue = Any
 JsonObject: TypeAlias = dict[str, JsonValue]  # what we write: made of values whose types are known
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

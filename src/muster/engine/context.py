@@ -15,7 +15,7 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
@@ -34,7 +34,7 @@ from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
 from muster.engine.memory import RunMemory, require_new
-from muster.engine.schemas import SchemaLike, completed, fitting
+from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
 from muster.engine.steps import StepRetries, Steps
 from muster.engine.tools import ToolLoop
 from muster.engine.waits import RunWaits, inside, require_moment, require_seconds
@@ -42,6 +42,30 @@ from muster.store.base import Store
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class CallOptions(TypedDict, total=False):
+    """What may be said of a call besides what is asked, as `Context.call` explains it."""
+
+    system: str
+    timeout: float | None
+    stream: bool
+    on_delta: OnDelta | None
+    shown: Callable[[str], str] | None
+    dispatch: str | None
+    known: bool
+    allowance: Allowance | None
+    final_failures: Collection[str]
+    inbox: CallInbox | None
+    optional: bool
+
+
+class ToolOptions(TypedDict, total=False):
+    """What may be said of a loop of calls, as `Context.tools` explains it."""
+
+    system: str
+    max_turns: int
+    timeout: float | None
 
 
 class ChildStarter(Protocol):
@@ -119,6 +143,28 @@ class Context:
         """How calls of this run are sent that say nothing about it."""
         return self._run.dispatch.mode
 
+    @overload
+    def call(
+        self,
+        agent: str | Command,
+        request: str | Request,
+        *,
+        key: str,
+        schema: type[T],
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, Reply[T]]: ...
+
+    @overload
+    def call(
+        self,
+        agent: str | Command,
+        request: str | Request,
+        *,
+        key: str,
+        schema: JsonSchema | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, Reply]: ...
+
     def call(
         self,
         agent: str | Command,
@@ -137,13 +183,14 @@ class Context:
         final_failures: Collection[str] = (),
         inbox: CallInbox | None = None,
         optional: bool = False,
-    ) -> Coroutine[Any, Any, Reply]:
+    ) -> Coroutine[Any, Any, Reply[Any]]:
         """Ask an agent, or run a command; answered once and paid once, however often the run is resumed.
 
-        With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; an answer that does not
-        fit is kept, and raises BadOutput without being asked again. While a reply is written, its text so far is
-        told, or what `shown` makes of it. `dispatch` sends this call "live" or in a "batch", whatever the run does with
-        its others. `known` takes a reply or a failure that this run or the one it comes from
+        With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
+        a TypedDict, a msgspec Struct or a Pydantic model; an answer that does not fit is kept, and raises BadOutput
+        without being asked again. While a reply is written, its text so far is told, or what `shown` makes of it.
+        `dispatch` sends this call "live" or in a "batch", whatever the run does with its others. `known` takes a reply
+        or a failure that this run or the one it comes from
         remembers, and raises ReplayMiss when there is none. `final_failures` are codes of failures that are not tried
         again when the run is resumed: once recorded, they are raised as RecordedFailure. What comes into an `inbox`
         reaches an agent at work that can be told more, and the prompt of whoever is asked again after an attempt that
@@ -176,6 +223,30 @@ class Context:
         step = STEP.get()
         return found if step is None else inside(step, found)
 
+    @overload
+    async def tools(
+        self,
+        agent: str,
+        request: str | Request,
+        *,
+        tools: Sequence[Callable[..., Any]],
+        key: str,
+        schema: type[T],
+        **options: Unpack[ToolOptions],
+    ) -> Reply[T]: ...
+
+    @overload
+    async def tools(
+        self,
+        agent: str,
+        request: str | Request,
+        *,
+        tools: Sequence[Callable[..., Any]],
+        key: str,
+        schema: JsonSchema | None = None,
+        **options: Unpack[ToolOptions],
+    ) -> Reply: ...
+
     async def tools(
         self,
         agent: str,
@@ -187,7 +258,7 @@ class Context:
         schema: SchemaLike | None = None,
         max_turns: int = 20,
         timeout: float | None = None,
-    ) -> Reply:
+    ) -> Reply[Any]:
         """Ask an agent that may use functions as tools, until it answers without using one.
 
         A function's name, docstring and typed parameters are what the agent is told of it. Each use is a step: done
@@ -195,7 +266,9 @@ class Context:
         loop. Raises ToolTurnsExceeded when there is no answer after so many turns.
         """
 
-        def ask_at(turn: Request, key: str) -> Awaitable[Reply]:
+        def ask_at(turn: Request, key: str) -> Awaitable[Reply[Any]]:
+            if schema is None:
+                return self.call(agent, turn, key=key, timeout=timeout)
             return self.call(agent, turn, key=key, timeout=timeout, schema=schema)
 
         loop = ToolLoop(tools, ask=ask_at, step=self.step, max_turns=max_turns)

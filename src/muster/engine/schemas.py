@@ -2,25 +2,16 @@
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeVar, overload
 
 from muster.domain.call import Quality, Reply, Request, Stop
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonValue
 from muster.domain.errors import BadArgument, BadOutput
+from muster.engine.values import ValueType, schema_of
 
-
-@runtime_checkable
-class Model(Protocol):
-    """A Pydantic model, as far as it is needed here."""
-
-    def model_json_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the model."""
-
-    def model_validate(self, data: Any) -> object:
-        """Return an instance, or raise ValueError."""
-
-
-SchemaLike = Mapping[str, Json] | Model
+T = TypeVar("T")
+JsonSchema = Mapping[str, Json]
+SchemaLike = JsonSchema | type[Any]
 
 
 def completed(request: Request, system: str, schema: SchemaLike | None) -> Request:
@@ -30,39 +21,52 @@ def completed(request: Request, system: str, schema: SchemaLike | None) -> Reque
     return request if schema is None else replace(request, schema=json_schema(schema))
 
 
-async def fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply:
+async def fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply[Any]:
     """Return the reply of a call, whose data fits a schema."""
     return require_data(await calling, schema)
 
 
-def json_schema(schema: SchemaLike) -> Mapping[str, Json]:
-    """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a Pydantic model."""
+def json_schema(schema: SchemaLike) -> JsonSchema:
+    """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a type."""
     if isinstance(schema, Mapping):
         return schema
-    if isinstance(schema, Model):
-        return schema.model_json_schema()
-    raise BadArgument(f"schema must be a JSON Schema (a dict) or a Pydantic model, not {type(schema).__name__}")
+    try:
+        return schema_of(schema)
+    except (NameError, TypeError) as error:
+        raise BadArgument(
+            f"schema must be a JSON Schema (a dict) or a type: a dataclass, a TypedDict, a Pydantic model; {error}"
+        ) from error
 
 
-def require_data(reply: Reply, schema: SchemaLike) -> Reply:
-    """Return a reply whose data fits; raises BadOutput for any other, which costs what it cost."""
-    wrong = _flaw(reply, schema)
-    if wrong:
-        error = BadOutput(wrong, suggestions=("the reply is kept: muster runs show RUN --call KEY",))
-        error.reply = reply
-        raise error
-    return reply
+@overload
+def require_data(reply: Reply, schema: type[T]) -> Reply[T]: ...
 
 
-def _flaw(reply: Reply, schema: SchemaLike) -> str:
+@overload
+def require_data(reply: Reply, schema: JsonSchema) -> Reply[JsonValue]: ...
+
+
+def require_data(reply: Reply, schema: SchemaLike) -> Reply[Any]:
+    """Return a reply whose data fits, and is of the type that was given as the schema.
+
+    Raises BadOutput for any other, which costs what it cost.
+    """
+    wrong = _flaw(reply)
+    if not wrong and (isinstance(schema, Mapping) or reply.stop is Stop.TOOL_USE):
+        return reply
+    try:
+        if not wrong:
+            return replace(reply, data=ValueType(schema).read(reply.data, "its answer"))
+    except BadArgument as misfit:
+        wrong = misfit.message
+    error = BadOutput(wrong, suggestions=("the reply is kept: muster runs show RUN --call KEY",))
+    error.reply = reply
+    raise error
+
+
+def _flaw(reply: Reply) -> str:
     if reply.stop is Stop.TOOL_USE:
         return "" if reply.tool_calls else "it stopped for tool calls but made none, and data was requested"
     if reply.quality in (Quality.CUT, Quality.REFUSED):
         return f"its answer was {reply.quality}, and data was requested"
-    if reply.data_error or isinstance(schema, Mapping):
-        return reply.data_error
-    try:
-        schema.model_validate(reply.data)  # a model may ask for more than its schema says
-    except ValueError as error:
-        return f"its answer does not fit the model: {error}"
-    return ""
+    return reply.data_error

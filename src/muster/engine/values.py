@@ -1,5 +1,10 @@
-"""Values of a program's own types in the journal: written as plain JSON, and read back as what they were."""
+"""Values of a program's own types in the journal: written as plain JSON, and read back as what they were.
 
+The types are dataclasses, msgspec Structs, TypedDicts, Pydantic models, and what is made of them: `list[Ticket]`. This
+module imports no Pydantic: a model brings it along.
+"""
+
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -7,16 +12,28 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints, runtime_
 
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument
+from muster.engine.value_flaws import flaws_of
 from muster.text import typed
 
 _PLAIN = (None, Any, object, str, int, float, bool, type(None), dict, list)  # stored and given back as they are
 
 
 @runtime_checkable
+class Model(Protocol):
+    """A Pydantic model, as far as it is needed here."""
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the model."""
+
+    def model_validate_json(self, data: bytes) -> object:
+        """Return an instance, or raise ValueError."""
+
+
+@runtime_checkable
 class ModelInstance(Protocol):
     """An instance of a Pydantic model."""
 
-    def model_dump(self, *, mode: str) -> Mapping[str, Any]:
+    def model_dump(self, *, mode: str, by_alias: bool, round_trip: bool) -> Mapping[str, Any]:
         """Return its fields as plain values."""
 
 
@@ -43,13 +60,21 @@ class ValueType:
         return plain_json(stored, what)
 
     def read(self, stored: Json, what: str) -> Any:
-        """Return the value that was stored; raises BadArgument for one that does not fit the type."""
+        """Return the value that was stored; raises BadArgument, with all its flaws, for one that is of another type."""
         if self.is_plain:
             return stored
         try:
-            return typed.convert(stored, self.kind, dec_hook=_validate)
+            return _read(stored, self.kind)
         except (TypeError, ValueError) as error:
-            raise BadArgument(f"{what} is not a {_name(self.kind)}: {error}") from error
+            raise self.misfit(stored, what) from error
+
+    def misfit(self, stored: Json, what: str) -> BadArgument:
+        """Return the error for a value that is of another type."""
+        return BadArgument.of(flaws_of(self.kind, stored, _read), about=f"{what} is not a {type_name(self.kind)}")
+
+
+def _read(stored: Json, kind: Any) -> Any:
+    return typed.convert(stored, kind, dec_hook=_validate)
 
 
 def _plain(value: object, what: str) -> Json:
@@ -63,18 +88,19 @@ def _plain(value: object, what: str) -> Json:
 
 def _dump(value: Any) -> Any:
     if isinstance(value, ModelInstance):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", by_alias=True, round_trip=True)
     raise TypeError(f"a {type(value).__name__} is not JSON")
 
 
 def _validate(kind: Any, stored: Any) -> Any:
-    if hasattr(kind, "model_validate"):
-        return kind.model_validate(stored)
-    raise TypeError(f"a {_name(kind)} cannot be read from JSON")
+    if isinstance(kind, Model):
+        return kind.model_validate_json(typed.encode(stored))  # as JSON: a strict model takes no text for a date else
+    raise TypeError(f"a {type_name(kind)} cannot be read from JSON")
 
 
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", None) or str(kind)
+def type_name(kind: Any) -> str:
+    """Return what a type is called."""
+    return kind.__name__ if isinstance(kind, type) and get_origin(kind) is None else str(kind).replace("typing.", "")
 
 
 def returned(function: Callable[..., Any]) -> ValueType:
@@ -91,16 +117,25 @@ def returned(function: Callable[..., Any]) -> ValueType:
 
 
 def schema_of(kind: Any) -> dict[str, Json]:
-    """Return the JSON Schema of a type whose values are objects, with everything that it refers to in `$defs`."""
+    """Return the JSON Schema of a type, with everything that it refers to in `$defs`; raises TypeError without one."""
+    if isinstance(kind, Model):
+        return kind.model_json_schema()
     nested: dict[str, Json] = {}
 
     def describe(model: Any) -> dict[str, Json]:
+        if not isinstance(model, Model):
+            raise TypeError(f"{type_name(model)} has no form in JSON")
         found = dict(model.model_json_schema())
         nested.update(found.pop("$defs", {}))
         return found
 
     (top,), defs = typed.schema_components((kind,), ref_template="#/$defs/{name}", schema_hook=describe)
     defs.update(nested)
-    schema = defs.pop(str(top["$ref"]).rpartition("/")[2]) if "$ref" in top else top
-    schema.pop("title", None)
+    schema = top
+    if "$ref" in top:
+        name = str(top["$ref"]).rpartition("/")[2]
+        schema = defs[name]
+        if f'"{top["$ref"]}"' not in json.dumps(defs):  # else it contains itself
+            del defs[name]
+    schema = {word: value for word, value in schema.items() if word != "title"}
     return {**schema, "$defs": defs} if defs else schema

@@ -25,6 +25,8 @@ from muster.app.battles.battles import Standing
 from muster.app.chains.chains import ChainSize
 from muster.app.chains.plan import ChainPlan
 from muster.app.councils.councils import CouncilPlan
+from muster.app.muster import AskOptions
+from muster.app.muster import T
 from muster.app.parts.audit import AuditedAction
 from muster.app.parts.budgets import ServerFunds
 from muster.app.parts.library import LibraryItem
@@ -124,6 +126,7 @@ from muster.domain.call import Tool as Tool
 from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
 from muster.domain.canonical import Json as Json
+from muster.domain.canonical import JsonValue as JsonValue
 from muster.domain.entry import Entry
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
@@ -210,6 +213,7 @@ from muster.engine.context import Context as Context
 from muster.engine.drive import Listener
 from muster.engine.queue.base import OfferedRun
 from muster.engine.queue.turns import DriveCaps
+from muster.engine.schemas import JsonSchema
 from muster.engine.schemas import SchemaLike
 from muster.engine.steps import step as step
 from muster.engine.workload import Preparation
@@ -258,6 +262,7 @@ from types import TracebackType
 from typing import Any
 from typing import Self
 from typing import Unpack
+from typing import overload
 
 class Muster:
     settings: Settings
@@ -330,11 +335,14 @@ class Muster:
     def hooks(self) -> RunHooks:
         """Return what tells the operator's hooks what became of runs."""
 
-    def ask(self, agent: str, prompt: str, *, system: str=..., schema: SchemaLike | None=..., max_tokens: int | None=..., temperature: float | None=..., seed: int | None=..., budget_usd: str | float | None=..., name: str | None=..., timeout: float | None=..., dispatch: str | Dispatch=...) -> Reply:
+    @overload
+    def ask(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Reply[T]: ...
+    @overload
+    def ask(self, agent: str, prompt: str, *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Reply:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
-        With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; BadOutput holds a reply
-        that does not."""
+        With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
+        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not."""
 
     def start_question(self, question: Question, options: RunOptions, *, detach: bool=..., on_delta: Listener | None=...) -> RunHandle:
         """Start the run of a question; raises before anything is stored when nobody could answer it."""

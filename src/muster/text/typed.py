@@ -15,6 +15,7 @@ from msgspec import UNSET, DecodeError, Meta, Raw, Struct, UnsetType, Validation
 from msgspec.json import format as format_json
 from msgspec.json import schema_components
 from msgspec.structs import asdict, replace
+from msgspec.structs import fields as struct_fields
 
 __all__ = [
     "UNSET",
@@ -34,6 +35,7 @@ __all__ = [
     "format_json",
     "replace",
     "schema_components",
+    "struct_fields",
     "to_builtins",
 ]
 

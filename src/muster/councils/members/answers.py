@@ -133,7 +133,7 @@ def read_evaluation(
 
     Votes that cannot count are left out by name. Models and people may repair them first; a program would say the same.
     """
-    data = reply.data
+    data: Json = reply.data
     is_exec = isinstance(data, Mapping) and _is_exec(data)
     written = _fitting(person_evaluation(reply.text)) if person else _object_in(reply, EVALUATION_SCHEMA)
     found = data if is_exec else written
