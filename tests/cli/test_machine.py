@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from muster import __version__
-from muster.cli.frame import answered
+from muster.cli.line.frame import answered
 from muster.cli.terminal.output import CommonOptions
 
 from .shell import COMMAND, Shell

@@ -22,7 +22,7 @@ from muster.cli.batches.display import batches_table
 from muster.cli.pool.monitor import drawn
 from muster.cli.pool.tables import slots_table, task_notes, tasks_table
 from muster.cli.runs.display import calls_table, runs_table
-from muster.cli.runs.words import run_cost
+from muster.cli.terminal.runs import run_cost
 from muster.cli.verify.metrics import tell_metrics
 from muster.cli.verify.plan import plan_table
 from muster.cli.verify.table import tell_report

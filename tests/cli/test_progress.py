@@ -7,7 +7,13 @@ import pytest
 
 from muster.app import Patience
 from muster.cli.options import patience_of
-from muster.cli.terminal.progress import LineDisplay, ProgressState, batch_progress, line, waiting
+from muster.cli.terminal.display import LineDisplay
+from muster.cli.terminal.progress import (
+    ProgressState,
+    batch_progress,
+    line,
+    waiting,
+)
 from muster.cli.terminal.times import rough, since, span
 from muster.domain.batch import Batch, BatchEndpoint, BatchState
 from muster.domain.errors import BadArgument

@@ -170,7 +170,7 @@ print("loaded")
 """
 
 
-@pytest.mark.parametrize("module", ["muster.cli.frame", "muster.cli.suites.report"])
+@pytest.mark.parametrize("module", ["muster.cli.line.frame", "muster.cli.runs.report"])
 def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback(shell: Shell, module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPT_WHILE_LOADING.replace("sys.argv[1]", repr(module))],

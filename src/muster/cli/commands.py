@@ -268,7 +268,7 @@ COMMANDS = {
     "report": CommandEntry(
         "Write a report of a stored suite run or verification: terminal, HTML, JUnit, SARIF, and more.\n\n"
         "The exit code is 0, whatever the results are.",
-        "suites.report:report",
+        "runs.report:report",
     ),
     "cases": CommandEntry("List the cases of a suite run; with CASE, show one in full.", "suites.cases:cases"),
     "compare": CommandEntry(

@@ -15,7 +15,8 @@ from muster.app.runs.continuations import require_not_driven
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import require_completed
 from muster.cli.people import QuestionTeller
-from muster.cli.terminal.progress import Display, ProgressState, run_progress, shown
+from muster.cli.terminal.display import Display, shown
+from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Interrupted

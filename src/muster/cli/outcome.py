@@ -1,7 +1,7 @@
 """The end of a run: reports are written whatever it came to; the exit code says whether all is well."""
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TextIO, TypeVar
@@ -10,23 +10,23 @@ from rich.console import Console
 
 from muster.app import Muster
 from muster.app.base.outputs import require_output
-from muster.app.kinds import BATTLE, COUNCIL, KINDS, SCALE, SUITE, VERIFICATION
+from muster.app.kinds import KINDS
+from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.questions import OpenQuestion
 from muster.app.runs.reports import AnyReport, RunReport, RunSummary, write_file
 from muster.app.views.errors import not_passed
-from muster.cli.battles.table import tell_battle, tell_scale
-from muster.cli.councils.table import tell_trace
+from muster.app.views.runs import left_run_view, ways_on
 from muster.cli.drive import ProgressSource, drive
-from muster.cli.runs.ask import leave
-from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, console, discard, fail, fail_with, note
-from muster.cli.terminal.progress import display
-from muster.cli.verify.table import tell_report as tell_verification
-from muster.domain.errors import BadArgument, MusterError, NotFound
+from muster.cli.people import MOST_TOLD, question_words
+from muster.cli.terminal.batches import batch_name, calls, trouble_lines
+from muster.cli.terminal.display import display
+from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, clean, console, discard, fail, fail_with, note
+from muster.domain.errors import BadArgument, LeftWaiting, MusterError, NotFound
 from muster.domain.kind import WorkKind
 from muster.domain.run import Run
 from muster.text.views import Document, View
-from muster.text.words import choice_error
+from muster.text.words import choice_error, count
 
 TERMINAL, MARKDOWN = "terminal", "markdown"
 STDOUT = "-"
@@ -48,21 +48,7 @@ def formats_of(kind: WorkKind) -> tuple[str, ...]:
 ALL_FORMATS = tuple(dict.fromkeys(name for known in KINDS for name in formats_of(known.kind)))
 
 
-def _tell_verification(console: Console, report: Any, reference: str) -> None:
-    tell_verification(console, report, reference, Path.cwd())
-
-
-Teller = Callable[[Console, Any, str], None]
-TELLERS: Mapping[str, Teller] = {  # for a kind that is not here, Markdown is printed
-    kind.workload: tell
-    for kind, tell in (
-        (SUITE, tell_report),
-        (COUNCIL, lambda console, report, reference: tell_trace(console, report)),
-        (BATTLE, lambda console, report, reference: tell_battle(console, report)),
-        (SCALE, lambda console, report, reference: tell_scale(console, report)),
-        (VERIFICATION, _tell_verification),
-    )
-}
+Teller = Callable[[Console, Any, str], None]  # a summary, and the reference under which a person knows the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +57,7 @@ class Reportable:
 
     report: AnyReport
     reference: str
+    tell: Teller | None = None  # what a terminal shows; where there is none, Markdown
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -79,13 +66,12 @@ class Reportable:
 
     async def write(self, name: str, out: TextIO) -> None:
         """Write it in one of its formats."""
-        tell = TELLERS.get(self.report.run.workload)
         if name != TERMINAL:
             await self.report.write(name, out)
-        elif tell is None:
+        elif self.tell is None:
             await self.report.write(MARKDOWN, out)
         else:
-            tell(console_for(out), self.report.summary, self.reference)
+            self.tell(console_for(out), self.report.summary, self.reference)
 
 
 def wanted_format(name: str, formats: Sequence[str], argument: str = "format") -> str:
@@ -123,9 +109,11 @@ def wanted_reports(
     return wanted
 
 
-async def write_wanted(report: AnyReport, wanted: Sequence[WantedReport], common: CommonOptions) -> None:
+async def write_wanted(
+    report: AnyReport, wanted: Sequence[WantedReport], common: CommonOptions, tell: Teller | None = None
+) -> None:
     """Write the reports that are wanted of a run that has ended, and say which files they are."""
-    await write_reports(Reportable(report=report, reference=report.run.id), wanted)
+    await write_reports(Reportable(report=report, reference=report.run.id, tell=tell), wanted)
     for one in wanted:
         if one.path is not None:
             note(common, f"wrote {one.path}")
@@ -183,6 +171,10 @@ class RunEnding(Protocol):
         """The kind of work."""
 
     @property
+    def tell_report(self) -> Teller | None:
+        """Return what writes a report of a run for a terminal; None where Markdown does."""
+
+    @property
     def shows_content(self) -> bool:
         """Whether what is seen while a run is driven says more than its events."""
 
@@ -209,6 +201,7 @@ class ReportedEnding(Generic[R]):
     tell: Callable[[Console, R], None]
     closer: str  # the command that shows more of a run, without its id
     shows_content: bool = True
+    tell_report: Teller | None = None
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
@@ -219,7 +212,7 @@ class ReportedEnding(Generic[R]):
     ) -> RunOutcome:
         """Write the reports that are wanted, and sum a run up."""
         found = await self.report(muster, run)
-        await write_wanted(found, wanted, common)
+        await write_wanted(found, wanted, common, self.tell_report)
         summary = found.summary
         return RunOutcome(
             ok=summary.ok,
@@ -245,6 +238,31 @@ async def drive_and_conclude(
         batches, workers = await muster.runs.batches_of(run.id), await muster.runs.workers()
         return leave(common, run, batches, workers, await muster.runs.questions(run.id))
     return await conclude(muster, run, ending, wanted, common)
+
+
+def leave(
+    common: CommonOptions, run: Run, found: RunBatches, workers: int, questions: Sequence[OpenQuestion] = ()
+) -> int:
+    """Print where the answers will come from, and how to go on."""
+    batches = found.under_way or found.batches
+    ways = ways_on(run, found)
+    named = " and ".join(batch_name(batch) for batch in batches)
+    lines = [clean(question_words(question)) for question in questions[:MOST_TOLD]]
+    lines += [f"run {run.id} waits for {_awaited(run, found, named, len(questions))}"]
+    lines += [clean(line) for line in trouble_lines(found.stalled)]
+    lines += [f"continue with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
+    lines += ["a worker can continue it too"] if workers else []
+    told = "\n".join(lines)
+    answer(common, left_run_view(run, found, workers, questions), lambda out: out.print(told, soft_wrap=True))
+    return 0
+
+
+def _awaited(run: Run, found: RunBatches, named: str, questions: int) -> str:
+    if named:
+        return f"{calls(found.saving.parked)} in {named}"
+    if questions:
+        return count(questions, "answer")
+    return "batches of its child runs" if run.ended_reason == LeftWaiting.code else "a signal"
 
 
 async def conclude(

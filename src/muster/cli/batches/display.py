@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app.runs.batches import BatchStats, Durations
-from muster.cli.batches.words import COLOURS, calls, standing, tally_words
+from muster.cli.terminal.batches import COLOURS, calls, standing, tally_words
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough, span

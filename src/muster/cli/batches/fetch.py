@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from muster.app import Muster, Patience
 from muster.app.views.batches import BatchView, batch_view, fetched_view
 from muster.app.views.errors import batch_error
-from muster.cli.batches.words import batch_name, batch_summary
 from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import BatchArgument, PollingOptions
 from muster.cli.session import with_muster
+from muster.cli.terminal.batches import batch_name, batch_summary
+from muster.cli.terminal.display import MutedDisplay, display, shown
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, json_text, note, say
-from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_progress, display, shown
+from muster.cli.terminal.progress import ProgressState, batch_progress
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
 

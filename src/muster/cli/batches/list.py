@@ -9,10 +9,10 @@ from muster.app import Muster
 from muster.app.runs.batches import BatchStats
 from muster.app.views.batches import batch_stats_view, batch_view
 from muster.cli.batches.display import batch_panel, batches_table, figures
-from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import BatchArgument, LimitOption
 from muster.cli.session import with_muster
+from muster.cli.terminal.batches import trouble_lines
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, discard, note
 from muster.cli.terminal.times import local, since
 from muster.domain.batch import Batch, BatchState

@@ -8,13 +8,14 @@ from muster.app import Muster, Patience
 from muster.app.runs.batches import BatchLook, Reconciled
 from muster.app.views.batches import reconciliation_view
 from muster.app.views.errors import reconciliation_error
-from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import interruptible
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions
 from muster.cli.session import with_muster
+from muster.cli.terminal.batches import batch_name, some_batches, standing
+from muster.cli.terminal.display import display, shown
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
-from muster.cli.terminal.progress import ProgressState, display, shown
+from muster.cli.terminal.progress import ProgressState
 from muster.cli.terminal.times import local, span
 from muster.domain.batch import OVER, BatchState
 from muster.domain.ids import BatchId, RunId

@@ -82,6 +82,7 @@ BATTLES = ReportedEnding(
     report=lambda muster, run: muster.battles.report(run),
     view=battle_view,
     tell=tell_battle,
+    tell_report=lambda console, report, reference: tell_battle(console, report),
     closer="muster battle messages",
 )
 SCALES = ReportedEnding(
@@ -90,5 +91,6 @@ SCALES = ReportedEnding(
     report=lambda muster, run: muster.battles.scales.report(run),
     view=scale_view,
     tell=tell_scale,
+    tell_report=lambda console, report, reference: tell_scale(console, report),
     closer="muster report",
 )

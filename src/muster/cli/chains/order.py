@@ -116,6 +116,7 @@ class ChainEnding:
 
     kind = CHAIN
     shows_content = False
+    tell_report = None
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""

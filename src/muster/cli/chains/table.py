@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from muster.app.chains.chains import ChainProgress, StepRecord, StepStatus
 from muster.cli.pool.words import repository_lines
-from muster.cli.runs.words import run_cost
 from muster.cli.terminal.output import clean
+from muster.cli.terminal.runs import run_cost
 from muster.cli.terminal.table import Column, fitted
 from muster.domain.errors import state_verb
 from muster.domain.money import usd_format

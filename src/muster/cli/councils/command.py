@@ -15,9 +15,9 @@ from muster.cli.councils.table import tell_trace
 from muster.cli.line import Argument
 from muster.cli.options import RunArgument, require_sendable
 from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
-from muster.cli.runs.words import event_line
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.runs import event_line
 from muster.domain.entry import Signal
 from muster.domain.errors import BadArgument
 from muster.text.views import Document, View

@@ -6,7 +6,7 @@ from typing import Any
 from muster.app import Muster
 from muster.app.councils.councils import council_view
 from muster.app.kinds import COUNCIL
-from muster.cli.councils.table import support_lines, tell_council
+from muster.cli.councils.table import support_lines, tell_council, tell_trace
 from muster.cli.drive import FreshEvents
 from muster.cli.outcome import ReportedEnding
 from muster.cli.terminal.progress import ProgressState, run_progress
@@ -84,5 +84,6 @@ COUNCILS = ReportedEnding(
     report=lambda muster, run: muster.councils.report(run),
     view=council_view,
     tell=tell_council,
+    tell_report=lambda console, report, reference: tell_trace(console, report),
     closer="muster trace",
 )

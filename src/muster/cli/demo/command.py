@@ -18,8 +18,9 @@ from muster.cli.demo.examination import DemoSuite, examine
 from muster.cli.line import Option
 from muster.cli.service.serve import serve_until_stopped
 from muster.cli.suites.table import tell_report
+from muster.cli.terminal.display import Display, MutedDisplay, display
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
-from muster.cli.terminal.progress import Display, MutedDisplay, display, run_progress
+from muster.cli.terminal.progress import run_progress
 from muster.domain.canonical import digest
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.money import from_usd, show_usd, to_usd

@@ -13,7 +13,8 @@ from muster.app.runs.reports import write_file
 from muster.app.runs.runs import require_completed
 from muster.app.suites.values import CaseLine, Status, SuiteReport
 from muster.cli.suites.order import SuiteProgress
-from muster.cli.terminal.progress import Display, ProgressState, shown
+from muster.cli.terminal.display import Display, shown
+from muster.cli.terminal.progress import ProgressState
 from muster.domain.run import Run
 from muster.settings import Settings, load_settings
 

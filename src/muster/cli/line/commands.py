@@ -13,7 +13,7 @@ import click
 from click.core import augment_usage_errors
 from click.shell_completion import CompletionItem
 
-from muster.cli.frame import answered
+from muster.cli.line.frame import answered
 from muster.cli.line.parameters import (
     COMMON,
     FLAWS,

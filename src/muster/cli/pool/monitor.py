@@ -18,9 +18,9 @@ from muster.cli.line import Option
 from muster.cli.options import TaskArgument
 from muster.cli.pool.tables import slots_table, status_lines, task_notes, tasks_table
 from muster.cli.pool.words import work_text
-from muster.cli.runs.words import event_line
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, clean, console, json_text, note, say
+from muster.cli.terminal.runs import event_line
 from muster.domain.errors import AwaitsSignal
 from muster.text.words import count
 

@@ -2,31 +2,27 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from muster.app import Muster
 from muster.app.questions.ask import AskOutcome, Question, question_of
 from muster.app.questions.order import QuestionOrder
-from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.questions import OpenQuestion
-from muster.app.views.runs import ask_view, left_run_view, ways_on
-from muster.cli.batches.words import batch_name, calls, trouble_lines
+from muster.app.views.runs import ask_view
 from muster.cli.drive import drive
 from muster.cli.options import require_sendable
-from muster.cli.people import MOST_TOLD, question_words
+from muster.cli.outcome import leave
 from muster.cli.runs.options import AskArguments
-from muster.cli.runs.words import run_cost, saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
+from muster.cli.terminal.display import Display, SilentDisplay, display
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn, write_to
-from muster.cli.terminal.progress import Display, SilentDisplay, display
+from muster.cli.terminal.runs import run_cost, saving_words, tokens_line, tool_line
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument, LeftWaiting
-from muster.domain.run import Mode, Run
-from muster.text.words import count, seconds_of
+from muster.domain.errors import BadArgument
+from muster.domain.run import Mode
+from muster.text.words import seconds_of
 
 
 def ask(common: CommonOptions, arguments: AskArguments) -> int:
@@ -114,31 +110,6 @@ def _footer(found: AskOutcome, reply: Reply) -> str:
         f"run {found.run.id}",
     ]
     return " · ".join(part for part in parts if part)
-
-
-def leave(
-    common: CommonOptions, run: Run, found: RunBatches, workers: int, questions: Sequence[OpenQuestion] = ()
-) -> int:
-    """Print where the answers will come from, and how to go on."""
-    batches = found.under_way or found.batches
-    ways = ways_on(run, found)
-    named = " and ".join(batch_name(batch) for batch in batches)
-    lines = [clean(question_words(question)) for question in questions[:MOST_TOLD]]
-    lines += [f"run {run.id} waits for {_awaited(run, found, named, len(questions))}"]
-    lines += [clean(line) for line in trouble_lines(found.stalled)]
-    lines += [f"continue with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
-    lines += ["a worker can continue it too"] if workers else []
-    told = "\n".join(lines)
-    answer(common, left_run_view(run, found, workers, questions), lambda out: out.print(told, soft_wrap=True))
-    return 0
-
-
-def _awaited(run: Run, found: RunBatches, named: str, questions: int) -> str:
-    if named:
-        return f"{calls(found.saving.parked)} in {named}"
-    if questions:
-        return count(questions, "answer")
-    return "batches of its child runs" if run.ended_reason == LeftWaiting.code else "a signal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from muster.app import Muster, Patience
 from muster.app.views.runs import RunView, whole_run_view
-from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import PollingOptions, RunArgument
-from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
+from muster.cli.terminal.batches import batch_name, some_batches, standing
+from muster.cli.terminal.display import Display, display, shown
 from muster.cli.terminal.output import CommonOptions, answer
-from muster.cli.terminal.progress import Display, ProgressState, display, run_progress, shown
+from muster.cli.terminal.progress import ProgressState, run_progress
+from muster.cli.terminal.runs import summary
 from muster.domain.batch import UNDER_WAY, Batch
 from muster.domain.run import Run
 

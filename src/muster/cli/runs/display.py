@@ -13,9 +13,11 @@ from rich.text import Text
 from muster.app.kinds import word_of
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.app.views.verdicts import Tone, verdict_of
-from muster.cli.batches.words import calls, standing
 from muster.cli.people import MOST_TOLD, question_words
-from muster.cli.runs.words import (
+from muster.cli.terminal.batches import calls, standing
+from muster.cli.terminal.costs import cost_columns
+from muster.cli.terminal.output import clean
+from muster.cli.terminal.runs import (
     COLOURS,
     cut,
     event_line,
@@ -26,8 +28,6 @@ from muster.cli.runs.words import (
     tool_line,
     ways_on,
 )
-from muster.cli.terminal.costs import cost_columns
-from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough
 from muster.domain.batch import ways_out

@@ -14,7 +14,7 @@ from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.chains.order import ChainEnding
 from muster.cli.councils.order import COUNCILS
 from muster.cli.drive import CallProgress
-from muster.cli.outcome import ReportedEnding, RunEnding
+from muster.cli.outcome import ReportedEnding, RunEnding, Teller
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
 from muster.domain.errors import MusterError, exit_code_of
@@ -35,6 +35,12 @@ def ending_of_kind(kind: WorkKind) -> RunEnding | None:
     """Return the same of all runs of a kind."""
     own = OWN_ENDINGS.get(kind.workload)
     return own or (None if kind.report is None else _reported(kind))
+
+
+def teller_of_report(run: Run) -> Teller | None:
+    """Return what writes the report of a run for a terminal; None where Markdown does."""
+    own = OWN_ENDINGS.get(run.workload)
+    return None if own is None else own.tell_report
 
 
 def _reported(kind: WorkKind) -> RunEnding:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
 from muster.app.views.runs import RunView, listed_run_view
-from muster.cli.batches.words import trouble_lines
 from muster.cli.line import Option
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
+from muster.cli.terminal.batches import trouble_lines
 from muster.cli.terminal.output import CommonOptions, answer_list, clean, note
 from muster.cli.terminal.times import since as since_of
 from muster.domain.batch import Batch

@@ -7,17 +7,16 @@ from typing import Annotated
 from muster.app import Muster, Patience
 from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import RunView, queued_run_view, whole_run_view
-from muster.cli.batches.words import calls
 from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, RunArgument, UnpricedOption, refuse_useless
-from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
-from muster.cli.runs.ask import leave
+from muster.cli.outcome import WantedReport, conclude, drive_and_conclude, leave
 from muster.cli.runs.endings import ending_of
-from muster.cli.runs.words import new_run_words, saving_words, summary
 from muster.cli.session import with_muster
+from muster.cli.terminal.batches import calls
+from muster.cli.terminal.display import display
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
-from muster.cli.terminal.progress import display
+from muster.cli.terminal.runs import new_run_words, saving_words, summary
 from muster.domain.errors import state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState

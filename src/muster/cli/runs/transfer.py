@@ -7,9 +7,9 @@ from muster.app import Muster
 from muster.app.views.runs import RunView, exported_run_view, whole_run_view
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
-from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
+from muster.cli.terminal.runs import summary
 from muster.domain.run import Run
 from muster.text.words import count
 

@@ -7,10 +7,11 @@ from muster.app.views.events import event_view
 from muster.cli.drive import ProgressSource
 from muster.cli.options import RunArgument
 from muster.cli.runs.endings import ending_of, exit_code_of_run
-from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
+from muster.cli.terminal.display import display, shown
 from muster.cli.terminal.output import CommonOptions, clean, json_text, note, say
-from muster.cli.terminal.progress import ProgressState, display, shown
+from muster.cli.terminal.progress import ProgressState
+from muster.cli.terminal.runs import event_line, summary
 from muster.domain.run import Run
 
 

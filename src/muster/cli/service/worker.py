@@ -10,10 +10,10 @@ from muster.app.views.runs import DrivenRunsView, driven_runs_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, UnpricedOption
-from muster.cli.runs.words import summary
 from muster.cli.service.options import LoggingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn, write_to
+from muster.cli.terminal.runs import summary
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.run import Run

@@ -7,11 +7,11 @@ from muster.app.suites.generation import Generated, Generation, yaml_text
 from muster.app.views.suites import generated_view
 from muster.cli.drive import drive
 from muster.cli.options import require_dispatch
-from muster.cli.runs.words import run_cost
 from muster.cli.session import with_muster
 from muster.cli.suites.options import GenerateArguments
+from muster.cli.terminal.display import display
 from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
-from muster.cli.terminal.progress import display
+from muster.cli.terminal.runs import run_cost
 from muster.domain.run import Run
 from muster.text.words import count as counted
 

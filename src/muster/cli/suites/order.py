@@ -21,11 +21,11 @@ from muster.cli.outcome import (
     wanted_reports,
     write_wanted,
 )
-from muster.cli.runs.words import new_run_words
 from muster.cli.suites.options import RejudgeArguments, RunArguments
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, facts, run_progress
+from muster.cli.terminal.runs import new_run_words
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.order import shared_fields
@@ -112,6 +112,7 @@ class SuiteEnding:
 
     kind = SUITE
     shows_content = False
+    tell_report = staticmethod(tell_report)
 
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
@@ -123,7 +124,7 @@ class SuiteEnding:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         found = await muster.suites.whole_report(run)
         report = found.summary
-        await write_wanted(found, wanted, common)
+        await write_wanted(found, wanted, common, tell_report)
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,

@@ -17,7 +17,7 @@ from muster.app.verify.request import (
     ordered_choice,
     ordered_dispatch,
 )
-from muster.app.verify.values import FileSelection
+from muster.app.verify.values import FileSelection, VerifyReport
 from muster.app.views.verify import concluded_view
 from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler, drive
 from muster.cli.options import batch_option
@@ -29,8 +29,9 @@ from muster.cli.outcome import (
     wanted_reports,
     write_wanted,
 )
+from muster.cli.terminal.display import display
 from muster.cli.terminal.output import CommonOptions, note, warn
-from muster.cli.terminal.progress import ProgressState, display, run_progress
+from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.cli.verify.options import VerifyCommandArguments
 from muster.cli.verify.table import tell_left_behind, tell_report, tell_work
 from muster.cli.verify.words import first_words, tell_nothing
@@ -131,6 +132,10 @@ class VerifyEnding:
     kind = VERIFICATION
     shows_content = False
 
+    def tell_report(self, console: "Console", report: VerifyReport, reference: str) -> None:
+        """Write a report of a run for a terminal, with files named from this folder."""
+        tell_report(console, report, reference, Path.cwd())
+
     def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
         return VerifyProgress(muster)
@@ -144,7 +149,7 @@ class VerifyEnding:
         """
         first = await muster.verify.conclude(run)
         if not first.can_be_repaired or not muster.repairs.agent_of(run):
-            return await outcome_of(first, wanted, common)
+            return await self.outcome_of(first, wanted, common)
         SignalHandler(muster, warn).install()
         repair = await muster.repairs.repair(first, lambda task: note(common, _task_words(first, task)))
         last = await self.concluded(muster, repair, common)
@@ -175,7 +180,7 @@ class VerifyEnding:
             warn(last.repair.obstacle)
         if last.unverified:
             warn(last.verdict)
-        return await outcome_of(last, wanted, common)
+        return await self.outcome_of(last, wanted, common)
 
     async def _driven(self, muster: Muster, started: StartedVerification, common: CommonOptions) -> Run | None:
         """Drive a verification of what was changed to its end; None when there was nothing to verify."""
@@ -186,27 +191,26 @@ class VerifyEnding:
             muster, started.handle, display(common), self.progress_source(muster), notes=not common.quiet
         )
 
+    async def outcome_of(
+        self, found: ConcludedVerification, wanted: tuple[WantedReport, ...], common: CommonOptions
+    ) -> RunOutcome:
+        """Write the reports that are wanted, and return what is told of a verification."""
+        run, report = found.report.run, found.report.summary
+        await write_wanted(found.report, wanted, common, self.tell_report)
 
-async def outcome_of(
-    found: ConcludedVerification, wanted: tuple[WantedReport, ...], common: CommonOptions
-) -> RunOutcome:
-    """Write the reports that are wanted, and return what is told of a verification."""
-    run, report = found.report.run, found.report.summary
-    await write_wanted(found.report, wanted, common)
+        def tell(console: "Console") -> None:
+            self.tell_report(console, report, run.id)
+            tell_left_behind(console, found.left, Path.cwd())
+            if found.repair is not None and found.repair.work is not None:
+                tell_work(console, found.repair.work, accepted=found.ok)
 
-    def tell(console: "Console") -> None:
-        tell_report(console, report, run.id, Path.cwd())
-        tell_left_behind(console, found.left, Path.cwd())
-        if found.repair is not None and found.repair.work is not None:
-            tell_work(console, found.repair.work, accepted=found.ok)
-
-    return RunOutcome(
-        ok=found.ok,
-        verdict=found.verdict,
-        data=await concluded_view(found) if common.json else {},
-        closer=f"muster report {run.id} --format markdown",
-        tell=tell,
-    )
+        return RunOutcome(
+            ok=found.ok,
+            verdict=found.verdict,
+            data=await concluded_view(found) if common.json else {},
+            closer=f"muster report {run.id} --format markdown",
+            tell=tell,
+        )
 
 
 class VerifyProgress:
@@ -261,7 +265,7 @@ class RepairEnding(VerifyEnding):
         """Return what the last of the two verifications came to."""
         first = await muster.verify.conclude(run)
         if not first.can_be_repaired:
-            return await outcome_of(first, wanted, common)
+            return await self.outcome_of(first, wanted, common)
         repair = await muster.verify.repair(run, self._request)
         note(common, _words(first, repair))
         return await self.told(await self.concluded(muster, repair, common), wanted, common)

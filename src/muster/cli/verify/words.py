@@ -7,7 +7,7 @@ from muster.app.verify.request import Prepared, StartedVerification
 from muster.app.verify.values import FileSelection, LeftOut
 from muster.app.views.errors import nothing_to_verify, some_left_out, why_nothing
 from muster.app.views.verify import nothing_view
-from muster.cli.batches.words import calls
+from muster.cli.terminal.batches import calls
 from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.text.words import count, one_line
 

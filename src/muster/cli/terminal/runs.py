@@ -7,7 +7,7 @@ from typing import Any
 from muster.app.kinds import kind_of
 from muster.app.runs.details import RunBatches
 from muster.app.runs.shown import shown_event
-from muster.cli.batches.words import money_words
+from muster.cli.terminal.batches import money_words
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event

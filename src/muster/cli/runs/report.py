@@ -7,11 +7,13 @@ from typing import Annotated
 from muster.app import Muster
 from muster.app.base.outputs import require_output
 from muster.app.project.files import Project
+from muster.app.runs.reports import AnyReport
 from muster.app.views.suites import report_view, written_report_view
 from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
 from muster.cli.outcome import ALL_FORMATS, STDOUT, TERMINAL, Reportable, WantedReport, wanted_format, write_reports
+from muster.cli.runs.endings import teller_of_report
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
 
@@ -47,7 +49,7 @@ def report(
 
     async def work(muster: Muster) -> None:
         found = await muster.report(run)
-        await _give(common, Reportable(report=found, reference=found.run.id), wanted)
+        await _give(common, _reportable(found, found.run.id), wanted)
 
     with_muster(common, work)
 
@@ -55,7 +57,11 @@ def report(
 async def _of_file(common: CommonOptions, file: Path, wanted: WantedReport) -> None:
     """Report the run of a file; the user's own store is not opened."""
     async with Project(common.home).report_of_file(file) as found:
-        await _give(common, Reportable(report=found, reference=str(file)), wanted)
+        await _give(common, _reportable(found, str(file)), wanted)
+
+
+def _reportable(report: AnyReport, reference: str) -> Reportable:
+    return Reportable(report=report, reference=reference, tell=teller_of_report(report.run))
 
 
 async def _give(common: CommonOptions, found: Reportable, wanted: WantedReport) -> None:
