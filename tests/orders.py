@@ -5,7 +5,7 @@ from muster.battles.order import BattleOrder, ScaleOrder
 from muster.councils.order import CouncilOrder
 from muster.pool.chains.order import ChainOrder
 from muster.pool.order import FanOutOrder, TaskOrder
-from muster.suites.order import SuiteOrder
+from muster.suites.order import GenerationOrder, RejudgeOrder, SuiteOrder
 from muster.verify.order import VerificationOrder
 
 ORDERS: tuple[type, ...] = (
@@ -18,4 +18,16 @@ ORDERS: tuple[type, ...] = (
     FanOutOrder,
     VerificationOrder,
     SuiteOrder,
+    RejudgeOrder,
+    GenerationOrder,
 )
+FORMS = {  # by the name of the form in the address of the page
+    "battle": BattleOrder,
+    "scale": ScaleOrder,
+    "council": CouncilOrder,
+    "question": QuestionOrder,
+    "chain": ChainOrder,
+    "task": TaskOrder,
+    "verification": VerificationOrder,
+    "suite": SuiteOrder,
+}

@@ -26,6 +26,7 @@ REASONS = {
     ("api/routes/battles.py", "message_limit"): "the example of a body",
     ("app/serving/battles.py", "confirm_judge"): "requests may name only agents of the library",
     ("cli/chains/order.py", "rows_file"): "read once, for several chains",
+    ("cli/pool/fan_out.py", "dry_run"): "of worktrees that would be removed",
     ("app/serving/councils.py", "policy_file"): "the file of a policy of the library",
     **dict.fromkeys(
         ((f"cli/verify/{file}.py", "agents_file") for file in ("plan", "setup", "words")),
@@ -42,6 +43,7 @@ DECLARED_AGAIN = {
     ("battles/reports/json_report.py", "min_goal_rate"): "a part of the answer",
     ("battles/reports/json_report.py", "confirm_judge"): "a part of the answer",
     ("battles/reports/json_report.py", "message_limit"): "a part of the answer",
+    ("cli/pool/fan_out.py", "dry_run"): "of worktrees that would be removed",
     ("app/battles/battles.py", "confirm_judge"): "an argument of Python",
     ("app/battles/scales.py", "min_goal_rate"): "an argument of Python",
     ("app/battles/scales.py", "try_revised"): "an argument of Python",

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from muster.app.serving.order_models import asked_for, order_model
 from muster.battles.order import BattleOrder, ScaleOrder
-from muster.cli.line.parameters import Bundle, NumberType, bundled
+from muster.cli.line.parameters import Bundle, bundled
 from muster.domain.order import (
     LOCAL,
     REMOTE,
@@ -23,7 +23,6 @@ from muster.domain.order import (
     FieldForm,
     OrderField,
     field_flaws,
-    is_many,
     order_fields,
 )
 from tests.orders import ORDERS
@@ -34,40 +33,6 @@ Described = dict[str, Any]
 
 def fields() -> Iterator[tuple[type, DeclaredField]]:
     return ((order, field) for order in ORDERS for field in order_fields(order))
-
-
-def at_wire(order: type, field: DeclaredField, door: Door) -> Described:
-    """Return the schema of a field at a door, without null and without what is said about it."""
-    model = order_model(order, door, name="Checked")
-    found: Described = model.model_json_schema(by_alias=False)["properties"][field.name]
-    options = [one for one in found.get("anyOf", [found]) if one != {"type": "null"}]
-    kept = ("type", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "maxItems", "items", "enum")
-    return {name: value for name, value in options[0].items() if name in kept} | {"default": found.get("default")}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_field_has_the_same_type_bounds_and_default_at_every_wire_door(order: type) -> None:
-    compared = 0
-    for field in order_fields(order):
-        seen = [at_wire(order, field, door) for door in WIRE_DOORS if field.at(door)]
-        assert all(one == seen[0] for one in seen), field.name
-        compared += len(seen) > 1
-    assert compared > 5
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_field_has_the_same_bounds_and_default_on_the_command_line(order: type) -> None:
-    options = {one.name: one for one in bundled("order", Bundle(order)).parameters}
-    shared = [field for field in order_fields(order) if field.at(Door.COMMAND) and field.at(Door.REQUEST)]
-    assert len(shared) > 5
-    for field in shared:
-        option, wire = options[field.name], at_wire(order, field, Door.REQUEST)
-        if isinstance(option.type, NumberType) and field.name != "seed":
-            limits = wire.get("items", wire)
-            assert (option.type.least, option.type.most) == (limits.get("minimum"), limits.get("maximum")), field.name
-        assert option.required == field.required(Door.COMMAND)
-        if not option.required and not is_many(field.kind):
-            assert option.default == wire["default"], field.name
 
 
 def test_no_path_and_no_command_arrives_over_a_network() -> None:
@@ -88,6 +53,8 @@ def test_no_path_and_no_command_arrives_over_a_network() -> None:
         "paths",
         "prompts",
         "file",
+        "extend",
+        "output",
     }
     for order, field in private:
         for door in WIRE_DOORS:

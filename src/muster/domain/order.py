@@ -264,17 +264,23 @@ def _flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iter
 
 
 def _type_flaw(given: Any, inner: Any, kind: Any) -> str:
-    """Return what is wrong with the type of a number, whatever its annotation promised: programs are not checked."""
-    if given is None or inner not in _NUMBERS or is_many(kind):
+    """Return what is wrong with the type of a value, whatever its annotation promised: programs are not checked."""
+    if given is None or is_many(kind):
         return ""
-    types, noun = _NUMBERS[inner]
-    is_number = isinstance(given, types) and not isinstance(given, bool)
-    return "" if is_number else f"must be {noun}, not {given!r}"
+    if (choices := choices_of(inner)) and given not in choices:
+        return f"must be one of {', '.join(choices)}, not {given!r}"
+    if inner not in _TYPES:
+        return ""
+    types, noun = _TYPES[inner]
+    fits = isinstance(given, types) and (inner is bool or not isinstance(given, bool))
+    return "" if fits else f"must be {noun}, not {given!r}"
 
 
-_NUMBERS: dict[Any, tuple[tuple[type, ...], str]] = {
+_TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     int: ((int,), "a whole number"),
     float: ((int, float), "a number"),
+    str: ((str,), "a text"),
+    bool: ((bool,), "true or false"),
 }
 
 
