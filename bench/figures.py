@@ -31,7 +31,13 @@ WORKERS = (1, 2, 4)
 WORKER_RUNS, WORKER_CALLS = 8, 1_000
 FLEET_SIZES, FLEET_CALLS = (1, 2, 4, 8, 16), 250  # workers with one run each
 FLEET_LATENCY_MS = 500  # so that many workers do not wait for the cores of a small machine
-IDLE_FLEETS = ((1, "none"), (1, "redis"), (8, "redis"))
+IDLE_FLEETS = (
+    (1, "none", "worker"),
+    (1, "redis", "worker"),
+    (8, "redis", "worker"),
+    (1, "none", "serve"),
+    (1, "redis", "serve"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,12 +251,12 @@ def workers(say: Say) -> Iterator[Figure]:
 
 
 def _idle_workers(say: Say) -> Iterator[Figure]:
-    """What workers cost that have nothing to do."""
-    for number, queue in IDLE_FLEETS:
-        called = "with Redis" if queue == "redis" else "without Redis"
-        say(f"idle workers {called}: {number}")
-        rate = child(say, "idle", number, queue)["transactions"]
-        name = f"PostgreSQL: transactions a second of an idle worker {called}, workers: {number}"
+    """What workers and servers cost that have nothing to do."""
+    for number, queue, command in IDLE_FLEETS:
+        called = f"muster {command} {'with' if queue == 'redis' else 'without'} Redis"
+        say(f"idle {called}: {number}")
+        rate = child(say, "idle", number, queue, command)["transactions"]
+        name = f"PostgreSQL: transactions a second of an idle {called}, processes: {number}"
         yield Figure(name=name, value=rate, unit="/s", goal="< 1", held=rate < 1)
 
 

@@ -1,4 +1,4 @@
-"""A child process that lets workers wait for runs that never come, and prints how many transactions each makes."""
+"""A child process that lets workers or servers wait for runs that never come, and prints their transactions."""
 
 import json
 import sys
@@ -15,6 +15,7 @@ from bench.workers import make_database, make_fleet, redis_at
 
 SETTLE_SECONDS = 20.0  # until all have started; the server counts what a session did up to ten seconds later
 SECONDS = 60.0
+COMMANDS = {"worker": ("worker", "--quiet"), "serve": ("serve", "--port", "0", "--quiet")}
 
 
 def ended(url: str) -> int:
@@ -26,17 +27,17 @@ def ended(url: str) -> int:
 
 
 def main() -> None:
-    """Start so many workers, with `redis` or with `none`, and print the transactions a second of each as JSON."""
-    workers, queue = int(sys.argv[1]), sys.argv[2]
+    """Start so many of a command, with `redis` or with `none`, and print the transactions a second of each as JSON."""
+    number, queue, name = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     with ExitStack() as stack:
         place, data = (stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(2))
         server = stack.enter_context(postgres_server())
         keys = {"MUSTER_DATABASE_URL": make_database(server, "idle")}
         if queue == "redis":
             keys["REDIS_URL"] = f"{stack.enter_context(redis_at(Path(data)))}/0"
-        fleet = make_fleet(Path(place) / "fleet", workers, keys)
-        command = [sys.executable, "-m", "muster", "worker", "--quiet"]
-        processes = [stack.enter_context(started(command, fleet.folder, fleet.environment)) for _ in range(workers)]
+        fleet = make_fleet(Path(place) / "fleet", number, keys)
+        command = [sys.executable, "-m", "muster", *COMMANDS[name]]
+        processes = [stack.enter_context(started(command, fleet.folder, fleet.environment)) for _ in range(number)]
         time.sleep(SETTLE_SECONDS)
         before, since = ended(server.url()), time.monotonic()
         time.sleep(SECONDS)
@@ -44,7 +45,7 @@ def main() -> None:
         for child in processes:
             if child.process.poll() is not None:
                 child.output()
-    print(json.dumps({"transactions": rate / workers}))
+    print(json.dumps({"transactions": rate / number}))
 
 
 if __name__ == "__main__":

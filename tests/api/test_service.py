@@ -15,7 +15,7 @@ from muster.app import Muster, open_muster
 from muster.app.service import Service
 from muster.app.serving.limits import StartRate
 from muster.app.starts import Starts
-from muster.domain.errors import Conflict, LimitReached, NotFound
+from muster.domain.errors import Conflict, LimitReached, NotFound, StoreFailed
 from muster.domain.run import Run, RunState, StartRequest, User
 from muster.settings import load_settings
 from muster.testing.clock import FakeClock
@@ -141,14 +141,17 @@ def full_disk() -> Iterator[None]:
 
 
 async def test_a_server_outlives_a_disk_that_was_full(tmp_path: Path) -> None:
-    clock, notes = FakeClock(), list[str]()
-    async with opened(tmp_path, "", clock=clock) as m, serving(m, notes.append):
+    clock, told, notes = FakeClock(), asyncio.Queue[str](), list[str]()
+    async with opened(tmp_path, "", clock=clock, on_wait=told.put_nowait) as m, serving(m, notes.append):
         while not await m.runs.workers():
             await m.runs._store.changes.wait(PATIENCE, m.runs._store.changes.commits)
         with full_disk():
             clock.advance(60)  # it tells again that it is there, which waits for room
-            while await m.store.shortage() is None:
-                await m.runs._store.changes.wait(0.02, m.runs._store.changes.commits)
+            words = await asyncio.wait_for(told.get(), PATIENCE)
+            with pytest.raises(StoreFailed, match="cannot grow"):
+                await m.submit("ask", {"agent": "sim/echo", "prompt": "x"})
+        assert "cannot grow: this process may make no file larger than 1 bytes" in words
+        assert "and it continues by itself" in words
         while await m.store.shortage() is not None:
             await m.runs._store.changes.wait(0.02, m.runs._store.changes.commits)
         run = await m.submit("ask", {"agent": "sim/echo", "prompt": "x"})
@@ -157,6 +160,7 @@ async def test_a_server_outlives_a_disk_that_was_full(tmp_path: Path) -> None:
             await asyncio.wait({ended}, timeout=0.05)
             clock.advance(1)
         assert ended.result().state is RunState.COMPLETED
+    assert notes == []  # it never stopped to take runs
 
 
 async def test_the_starts_of_a_minute_count_over_a_restart(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ async def open_muster(
     )
 
     async def sweep() -> None:
-        await engine.sweep()
+        await engine.sweep_in_turn()
 
     limiters, budget_queue = Limiters(shared.clock), BudgetQueue(shared.store.changes, sweep, shared.clock)
     services = CallServices(
@@ -266,7 +266,7 @@ def _assemble(
         processes=processes,
         telemetry=telemetry,
         queue=queue,
-        feeds=RunFeeds(services.store, engine.sweep),
+        feeds=RunFeeds(services.store, engine.sweep_in_turn),
     )
     return engine, Muster(backend)
 

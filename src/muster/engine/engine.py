@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -35,6 +36,7 @@ from muster.engine.calls.state import CallServices
 from muster.engine.children import Children
 from muster.engine.context import Context
 from muster.engine.drive import BEAT_SECONDS, LEASE_SECONDS, Drive, Leave, Listener
+from muster.engine.election import Election
 from muster.engine.queue.sharing import ChildSharing, SharedChild
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, PresentWorker, RunRelease
@@ -73,6 +75,9 @@ class Engine:
         self._canceling: set[asyncio.Task[None]] = set()
         self._beginning: set[_Beginning] = set()
         self._beats = Ticks(services.clock, BEAT_SECONDS)
+        self._present_workers: Sequence[PresentWorker] = ()
+        self._looked_at = -math.inf  # for workers
+        self.election = Election(driver, services.clock, sees=services.sees, is_gone=services.is_gone)
         self.watches_others = False  # the last sweep saw runs that other processes drive
 
     def new_id(self) -> RunId:
@@ -222,35 +227,40 @@ class Engine:
         """Who drives here."""
         return self._driver
 
-    def is_beside(self, driver: Driver) -> bool:
-        """Return whether a process is seen to live on this machine."""
-        return self._with.sees(driver) and not self._with.is_gone(driver)
-
     async def workers(self) -> list[Driver]:
         """Return the workers that are alive, as far as one can tell from here."""
-        return list(await self._present())
+        return [worker.driver for worker in await self._present(0.0)]
 
-    def count_alive(self, workers: Iterable[PresentWorker]) -> int:
-        """Return how many of some workers are alive, as far as one can tell from here."""
-        since = self._with.clock.now() - LEASE_SECONDS
-        return sum(one.seen_at > since and not self._with.is_gone(one.driver) for one in workers)
-
-    async def served(self) -> frozenset[str]:
-        """Return the queues that workers besides this process take runs of."""
-        others = [queues for worker, queues in (await self._present()).items() if worker != self._driver]
+    async def served(self, within: float = 0.0) -> frozenset[str]:
+        """Return the queues that workers besides this process take runs of, as it was at most so many seconds ago."""
+        others = [worker.queues for worker in await self._present(within) if worker.driver != self._driver]
         return frozenset(queue for queues in others for queue in queues)
 
-    async def _present(self) -> Mapping[Driver, Collection[str]]:
-        present = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
-        return {worker: queues for worker, queues in present.items() if not self._with.is_gone(worker)}
+    async def _present(self, within: float) -> list[PresentWorker]:
+        if self._with.clock.monotonic() - self._looked_at >= within:
+            self._looked_at = self._with.clock.monotonic()
+            self._present_workers = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
+            self.election.meet(self._present_workers)
+        return self._living(self._present_workers)
 
-    def divide_limits(self, workers: int) -> None:
-        """Keep to the share of one of so many workers of what providers allow."""
-        self._with.limiters.divide(max(1, workers))
+    def _living(self, workers: Iterable[PresentWorker]) -> list[PresentWorker]:
+        """Return those of some workers that are alive, as far as one can tell from here."""
+        since = self._with.clock.now() - LEASE_SECONDS
+        return [worker for worker in workers if worker.seen_at > since and not self._with.is_gone(worker.driver)]
+
+    def meet(self, workers: Sequence[PresentWorker]) -> None:
+        """Take note of all workers: keep to a share of what providers allow, and leave to the first what it does."""
+        self.election.meet(workers)
+        self._with.limiters.divide(max(1, len(self._living(workers))))
 
     def knows(self, workload: str) -> bool:
         """Return whether this process can drive such a workload."""
         return workload in self._workloads
+
+    async def sweep_in_turn(self) -> None:
+        """Sweep, unless another process of the store is known to do it again and again."""
+        if self.election.is_first():
+            await self.sweep()
 
     async def sweep(self) -> list[tuple[Run, Claim]]:
         """Mark the runs of dead drivers as interrupted, so that they hold no money and can be resumed.

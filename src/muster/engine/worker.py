@@ -2,18 +2,18 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 
 from muster.domain.errors import AwaitsSignal, Conflict, Interrupted, LeaseLost, MusterError, StoreAway, StoreFailed
 from muster.domain.ids import RunId
-from muster.domain.run import TERMINAL, Driver, Run, RunState
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.base.clock import Clock
 from muster.engine.context import Context
 from muster.engine.drive import Leave
 from muster.engine.engine import Engine
 from muster.engine.queue.base import QUEUES, OfferedRun, RunDelivery, StoreDelivery, is_due, queue_of
 from muster.engine.queue.turns import DriveCaps, NoCaps, StoredTurns, client_of
-from muster.store.base import PresentWorker, Store
+from muster.store.base import Store
 
 LOOK_SECONDS = 1.0
 REST_SECONDS = 0.05  # between two looks, however much is written
@@ -21,7 +21,6 @@ QUIET_SECONDS = 5.0  # between two looks for due runs of which nothing was told
 SWEEP_SECONDS = 0.5  # between two looks for what dead drivers left and whose time to wait is over
 QUIET_SWEEP_SECONDS = 5.0  # while nobody else drives anything, and no run has become due for as long
 REGISTER_SECONDS = 5.0
-FRESH_SECONDS = 11.0  # for which a registration makes a worker the first: seen in time, and shorter than a lease
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 CROWDED_SECONDS = 1.0  # after which a run is taken up again whose client had as many as it may
 
@@ -57,7 +56,7 @@ class Worker:
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
         self._registered_at = 0.0
-        self._peers: Sequence[PresentWorker] = ()  # when it registered
+        self._present = True  # among the workers; not a server that leaves all runs to others
         self._swept_at = self._took_at = self._offered_at = -math.inf
         self._took: Collection[str] = ()  # queues of which it took runs last
         self._offered = True  # a run may have become due since then
@@ -91,9 +90,12 @@ class Worker:
 
     async def _look(self) -> None:
         """Take what is due, and do now and then what workers do for each other."""
-        leads = self._leads()
-        if leads:
+        election = self._engine.election
+        if election.has_lost_neighbor():
+            await self._engine.sweep()
+        elif self._present and election.is_first():
             await self._sweep()
+        leads = self._present and election.is_first(self._queues)
         look = await self._delivery.look(self._driven, leads=leads, offered=self._offered)
         await self._register(look.present, self._queues if look.serves else frozenset())
         if self._offered or look.take != self._took or self._is_time_to_take():
@@ -141,16 +143,6 @@ class Worker:
         """Return the runs that any worker drives, without children."""
         return [run for run in await self._store.runs.driven() if run.parent is None]
 
-    def _leads(self) -> bool:
-        """Return whether it does what is done once for the workers of a machine: the first does that takes its queues.
-
-        All of them see at once when a process of their machine ends, and after some seconds when it stands still.
-        Two that take themselves for the first do no harm.
-        """
-        since, own = self._clock.now() - FRESH_SECONDS, _rank(self._engine.driver)
-        rivals = [peer for peer in self._peers if peer.seen_at >= since and peer.queues >= self._queues]
-        return not any(_rank(peer.driver) < own and self._engine.is_beside(peer.driver) for peer in rivals)
-
     def _is_time_to_take(self) -> bool:
         """Return whether to look for due runs of which nothing was told, or that are not left alone any more."""
         now = self._clock.monotonic()
@@ -169,14 +161,13 @@ class Worker:
 
     async def _register(self, present: bool, queues: Collection[str]) -> None:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
-        now = self._clock.now()
+        now, self._present = self._clock.now(), present
         if not present and self._registered_at:
-            self._registered_at, self._peers = 0.0, ()
+            self._registered_at = 0.0
             await self._store.workers.dismiss(self._engine.driver)
         elif present and now - self._registered_at >= REGISTER_SECONDS:
             self._registered_at = now
-            self._peers = await self._store.workers.register(self._engine.driver, now, queues)
-            self._engine.divide_limits(self._engine.count_alive(self._peers))
+            self._engine.meet(await self._store.workers.register(self._engine.driver, now, queues))
 
     async def _over(self) -> None:
         """Wait until everything that was taken is over."""
@@ -274,8 +265,3 @@ class Worker:
         finally:
             self._freed += before is not None and not crowded
             del self._tasks[run_id], self._driven[run_id]
-
-
-def _rank(driver: Driver) -> tuple[str, int]:
-    """Return by what workers of a machine are put in order."""
-    return driver.started, driver.pid

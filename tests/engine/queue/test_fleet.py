@@ -131,7 +131,7 @@ async def test_a_server_drives_what_no_worker_takes_and_says_so_once() -> None:
     everything = frozenset({"battles", "scale-tests", "runs"})
     alive, notes = frozenset[str](), list[str]()
 
-    async def served() -> frozenset[str]:
+    async def served(within: float) -> frozenset[str]:
         return alive
 
     delivery = FallbackDelivery(served=served)

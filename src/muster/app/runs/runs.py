@@ -258,7 +258,7 @@ class Runs(RunContinuations):
         return self.options(**terms_of(order, dispatch))
 
     def _handle(self, run: RunId, task: "asyncio.Task[Run] | None") -> RunHandle:
-        return RunHandle(self, self._store, run, task, self._engine.sweep)
+        return RunHandle(self, self._store, run, task, self._engine.sweep_in_turn)
 
     def _require_going_on(self) -> None:
         if self._stopped is not None:

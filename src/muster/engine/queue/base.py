@@ -117,8 +117,8 @@ class RunDelivery(Protocol):
     async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Return what the worker is to take by itself; `driven` are the runs that it has.
 
-        What has to be done once for all workers of a machine is done by the one that `leads`. `offered` says that a run
-        may have become due since the last look.
+        What has to be done once for all workers of its queues is done by the one that `leads`. `offered` says that a
+        run may have become due since the last look.
         """
 
     async def is_idle(self) -> bool:

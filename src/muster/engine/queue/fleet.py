@@ -26,7 +26,7 @@ from muster.engine.queue.base import (
     is_recoverable,
 )
 from muster.engine.queue.progress import JobProgress
-from muster.engine.queue.sweeps import SWEEP_SECONDS, CancelKeys, FleetRuns
+from muster.engine.queue.sweeps import QUIET_SECONDS, SWEEP_SECONDS, CancelKeys, FleetRuns
 from muster.store.base import Store, UnfinishedRuns
 
 BEAT_SECONDS = 30.0
@@ -200,7 +200,7 @@ class FallbackDelivery:
         self,
         *,
         queues: Iterable[str] = QUEUES,
-        served: Callable[[], Awaitable[frozenset[str]]],
+        served: Callable[[float], Awaitable[frozenset[str]]],
         cancels: CancelKeys | None = None,
     ) -> None:
         self._queues, self._served = frozenset(queues), served
@@ -218,7 +218,8 @@ class FallbackDelivery:
 
     async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Return the queues that no worker serves."""
-        take = self._queues - await self._served()
+        # A worker of this machine is seen dead at once all the same, and one elsewhere by what it wrote last.
+        take = self._queues - await self._served(0.0 if offered else QUIET_SECONDS)
         if take != self._taken:
             self._taken = take
             self._tell()

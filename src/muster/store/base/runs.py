@@ -285,8 +285,8 @@ class WorkerTable(Protocol):
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Write that a worker goes."""
 
-    async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
-        """Return the workers that registered since then, with their queues; some may have died."""
+    async def present(self, since: float) -> Sequence[PresentWorker]:
+        """Return the workers that registered since then; some may have died."""
 
 
 class ProcessTable(Protocol):

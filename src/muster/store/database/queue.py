@@ -3,7 +3,7 @@
 Clients and workloads are found by seeks in one index, so a look costs the same however many runs wait.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver, Run, RunState
@@ -181,10 +181,9 @@ class DatabaseWorkers:
 
         return self._writer.run(work)
 
-    async def present(self, since: float) -> Mapping[Driver, Collection[str]]:
-        """Return the workers that said so since then, and the queues that they take."""
-        rows = await self._reader.rows("select_workers", {"since": since})
-        return {_worker_of(row).driver: tuple(row["queues"].split()) for row in rows}
+    async def present(self, since: float) -> Sequence[PresentWorker]:
+        """Return the workers that registered since then."""
+        return [_worker_of(row) for row in await self._reader.rows("select_workers", {"since": since})]
 
 
 def _worker_of(row: Row) -> PresentWorker:

@@ -3,6 +3,7 @@
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
 import asyncio
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from muster.domain.entry import (
@@ -11,7 +12,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import Conflict, LeaseLost
 from muster.domain.ids import RunId
-from muster.domain.run import Lease, OwnedProcess, RunState
+from muster.domain.run import Driver, Lease, OwnedProcess, RunState
 from muster.store.base import Claim, Record, RunRelease, Store
 from muster.testing.stores.values import (
     DRIVER,
@@ -199,15 +200,19 @@ async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
 
 async def knows_which_workers_are_there(store: Store) -> None:
     """A worker is there until it goes, or has not said so for long; after a day it is forgotten."""
+
+    async def present(since: float) -> Mapping[Driver, Collection[str]]:
+        return {worker.driver: worker.queues for worker in await store.workers.present(since)}
+
     await store.workers.register(DRIVER, NOW, {"runs"})
     await store.workers.register(OTHER, NOW + 10)
     await store.workers.register(DRIVER, NOW + 20, {"runs", "battles"})
-    assert await store.workers.present(NOW + 15) == {DRIVER: ("battles", "runs")}
-    assert await store.workers.present(NOW + 5) == {DRIVER: ("battles", "runs"), OTHER: ()}
+    assert await present(NOW + 15) == {DRIVER: {"battles", "runs"}}
+    assert await present(NOW + 5) == {DRIVER: {"battles", "runs"}, OTHER: set()}
     await store.workers.dismiss(DRIVER)
-    assert await store.workers.present(NOW) == {OTHER: ()}
+    assert await present(NOW) == {OTHER: set()}
     await store.workers.register(DRIVER, NOW + 2 * 86_400)
-    assert await store.workers.present(0.0) == {DRIVER: ()}
+    assert await present(0.0) == {DRIVER: set()}
 
 
 async def hands_a_resting_run_to_the_workers(store: Store) -> None:
