@@ -1,6 +1,7 @@
 """Tasks from submission to their end, in a real store and with processes as agents."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,15 @@ import pytest
 import muster
 from muster.app import Muster
 from muster.app.pool.task_queries import Task
-from muster.domain.errors import BadArgument, BadConfiguration, BudgetExhausted, Conflict, NotFound, TimedOut
+from muster.domain.errors import (
+    BadArgument,
+    BadConfiguration,
+    BudgetExhausted,
+    Conflict,
+    MusterError,
+    NotFound,
+    TimedOut,
+)
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.settings import load_settings
 from muster.store.base import POOL_LEVEL
@@ -453,6 +462,47 @@ command = ["sh", "-c", "test -e ready || exit 1; echo $0", "{budget}"]
 output = "text"
 budget_usd = 0.10
 """
+
+
+HELD = """
+[agents.held]
+kind = "cli"
+command = ["sh", "-c", "test -e ready || { touch begun; sleep 600; }; echo $0", "{budget}"]
+output = "text"
+budget_usd = 0.10
+"""
+
+
+async def test_a_task_whose_money_a_killed_process_left_uncertain_stays_pending_until_it_has_more(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, TOML + HELD) as m:
+        task = await m.pool.tasks.submit(TaskSpec(prompt="write", agent="held", budget_usd=0.10))
+    command = (sys.executable, "-m", "muster", "pool", "start", "--until-idle")
+    driver = await asyncio.create_subprocess_exec(*command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"})
+    await until_exists(tmp_path / "begun")
+    driver.kill()
+    await driver.wait()
+    async with opened(tmp_path, TOML + HELD) as m:
+        told: list[MusterError] = []
+        await m.pool.driver(on_error=lambda run, error: told.append(error)).serve(until_idle=True)
+        stands = await m.pool.tasks.get(task.id)
+        assert (stands.state, stands.cost.spent.uncertain) == (TaskState.PENDING, 100_000)
+        assert stands.refusal.endswith(
+            "has $0.00 of its budget of $0.10 left, and another call of agent 'held' needs at least $0.01"
+        )
+        assert stands.remedy == f"muster task retry {task.id} --budget USD"
+        assert [(error.message, error.suggestions) for error in told] == [(stands.refusal, (stands.remedy,))]
+        with pytest.raises(BudgetExhausted, match=r"has \$0\.00 of its budget of \$0\.10 left"):
+            await m.pool.tasks.retry(task.id)
+        assert (await m.pool.tasks.get(task.id)).run == stands.run
+        (tmp_path / "ready").touch()
+        await m.pool.tasks.retry(task.id, budget_usd=0.20)
+        with pytest.raises(Conflict, match="is pending; only a failed or canceled task can be tried again"):
+            await m.pool.tasks.retry(task.id)
+        await drive(m)
+        done = await m.pool.tasks.get(task.id)
+        assert (done.state, done.run.id) == (TaskState.COMPLETED, stands.run.id)
 
 
 @pytest.mark.parametrize(("total", "told"), [(0.12, 0.064), (1.0, 0.08)])  # 80 percent

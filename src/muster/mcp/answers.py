@@ -297,7 +297,7 @@ async def _next_of_task(muster: Muster, task: Task) -> str:
         case TaskState.FAILED | TaskState.CANCELED:
             return _resume(task.id, task.run, "tries it again")
     if task.refusal:
-        return f"it stays pending: {task.refusal}; the operator can run: muster pool start --budget USD"
+        return f"it stays pending: {task.refusal}; the operator can run: {task.remedy}"
     if await muster.pool.living_driver() is None:
         return "no process runs the pool, so the task stays pending: the operator can run `muster pool start`"
     return f"wait(ids=[{task.id!r}])"

@@ -60,6 +60,7 @@ class PoolDriver:
         self._driven: dict[RunId, asyncio.Task[None]] = {}
         self._reserved: dict[RunId, Microdollars] = {}
         self._broken: dict[str, str] = {}  # slots whose agent cannot be used, and why
+        self._told: dict[RunId, Microdollars] = {}  # interrupted tasks that lack money, with the budget they had
         self._left_alone: set[RunId] = set()  # tasks that could not be driven: trying again would fail again
         self._restarts = RestartPolicy(
             enabled=self._settings.pool.supervisor_enabled,
@@ -190,7 +191,7 @@ class PoolDriver:
             if slot.run is None or slot.run in self._driven:
                 continue
             run = await self._store.runs.get(slot.run)
-            if run is None or run.state in TERMINAL or (run.state is RunState.WAITING and not run.is_driven):
+            if run is None or _has_stopped(run) or await self._lacks_money(run):
                 await self._leave_slot(slot, run)
             elif not run.is_driven and self._is_ours(run) and run.id not in self._left_alone:
                 self._start(run.id, self._slots.at(slot.place), self._pending_of(run, slot.name))
@@ -208,9 +209,20 @@ class PoolDriver:
         for run in runs:
             if run.id in assigned or run.id in self._left_alone or not self._is_ours(run) or run.cancel_requested:
                 continue
+            if await self._lacks_money(run):
+                continue
             slot = await assigned_slot(self._store.journal, run.id) if run.started_at is not None else None
             found.append(self._pending_of(run, None if slot is None else slot.id))
         return found
+
+    async def _lacks_money(self, run: Run) -> bool:
+        """Return whether a task was interrupted that has too little left to go on; it stays pending, which is told."""
+        shortfall = await self._tasks.shortfall(run)
+        most = self._tasks.most_of(run)
+        if shortfall is not None and self._is_ours(run) and self._told.get(run.id) != most:
+            self._told[run.id] = most
+            self._on_error(run.id, shortfall)
+        return shortfall is not None
 
     def _is_ours(self, run: Run) -> bool:
         return self._only is None or run.id in self._only
@@ -358,6 +370,11 @@ class PoolDriver:
     async def _over(self) -> None:
         if self._driven:
             await asyncio.wait(set(self._driven.values()))
+
+
+def _has_stopped(run: Run) -> bool:
+    """Return whether a task is over, or waits for somebody."""
+    return run.state in TERMINAL or (run.state is RunState.WAITING and not run.is_driven)
 
 
 def _driven_by(driver: Driver | None) -> Conflict:

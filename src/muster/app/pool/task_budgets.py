@@ -8,8 +8,8 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration, BudgetExhausted
 from muster.domain.money import Microdollars, show_usd
-from muster.domain.run import Run
-from muster.pool.tasks import TaskSpec, read_task, task_title
+from muster.domain.run import Run, RunState
+from muster.pool.tasks import TaskSpec, read_task, task_id, task_title
 
 MIN_SHARE = 10  # a call is not worth starting with less than this part of what it may usually cost: a tenth
 
@@ -47,6 +47,31 @@ class TaskBudgets(TaskQueries):
         if limit == recorded or (lowered and (limit < _worth(recorded) or not self._keeps_budget(agent))):
             return None
         return limit / 1_000_000
+
+    async def require_next_call(self, run: Run, total: Microdollars | None = None) -> None:
+        """Raise BudgetExhausted when a task has too little left for the call that is next, if one is."""
+        rounds = await self._rounds(run.id)
+        if not rounds or rounds[-1].reply is None:
+            await self.require_round(run, total)
+
+    async def shortfall(self, run: Run) -> BudgetExhausted | None:
+        """Return why a task that was interrupted cannot go on; money that a crash left uncertain fails no task."""
+        if run.state is not RunState.INTERRUPTED:
+            return None
+        try:
+            await self.require_next_call(run)
+        except BudgetExhausted as error:
+            return BudgetExhausted(error.message, level=error.level, suggestions=(_retry(run),))
+        except BadConfiguration:  # its agent is gone, which is told when it is tried
+            return None
+        return None
+
+    async def _refusal(self, run: Run) -> tuple[str, str]:
+        """Return why a pending task is not paid for, empty when it is, and the command that lets it go on."""
+        shortfall = await self.shortfall(run)
+        if shortfall is None:
+            return await super()._refusal(run)
+        return shortfall.message, _retry(run)
 
     async def require_round(self, run: Run, total: Microdollars | None) -> None:
         """Raise BudgetExhausted when a task has too little left for another call of its agent."""
@@ -90,6 +115,10 @@ class TaskBudgets(TaskQueries):
             return found.quote(found.profile.complete(ask(spec.prompt))).most
         except BadConfiguration:
             return None
+
+
+def _retry(run: Run) -> str:
+    return f"muster task retry {task_id(run)} --budget USD"
 
 
 def _least(amount: Microdollars, other: Microdollars | None) -> Microdollars:

@@ -58,7 +58,8 @@ class Task:
     tree: Mapping[str, Any] = field(default_factory=dict)  # the working tree that was made for it
     saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
     permission: PermissionQuestion | None = None  # what it waits for a decision on
-    refusal: str = ""  # why the budget of the pool does not pay for it
+    refusal: str = ""  # why its budget or that of the pool does not pay for it
+    remedy: str = ""  # the command that lets it go on then
     setup: str = ""  # the command that prepares its working tree just now
 
     @property
@@ -139,6 +140,7 @@ class TaskQueries:
         spec, slot = read_task(run.spec), await assigned_slot(self._store.journal, run.id)
         rounds = await self._rounds(run.id)
         waits = task_state(run) is TaskState.PENDING_REVIEW
+        refusal, remedy = await self._refusal(run) if task_state(run) is TaskState.PENDING else ("", "")
         return Task(
             run=run,
             spec=spec,
@@ -149,7 +151,8 @@ class TaskQueries:
             tree=await self._told(run.id, TREE_KEY),
             saved=await self._saved(run, len(rounds)),
             permission=question_of(rounds[-1].key, rounds[-1].error) if rounds and waits else None,
-            refusal=(await self._funds()).refusal(self.most_of(run)) if task_state(run) is TaskState.PENDING else "",
+            refusal=refusal,
+            remedy=remedy if refusal else "",
             setup="" if slot is None or rounds else await self._setup(run, slot),
         )
 
@@ -222,6 +225,10 @@ class TaskQueries:
         async for run in self.newest():
             return run.id
         raise NotFound("this store has no tasks yet", suggestions=("muster task submit PROMPT --agent AGENT",))
+
+    async def _refusal(self, run: Run) -> tuple[str, str]:
+        """Return why a pending task is not paid for, empty when it is, and the command that lets it go on."""
+        return (await self._funds()).refusal(self.most_of(run)), "muster pool start --budget USD"
 
     async def _rounds(self, run: RunId) -> Sequence[Entry]:
         """Return the last call of every round."""

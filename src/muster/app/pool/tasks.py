@@ -141,21 +141,20 @@ class Tasks(TaskBudgets):
         return await self.of(await self._runs.cancel(run.id))
 
     async def retry(self, reference: str, *, budget_usd: str | float | None = None) -> Task:
-        """Have a task done again that failed or was canceled; it keeps its id, and what it had done before.
+        """Have a task done again that failed, was canceled or lacks money; it keeps its id, and what it had done.
 
         `budget_usd` is a new total for its budget, with what it has spent so far.
         """
         run = await self.find(reference)
-        _require_retryable(run)
+        if await self.shortfall(run) is None:
+            _require_retryable(run)
         if run.ended_reason == TaskRejected.code:  # every review would be heard again
             raise Conflict(
                 f"task {task_title(run)} has reached its maximum number of rejections",
                 suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
-        rounds = await self._rounds(run.id)
-        if not rounds or rounds[-1].reply is None:  # else what is left to do costs nothing
-            await self.require_round(run, parse_budget(budget_usd))
+        await self.require_next_call(run, parse_budget(budget_usd))
         going_on = await self._runs.prepare_resume(run.id, budget_usd=budget_usd, here=False)
         if going_on.state is RunState.COMPLETED:  # somebody else tried it again meanwhile
             _require_retryable(going_on)

@@ -160,7 +160,7 @@ def task_error(task: "Task") -> Error | None:
     if run.overdraft is not None:
         return dict(run.overdraft)
     if run.state not in TERMINAL:
-        return error("budget_exhausted", task.refusal, ["muster pool start --budget USD"]) if task.refusal else None
+        return error("budget_exhausted", task.refusal, [task.remedy]) if task.refusal else None
     if run.state is RunState.COMPLETED:
         return None
     record = run.error or {}

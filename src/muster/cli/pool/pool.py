@@ -50,7 +50,7 @@ def start(
                 say(clean(f"task {task_title(run)} {state_verb(task_state(run))}, {run.cost}"))
 
         def on_error(run: RunId, error: MusterError) -> None:
-            warn(f"task {run} could not be executed: {error.message}")
+            warn(f"task {run} could not be executed: {'; '.join((error.message, *error.suggestions))}")
 
         driver = muster.pool.driver(on_end=on_end, on_error=on_error)
         SignalHandler(muster, warn, on_first=driver.close).install()
