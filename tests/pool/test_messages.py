@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from muster.pool.tasks import TaskSpec, TaskState
-from tests.pool.test_slot_server import TELL, WAIT, Stage, done, mcp, until_exists, write
+from tests.pool.test_slot_server import TELL, WAIT, Stage, done, mcp, write
+from tests.pool.waiting import until_exists
 
 AGENT = """
 message = { type = "user", uuid = "{{id}}", message = { role = "user", content = "{{message}}" } }

@@ -24,6 +24,7 @@ from muster.pool.tasks import TaskSpec, TaskState
 from muster.settings import load_settings
 from muster.store.base import POOL_LEVEL
 from tests.pool import held
+from tests.pool.waiting import until_exists
 
 TOML = """
 [pool]

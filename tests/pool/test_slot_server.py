@@ -22,6 +22,7 @@ from muster.app.pool.slots import SlotDirectory
 from muster.domain.errors import NotFound
 from muster.pool.tasks import TaskSpec, TaskState
 from muster.settings import load_settings
+from tests.pool.waiting import until_exists
 
 TOML = """
 [pool]
@@ -109,12 +110,6 @@ async def done(m: Muster, prompt: str, slot: str = "coder") -> str:
     assert task.state is TaskState.COMPLETED, task.run.error
     assert task.reply is not None
     return task.reply.text
-
-
-async def until_exists(path: Path) -> None:
-    async with asyncio.timeout(60):
-        while not path.exists():  # noqa: ASYNC110  # another process writes it
-            await asyncio.sleep(0.02)
 
 
 async def test_the_sender_is_the_slot_and_the_other_reads_it_in_its_next_prompt(stage: Stage) -> None:
