@@ -45,24 +45,29 @@ ARROWS: dict[str, set[str]] = {
     "mcp": {"app", "settings", "domain", "text", "observability", *ORDERS},
     "dashboard": {"reporting", "app.kinds"},
     "sync": {"app", "domain", "engine.worker"},
-    "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
+    "testing": {
+        "domain", "agents.base", "agents.function", "agents.service_terms", "app", "engine.workload", "settings", "sim",
+        "store.base",
+    },
     "__init__": {
         "agents.base", "app", "domain", "engine.base.clock", "engine.calls.retry", "engine.context", "engine.steps",
         "engine.workload", "observability", "settings", "sync", "testing",
     },
     "__main__": {"cli"},
+    "pytest_plugin": {"testing"},
 }  # fmt: skip
 
 # An edge is whatever uses `app` and is used by nobody; its private attributes are looked at below.
-EDGES = {room for room, arrows in ARROWS.items() if "app" in arrows and not room.startswith("__")}
+EDGES = {room for room, arrows in ARROWS.items() if "app" in arrows and not room.startswith("__")} - {"testing"}
 
 # Written as a user would write them: through the package's own names.
-USERS = {"cli.demo.work", "cli.demo.child", "sync"}
+USERS = {"cli.demo.work", "cli.demo.child", "pytest_plugin", "sync"}
 
 # Packages that only one room knows: they are optional, or take long to load.
 OPTIONAL = {
     "psycopg": "store", "claude_agent_sdk": "agents", "fastapi": "api", "starlette": "api", "uvicorn": "api",
     "opentelemetry": "observability", "mcp": "mcp", "mcp_types": "mcp", "bullmq": "engine", "redis": "engine",
+    "pytest": "pytest_plugin",
 }  # fmt: skip
 
 
@@ -173,7 +178,7 @@ def _leads_past(name: str) -> bool:
 BY_COMPUTED_NAME = {
     "__init__", "app.agent_kinds.directory", "app.agent_kinds.providers", "app.agent_kinds.services",
     "app", "app.kinds", "app.base.telemetry", "app.base.workloads", "cli.line.commands",
-    "engine.workload", "observability.exporters",
+    "engine.workload", "observability.exporters", "testing.trials",
 }  # fmt: skip
 
 

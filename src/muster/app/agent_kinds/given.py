@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from muster.agents.base import Agent
 from muster.agents.function import FunctionAgent
@@ -13,8 +13,17 @@ from muster.settings import Settings
 from muster.settings.file import Misfit, read_agent
 from muster.settings.sections import AgentSection, PythonSection
 
+
+@runtime_checkable
+class NamedLater(Protocol):
+    """What becomes an agent when it is given under a name."""
+
+    def named(self, name: str) -> Agent:
+        """Return the agent of this name."""
+
+
 AgentFunction = Callable[[Request], Awaitable[str | Mapping[str, object] | Reply]]
-GivenAgent = AgentFunction | Agent | Mapping[str, object]
+GivenAgent = AgentFunction | Agent | NamedLater | Mapping[str, object]
 
 FORMS = 'give an async function of a Request, an object of the protocol Agent, or settings such as {"kind": "openai"}'
 
@@ -41,7 +50,10 @@ def read_given(agents: Mapping[str, GivenAgent]) -> GivenAgents:
             sections[name] = _read_settings(name, given)
             continue
         sections[name] = section = PythonSection(kind="python", function=_place_of(given))
-        made[name] = given if _is_agent(given) else _function(name, section, given)
+        if isinstance(given, NamedLater) and not isinstance(given, type):
+            made[name] = given.named(name)
+        else:
+            made[name] = given if _is_agent(given) else _function(name, section, given)
     return GivenAgents(sections=sections, made=made)
 
 

@@ -81,7 +81,7 @@ class Receiver:
             return False
         with waiting, self._waits(key, awaited):
             while awaited.until is None or self._clock.now() < awaited.until:
-                await self._store.changes.wait(self._pause(awaited), seen)
+                await self._pause(awaited, seen)
                 seen = self._store.changes.commits
                 if await self._is_there(awaited):
                     return False
@@ -111,10 +111,18 @@ class Receiver:
         self._kill.reach("signal.taken")
         return taken
 
-    def _pause(self, awaited: AwaitedSignal) -> float:
+    async def _pause(self, awaited: AwaitedSignal, seen: int) -> None:
+        """Wait until something was written since, it is time to look again, or the time for a signal is over."""
         if awaited.until is None:
-            return LOOK_SECONDS
-        return max(0.0, min(LOOK_SECONDS, awaited.until - self._clock.now()))
+            await self._store.changes.wait(LOOK_SECONDS, seen)
+            return
+        change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS, seen))
+        moment = asyncio.ensure_future(self._clock.sleep(max(0.0, awaited.until - self._clock.now())))
+        try:
+            await asyncio.wait({change, moment}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            change.cancel()
+            moment.cancel()
 
     @contextmanager
     def _waits(self, key: str, awaited: AwaitedSignal) -> Iterator[None]:

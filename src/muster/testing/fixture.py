@@ -1,0 +1,40 @@
+"""What the pytest fixture `muster_test` gives: a Muster of its own, with a fake clock and a store in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from muster.app import Muster, open_muster
+from muster.app.agent_kinds.given import GivenAgent
+from muster.domain.canonical import Json
+from muster.engine.workload import REGISTRY
+from muster.settings import load_settings
+from muster.testing.clock import FakeClock
+from muster.testing.laws import assert_laws
+
+
+class MusterTest:
+    """A store, a clock and agents of one test; nothing of this machine's settings, projects and keys is read."""
+
+    def __init__(self, folder: Path, clock: FakeClock) -> None:
+        self.folder, self.clock = folder, clock  # the store stays as it is when it is opened again
+        self.agents: dict[str, GivenAgent] = {}
+
+    @asynccontextmanager
+    async def open(self, **options: Any) -> AsyncIterator[Muster]:
+        """Open a Muster with the agents and the clock of the test; at the end the two laws must hold."""
+        settings = load_settings(self.folder / "store", folder=self.folder, environment={})
+        async with open_muster(settings=settings, agents=self.agents, clock=self.clock, **options) as m:
+            yield m
+            await assert_laws(m)
+
+    def run(self, workload: Callable[..., Any], spec: Any = None, **options: Any) -> Json:
+        """Return the result of a workload, for tests that are not async; `options` are those of `Muster.start`."""
+
+        async def work() -> Json:
+            async with self.open() as m:
+                return await (await m.start(REGISTRY.name_of(workload), spec, **options)).result()
+
+        return asyncio.run(work())

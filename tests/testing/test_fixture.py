@@ -1,0 +1,68 @@
+"""The fixture of the pytest plugin: a Muster of its own for a test, whose clock stands still."""
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import muster
+from muster.testing import FakeAgent, MusterTest
+
+DAY = 24 * 60 * 60
+
+
+@muster.workload("a night of a test")
+async def night(ctx: muster.Context, spec: Any) -> str:
+    await ctx.sleep("night", DAY)
+    return (await ctx.call("desk", "good morning", key="morning")).text
+
+
+@muster.workload("a greeting of a test")
+async def greeting(ctx: muster.Context, spec: Any) -> str:
+    return (await ctx.call("desk", spec["to"], key="greeting")).text
+
+
+async def test_a_day_passes_when_the_test_says_so(muster_test: MusterTest) -> None:
+    agent = FakeAgent("morning")
+    muster_test.agents["desk"] = agent
+    async with muster_test.open() as m:
+        run = await m.start("a night of a test", None)
+        waiting = asyncio.ensure_future(run.result())
+        assert await muster_test.clock.someone_sleeps(at_least=DAY) == DAY
+        muster_test.clock.advance(DAY - 1)
+        assert await muster_test.clock.someone_sleeps() <= 1
+        assert agent.asked == []
+        muster_test.clock.advance(1)
+        assert await waiting == "morning"
+
+
+def test_a_test_that_is_not_async_runs_a_workload(muster_test: MusterTest) -> None:
+    muster_test.agents["desk"] = agent = FakeAgent({"Ada": "Hello, Ada"}, cost_usd="0.01")
+
+    assert muster_test.run(greeting, {"to": "Ada"}, budget_usd="0.01") == "Hello, Ada"
+    assert [request.messages[-1].text for request in agent.asked] == ["Ada"]
+    with pytest.raises(muster.RunFailed, match="no answer to 'Bob'"):
+        muster_test.run(greeting, {"to": "Bob"})
+
+
+async def test_the_store_of_a_test_stays_when_it_is_opened_again(muster_test: MusterTest) -> None:
+    muster_test.agents["desk"] = FakeAgent("hello")
+    async with muster_test.open() as m:
+        await (await m.start("a greeting of a test", {"to": "Ada"}, name="first")).result()
+    async with muster_test.open() as m:
+        assert (await m.runs.find("first")).result == "hello"
+
+
+async def test_nothing_of_this_machine_is_read(muster_test: MusterTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-this-machine")
+    async with muster_test.open() as m:
+        with pytest.raises(muster.BadConfiguration, match="ANTHROPIC_API_KEY"):
+            await m.ask("anthropic/claude-haiku-5-5", "hello")
+
+
+def test_the_plugin_loads_nothing_before_a_test_asks_for_it() -> None:
+    code = "import sys, muster.pytest_plugin; print([name for name in sys.modules if name.startswith('muster.')])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['muster.pytest_plugin']"
