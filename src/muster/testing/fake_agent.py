@@ -13,7 +13,8 @@ from muster.domain.money import from_usd
 
 Answer = str | Mapping[str, object] | Reply | MusterError
 AnswerFunction = Callable[[Request], Answer]
-Answers = Answer | Sequence[Answer] | AnswerFunction
+Unmapped = str | Reply | MusterError | Sequence[Answer] | AnswerFunction
+Answers = Unmapped | Mapping[str, object]
 
 
 class FakeAgent:
@@ -26,7 +27,7 @@ class FakeAgent:
 
     def __init__(
         self,
-        answers: Mapping[str, Answers] | Answers,
+        answers: Mapping[str, Answers] | Unmapped,
         *,
         otherwise: Answers | None = None,
         cost_usd: str | float = 0,

@@ -118,20 +118,20 @@ def _of_attempts(books: Books) -> Iterator[str]:
 def _of_spending(books: Books) -> Iterator[str]:
     """A run has spent the sum of the attempts of it and its children, has nothing reserved, and kept its budget."""
     sums: Counter[RunId] = Counter()
-    for run, calls in books.calls.items():
+    for at, calls in books.calls.items():
         cost = sum(attempt.cost for call in calls for attempt in call.attempts)
-        above: RunId | None = run
+        above: RunId | None = at
         while above is not None and above in books.runs:
             sums[above] += cost
             above = books.runs[above].parent
-    for id, run in books.runs.items():
+    for run in books.runs.values():
         spent, total = run.spent, run.total
-        if spent.settled != sums[id]:
-            yield f"run {id} has spent {spent.settled} microdollars, its attempts {sums[id]}"
+        if spent.settled != sums[run.id]:
+            yield f"run {run.id} has spent {spent.settled} microdollars, its attempts {sums[run.id]}"
         if run.state in TERMINAL and spent.reserved:
-            yield f"run {id} is over, and {spent.reserved} microdollars are still reserved"
+            yield f"run {run.id} is over, and {spent.reserved} microdollars are still reserved"
         if run.cap is not None and total.billed + total.uncertain > run.cap and run.ended_reason != OVERDRAFT:
-            yield f"run {id} has spent more than its {run.cap} microdollars"
+            yield f"run {run.id} has spent more than its {run.cap} microdollars"
 
 
 def _of_work(books: Books) -> Iterator[str]:
