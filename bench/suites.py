@@ -87,7 +87,7 @@ async def ours(url: str, cases: int, concurrency: int) -> dict[str, float]:
             await (await m.start("suite", warm, concurrency=concurrency)).result()
             wall, cpu = spent()
             run = await m.start("suite", spec, concurrency=concurrency, budget_usd=10_000)
-            found = await run.result()
+            found: Any = await run.result()
             now, used = spent()
     assert found["counts"] == {"passed": cases}, found
     return {"seconds": now - wall, "cpu": used - cpu}

@@ -86,7 +86,13 @@ class Stub:
         if name == "Muster":
             members |= closing()
         lines = [line for group in members.values() for line in group] or ["    ..."]
-        return f"class {name}:\n" + "\n".join(lines)
+        return f"class {name}{self.generic(kind)}:\n" + "\n".join(lines)
+
+    def generic(self, kind: type) -> str:
+        """Return what a class says of its type parameters."""
+        source = Module(kind.__module__)
+        found = [one for one in source.class_of(kind.__name__).bases if ast.unparse(one).startswith("Generic[")]
+        return "".join(f"({self.typed(one, source)})" for one in found)
 
     def attributes(self, kind: ast.ClassDef, source: Module) -> dict[str, list[str]]:
         """Return what `__init__` sets of its object."""

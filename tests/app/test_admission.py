@@ -59,8 +59,8 @@ async def test_what_is_not_a_value_of_ours_is_refused_by_name(tmp_path: Path) ->
     async with muster.open(tmp_path) as m:
         wrong: list[Any] = [
             m.ask("sim/echo", "x", dispatch=3),  # type: ignore[call-overload]
-            m.start(None, {}),  # type: ignore[arg-type]
-            m.start("ask", {"agent": "sim/echo", "prompt": "x"}, tags=None),  # type: ignore[arg-type]
+            m.start(None, {}),  # type: ignore[call-overload]
+            m.start("ask", {"agent": "sim/echo", "prompt": "x"}, tags=None),  # type: ignore[call-overload]
             m.runs.list(limit=10**30),
             m.batches.find(None),  # type: ignore[arg-type]
             m.suites.find(3),  # type: ignore[arg-type]

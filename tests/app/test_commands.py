@@ -83,4 +83,4 @@ async def test_a_command_runs_in_its_folder_with_its_arguments_and_costs_nothing
         assert await run.result() == {"here": "scoring", "argument": "$HOME; `id`", "mode": "strict"}
         assert (await run.run()).spent.settled == 0
         failed = await muster.start("test-command", {"bad": True})
-        assert "no such case" in await failed.result()
+        assert "no such case" in str(await failed.result())

@@ -81,7 +81,7 @@ async def part(ctx: muster.Context, spec: Any) -> Any:
 @muster.workload("test-states-whole")
 async def whole(ctx: muster.Context, spec: Any) -> Any:
     first = (await ctx.call("asked", f"{spec['story']} a", key="a")).text
-    return [first, *await ctx.child("part", "test-states-part", spec)]
+    return [first, *await ctx.child("part", part, spec)]
 
 
 class LineageStates(RuleBasedStateMachine):

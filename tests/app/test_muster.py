@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -356,7 +356,8 @@ async def checked(ctx: muster.Context, spec: Any) -> Any:
 async def test_a_spec_that_its_workload_takes_is_run(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         assert await (await m.start("test-checked", {"count": "3"})).result() == 3
-        assert (await (await m.start("ask", {"agent": "sim/echo", "prompt": "hi"})).result())["text"] == "hi"
+        asked = await m.start("ask", {"agent": "sim/echo", "prompt": "hi"})
+        assert cast(Any, await asked.result())["text"] == "hi"
 
 
 async def test_a_spec_of_a_workload_that_only_workers_know_is_left_to_them(tmp_path: Path) -> None:

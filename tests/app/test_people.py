@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -186,7 +186,7 @@ async def test_questions_of_children_are_answered_by_the_run_that_asks(tmp_path:
         assert caught.value.suggestions == tuple(question.command for question in found)
         for number, question in enumerate(found):
             await m.runs.answer(question.run, f"answer {number}")
-        assert sorted(await handle.result()) == [["answer 0"], ["answer 1"]]
+        assert sorted(cast(Any, await handle.result())) == [["answer 0"], ["answer 1"]]
 
 
 async def test_signals_do_not_go_past_the_checks_of_an_answer(tmp_path: Path) -> None:

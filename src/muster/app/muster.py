@@ -15,7 +15,7 @@ from muster.app.questions.ask import (
     start_question,
     submit_question,
 )
-from muster.app.runs.handle import RunHandle
+from muster.app.runs.handle import RunHandle, returning
 from muster.app.runs.options import RunOptions
 from muster.app.views.errors import not_passed
 from muster.domain.call import Reply
@@ -23,6 +23,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
+from muster.engine.declared import DeclaredWorkload, ResultT, SpecT, WorkloadFunction, declared
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
@@ -50,6 +51,25 @@ class AskOptions(TypedDict, total=False):
     name: str | None
     timeout: float | None
     dispatch: str | Dispatch
+
+
+class SubmitOptions(TypedDict, total=False):
+    """What may be said of a run besides its workload and spec, as `Muster.submit` explains it."""
+
+    budget_usd: str | float | None
+    name: str | None
+    tags: Sequence[str]
+    timeout: float | None
+    concurrency: int
+    dispatch: str | Dispatch
+
+
+class StartOptions(SubmitOptions, total=False):
+    """The same of a run that is driven here, as `Muster.start` explains it."""
+
+    detach: bool
+    on_delta: Listener | None
+    origin: Origin | None
 
 
 class Muster(MusterParts):
@@ -129,10 +149,18 @@ class Muster(MusterParts):
         """Return the reply to the question of a run."""
         return await answer_of(self.runs, run)
 
+    @overload
+    async def start(
+        self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]
+    ) -> RunHandle[ResultT]: ...
+
+    @overload
+    async def start(self, workload: str, spec: Json, **options: Unpack[StartOptions]) -> RunHandle: ...
+
     async def start(
         self,
-        workload: str,
-        spec: Json,
+        workload: str | WorkloadFunction[Any, Any],
+        spec: Any,
         *,
         budget_usd: str | float | None = None,
         name: str | None = None,
@@ -143,9 +171,10 @@ class Muster(MusterParts):
         detach: bool = False,
         on_delta: Listener | None = None,
         origin: Origin | None = None,
-    ) -> RunHandle:
+    ) -> RunHandle[Any]:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
+        A workload that is given as its function takes a spec of the type that it declares, and so is the result.
         With an origin it takes over what another run remembers, as far as the origin says.
         """
         options = self.runs.options(
@@ -156,7 +185,15 @@ class Muster(MusterParts):
             concurrency=concurrency,
             dispatch=dispatch,
         )
-        return await self.start_with(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
+        asked, written = self._declared(workload, spec)
+        handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta, origin=origin)
+        return returning(handle, asked.result)
+
+    def _declared(self, workload: str | WorkloadFunction[Any, Any], spec: object) -> tuple[DeclaredWorkload, Json]:
+        """Return a workload with its spec as it is stored; one that is only named gives its result as JSON."""
+        asked = declared(workload)
+        known = self._backend.workloads
+        return asked, (known.declared(asked.name) if asked.name in known else asked).written(spec)
 
     async def start_with(
         self,
@@ -176,10 +213,18 @@ class Muster(MusterParts):
         spec = part.stored(spec)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
 
+    @overload
+    async def submit(
+        self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[SubmitOptions]
+    ) -> RunHandle[ResultT]: ...
+
+    @overload
+    async def submit(self, workload: str, spec: Json, **options: Unpack[SubmitOptions]) -> RunHandle: ...
+
     async def submit(
         self,
-        workload: str,
-        spec: Json,
+        workload: str | WorkloadFunction[Any, Any],
+        spec: Any,
         *,
         budget_usd: str | float | None = None,
         name: str | None = None,
@@ -187,8 +232,8 @@ class Muster(MusterParts):
         timeout: float | None = None,
         concurrency: int = DEFAULT_CONCURRENCY,
         dispatch: str | Dispatch = LIVE,
-    ) -> RunHandle:
-        """Store a run for the workers."""
+    ) -> RunHandle[Any]:
+        """Store a run for the workers; a workload and its spec are given as to `start`."""
         options = self.runs.options(
             budget_usd=budget_usd,
             name=name,
@@ -197,7 +242,9 @@ class Muster(MusterParts):
             concurrency=concurrency,
             dispatch=dispatch,
         )
-        return await self.runs.submit(workload, self._part_of(workload).stored(spec), options)
+        asked, written = self._declared(workload, spec)
+        handle = await self.runs.submit(asked.name, self._part_of(asked.name).stored(written), options)
+        return returning(handle, asked.result)
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None

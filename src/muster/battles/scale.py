@@ -66,7 +66,7 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
     async def work() -> Json:
         try:
             spec = stored(one.spec)
-            result = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.seconds)
+            result: Json = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.seconds)
         except ChildFailed as error:
             return {"run": error.run, "ending": "", "closing": []}
         unjudged = result.get("unjudged", "")  # of a battle that an older version played it is not known

@@ -11,6 +11,7 @@ from typing import Annotated
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from muster.app.project.files import SCHEMAS
 from muster.app.project.names import StoredName, stored_batches, stored_runs
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer
@@ -68,6 +69,11 @@ def agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
         declared = {}
     names = [StoredName(name=name, about="in muster.toml") for name in declared]
     return _offered([*names, StoredName(name=SCRIPTED, about="answers with the question")], incomplete)
+
+
+def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the kinds of files that have a schema; modules of the project are not imported for their workloads."""
+    return [CompletionItem(kind) for kind in SCHEMAS if kind.startswith(incomplete)]
 
 
 def _stored(ctx: click.Context, read: Callable[[Settings], Awaitable[Iterable[StoredName]]]) -> Iterator[StoredName]:

@@ -45,8 +45,8 @@ def schema(
         str,
         Argument(
             metavar="KIND",
-            values=tuple(SCHEMAS),
-            help="The kind of file: a suite, verify.yaml, a chain, council.yaml or muster.toml.",
+            complete="schemas",
+            help=f"{', '.join(SCHEMAS)} (muster.toml), or a workload of the project by its name, for its spec.",
         ),
     ],
 ) -> None:

@@ -7,20 +7,14 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform
+from typing import Any, Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
-from muster.domain.canonical import Json, JsonValue, canonical
+from muster.domain.canonical import DataT_co, Json, canonical
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 
 T = TypeVar("T")
-if TYPE_CHECKING:  # a default of a type variable, which Python 3.11 does not have
-    from typing_extensions import TypeVar as DefaultTypeVar
-
-    DataT_co = DefaultTypeVar("DataT_co", default=JsonValue, covariant=True)
-else:
-    DataT_co = TypeVar("DataT_co", covariant=True)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

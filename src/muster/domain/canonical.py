@@ -3,15 +3,19 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from muster.domain.errors import BadArgument
 
 Json = Any
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
     JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-else:  # a type that contains itself is for type checkers only
+    DataT_co = DefaultTypeVar("DataT_co", default=JsonValue, covariant=True)
+else:  # a type that contains itself, and a variable with a default, are for type checkers only
     JsonValue = Any
+    DataT_co = TypeVar("DataT_co", covariant=True)
 JsonObject: TypeAlias = dict[str, JsonValue]  # what we write: made of values whose types are known
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -21,7 +21,7 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Reply, Request, ask, require_key
-from muster.domain.canonical import Json, plain_json
+from muster.domain.canonical import Json, JsonValue, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
 from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
@@ -33,6 +33,7 @@ from muster.engine.base.mapping import GroupLimits, gather, ordered_map, require
 from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
+from muster.engine.declared import ResultT, SpecT, WorkloadFunction, declared
 from muster.engine.memory import RunMemory, require_new
 from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
 from muster.engine.steps import StepRetries, Steps
@@ -66,6 +67,15 @@ class ToolOptions(TypedDict, total=False):
     system: str
     max_turns: int
     timeout: float | None
+
+
+class ChildTerms(TypedDict, total=False):
+    """What may be said of a child besides its workload and spec, as `Context.child` explains it."""
+
+    budget_usd: str | float | None
+    dispatch: str | None
+    timeout: float | None
+    optional: bool
 
 
 class ChildStarter(Protocol):
@@ -369,24 +379,35 @@ class Context:
             elif entry.kind is not EntryKind.EMIT:
                 raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for an event")
 
+    @overload
+    async def child(
+        self, key: str, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **terms: Unpack[ChildTerms]
+    ) -> ResultT: ...
+
+    @overload
+    async def child(self, key: str, workload: str, spec: Json, **terms: Unpack[ChildTerms]) -> JsonValue: ...
+
     async def child(
         self,
         key: str,
-        workload: str,
-        spec: Json,
+        workload: str | WorkloadFunction[Any, Any],
+        spec: Any,
         *,
         budget_usd: str | float | None = None,
         dispatch: str | None = None,
         timeout: float | None = None,
         optional: bool = False,
-    ) -> Json:
+    ) -> Any:
         """Run another workload inside this one, under this one's budget; started once, its result remembered.
 
+        A workload that is given as its function takes a spec of the type that it declares, and so is the result.
         `dispatch` sends its calls "live" or in a "batch", whatever this run does with its own; `timeout` is that of
         the child. Raises ChildFailed, which names the run, when it does not complete. A refused key, or a budget above
         the child's own, ends this run too, whether or not that is caught. An `optional` child may lack the budget.
         """
         require_key(key)
+        child = declared(workload)
+        written = child.written(spec)
         await self._path.halt.admit()
         options = ChildOptions(
             cap=None if budget_usd is None else from_usd(budget_usd),
@@ -395,9 +416,9 @@ class Context:
         )
         async with self._memory.alone(key):
             try:
-                starting = self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), options)
-                step = STEP.get()
-                return await (starting if step is None else inside(step, starting))
+                starting, step = self._child(key, child.name, written, options), STEP.get()
+                result = await (starting if step is None else inside(step, starting))
+                return child.result.read(result, f"the result of child {key!r}")
             except StopRun as error:  # it was stopped with this run, and may have had nothing to wait for
                 await self._path.halt.wait()
                 self._path.halt.note(error)

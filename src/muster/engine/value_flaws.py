@@ -10,7 +10,7 @@ from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.text import typed
 
 # How msgspec begins and ends its sentences: with what it expected, and with the place.
-_EXPECTED = re.compile(r"Expected `(.+?)`(.*), got (.+)", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(.+?)`(.*?)(, got .+)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
 _PLACE = re.compile(r" - at `(?:key in )?\$?(.*)`$", re.DOTALL)
 _MODEL_CODES = {"missing": FlawCode.MISSING, "extra_forbidden": FlawCode.UNKNOWN}
@@ -83,7 +83,9 @@ def _flaw(error: Exception, path: str) -> FieldFlaw:
     if unknown := _UNKNOWN.fullmatch(text):
         return FieldFlaw(path=f"{where}.{unknown[1]}".removeprefix("."), message="is unknown", code=FlawCode.UNKNOWN)
     expected = _EXPECTED.fullmatch(text)
-    message = f"must be {expected[1]}{expected[2]}, not {expected[3]}" if expected else f"is not valid: {text}"
+    message = f"is not valid: {text}"
+    if expected:
+        message = f"must be {expected[1]}{expected[2]}{(expected[3] or '').replace(', got ', ', not ', 1)}"
     return FieldFlaw(path=where, message=message.replace("`", ""))
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 from muster.domain.canonical import Json, plain_json
@@ -48,10 +49,20 @@ class ValueType:
         """Return whether values are stored and given back as they are."""
         return any(self.kind is plain for plain in _PLAIN)
 
-    def write(self, value: object, what: str) -> Json:
+    @property
+    def is_open(self) -> bool:
+        """Return whether any JSON is of this type."""
+        return any(self.kind is open_ for open_ in (None, Any, object))
+
+    def check(self, stored: Json, what: str) -> None:
+        """Raise BadArgument, with all its flaws, for stored JSON that is of another type."""
+        if not self.is_open and flaws_of(self.kind, stored, _read):
+            raise self.misfit(stored, what)
+
+    def write(self, value: object, what: str, way: str = "") -> Json:
         """Return a value as plain JSON; raises BadArgument for one that is none, and for one of another type."""
         if self.is_plain:
-            return _plain(value, what)
+            return _plain(value, what, way)
         try:
             stored = typed.to_builtins(value, enc_hook=_dump)
         except (TypeError, ValueError) as error:
@@ -73,15 +84,18 @@ class ValueType:
         return BadArgument.of(flaws_of(self.kind, stored, _read), about=f"{what} is not a {type_name(self.kind)}")
 
 
+PLAIN = ValueType()
+
+
 def _read(stored: Json, kind: Any) -> Any:
     return typed.convert(stored, kind, dec_hook=_validate)
 
 
-def _plain(value: object, what: str) -> Json:
+def _plain(value: object, what: str, way: str) -> Json:
     if isinstance(value, ModelInstance) or (hasattr(value, "__dataclass_fields__") and not isinstance(value, type)):
         raise BadArgument(
             f"{what} is a {type(value).__name__}, and nothing says so to whoever reads it again",
-            suggestions=(f"annotate the function: -> {type(value).__name__}",),
+            suggestions=(way or f"annotate the function: -> {type(value).__name__}",),
         )
     return plain_json(value, what)
 
@@ -107,13 +121,21 @@ def returned(function: Callable[..., Any]) -> ValueType:
     """Return the type that a function says it returns, also as an awaitable; of one that says nothing, plain JSON."""
     while isinstance(function, partial):
         function = function.func
-    if "return" not in getattr(function, "__annotations__", ()):
-        return ValueType()
     try:
-        kind = get_type_hints(function)["return"]
+        found = hinted(function, "return")
     except (NameError, TypeError):  # a name that only type checkers know
         return ValueType()
-    return ValueType(get_args(kind)[-1] if get_origin(kind) in (Awaitable, Coroutine) else kind)
+    awaited = get_origin(found.kind) in (Awaitable, Coroutine)
+    return ValueType(get_args(found.kind)[-1]) if awaited else found
+
+
+def hinted(function: Callable[..., Any], name: str) -> ValueType:
+    """Return the type of a parameter, or of what is returned; raises NameError or TypeError for one without meaning."""
+    hints = getattr(function, "__annotations__", {})
+    if name not in hints:
+        return ValueType()
+    own = SimpleNamespace(__annotations__={name: hints[name]})  # of the others names may be known to type checkers only
+    return ValueType(get_type_hints(own, getattr(function, "__globals__", None), include_extras=True)[name])
 
 
 def schema_of(kind: Any) -> dict[str, Json]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadConfiguration, MusterError
+from muster.engine.declared import DeclaredWorkload, declared_as, note_name
 
 if TYPE_CHECKING:
     from muster.engine.context import Context
@@ -15,7 +16,20 @@ if TYPE_CHECKING:
 Workload = Callable[["Context", Any], Awaitable[Json]]
 SpecCheck = Callable[[Any], object]  # raises for a spec that the workload could not use
 Preparation = Callable[["Context"], Awaitable[None]]  # does steps of a workload in advance
-W = TypeVar("W", bound=Callable[..., Awaitable[Any]])
+W = TypeVar("W", bound="Callable[[Context, Any], Awaitable[Any]]")
+
+
+def typed(declaration: DeclaredWorkload, workload: Workload) -> Workload:
+    """Return a workload as the engine drives it, which takes and returns JSON, whatever types it declares."""
+    if declaration.is_open:
+        return workload
+
+    async def run(ctx: "Context", spec: Json) -> Json:
+        name = declaration.name
+        found = await workload(ctx, declaration.spec.read(spec, f"the spec of workload {name!r}"))
+        return declaration.result.write(found, f"the result of workload {name!r}")
+
+    return run
 
 
 def prepared(workload: Workload, before: Preparation) -> Workload:
@@ -54,8 +68,9 @@ class Workloads:
         _require_name(name)
 
         def register(function: W) -> W:
-            _require_async(name, function)
+            _require_signature(name, function)
             self._found[name] = function
+            note_name(function, name)
             if check is not None:
                 self._checks[name] = check
             return function
@@ -97,13 +112,18 @@ class Workloads:
             importlib.import_module(self._promised[name])
         if name not in self._found:
             raise self._unknown(name)
-        return self._found[name]
+        return typed(declared_as(name, self._found[name]), self._found[name])
+
+    def declared(self, name: str) -> DeclaredWorkload:
+        """Return what a workload declares; raises BadConfiguration for one that is not known here."""
+        self.find(name)
+        return declared_as(name, self._found[name])
 
     def check(self, name: str, spec: Json) -> None:
         """Raise BadArgument for a spec that a workload refuses; one that is not known here is left to the workers."""
         if name not in self:
             return
-        self.find(name)
+        self.declared(name).check(spec)
         check = self._checks.get(name)
         try:
             if check is not None:
@@ -132,9 +152,18 @@ def _require_name(name: object) -> None:
         raise BadArgument(f"{name!r} cannot be the name of a workload", suggestions=("use a printable word",))
 
 
-def _require_async(name: str, function: object) -> None:
-    if not inspect.iscoroutinefunction(function):
-        raise BadArgument(f"workload {name!r} must be an async function", suggestions=("write async def",))
+def _require_signature(name: str, function: Callable[..., Any]) -> None:
+    """Raise BadArgument, with all that is wrong, for a function that cannot be driven as a workload."""
+    wrong = [] if inspect.iscoroutinefunction(function) else ["be an async function"]
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        wrong.append("take two arguments")
+    if wrong:
+        own = getattr(function, "__name__", "function")
+        raise BadArgument(
+            f"workload {name!r} must {' and '.join(wrong)}", suggestions=(f"write async def {own}(ctx, spec)",)
+        )
 
 
 REGISTRY = Workloads()

@@ -26,6 +26,8 @@ from muster.app.chains.chains import ChainSize
 from muster.app.chains.plan import ChainPlan
 from muster.app.councils.councils import CouncilPlan
 from muster.app.muster import AskOptions
+from muster.app.muster import StartOptions
+from muster.app.muster import SubmitOptions
 from muster.app.muster import T
 from muster.app.parts.audit import AuditedAction
 from muster.app.parts.budgets import ServerFunds
@@ -125,6 +127,7 @@ from muster.domain.call import Stop as Stop
 from muster.domain.call import Tool as Tool
 from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
+from muster.domain.canonical import DataT_co
 from muster.domain.canonical import Json as Json
 from muster.domain.canonical import JsonValue as JsonValue
 from muster.domain.entry import Entry
@@ -210,6 +213,9 @@ from muster.domain.run_order import RunOrder
 from muster.engine.base.clock import Clock as Clock
 from muster.engine.calls.retry import RetryPolicy as RetryPolicy
 from muster.engine.context import Context as Context
+from muster.engine.declared import ResultT
+from muster.engine.declared import SpecT
+from muster.engine.declared import WorkloadFunction
 from muster.engine.drive import Listener
 from muster.engine.queue.base import OfferedRun
 from muster.engine.queue.turns import DriveCaps
@@ -260,6 +266,7 @@ from muster.verify.reports.summary import VerifyReport
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from typing import Generic
 from typing import Self
 from typing import Unpack
 from typing import overload
@@ -356,16 +363,23 @@ class Muster:
     def answer_of(self, run: RunId) -> Reply:
         """Return the reply to the question of a run."""
 
-    def start(self, workload: str, spec: Json, *, budget_usd: str | float | None=..., name: str | None=..., tags: Sequence[str]=..., timeout: float | None=..., concurrency: int=..., dispatch: str | Dispatch=..., detach: bool=..., on_delta: Listener | None=..., origin: Origin | None=...) -> RunHandle:
+    @overload
+    def start(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]) -> RunHandle[ResultT]: ...
+    @overload
+    def start(self, workload: str, spec: Json, **options: Unpack[StartOptions]) -> RunHandle:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
+        A workload that is given as its function takes a spec of the type that it declares, and so is the result.
         With an origin it takes over what another run remembers, as far as the origin says."""
 
     def start_with(self, workload: str, spec: Json, options: RunOptions, *, detach: bool=..., on_delta: Listener | None=..., origin: Origin | None=...) -> RunHandle:
         """Start a run as `start` does, with options that were made before."""
 
-    def submit(self, workload: str, spec: Json, *, budget_usd: str | float | None=..., name: str | None=..., tags: Sequence[str]=..., timeout: float | None=..., concurrency: int=..., dispatch: str | Dispatch=...) -> RunHandle:
-        """Store a run for the workers."""
+    @overload
+    def submit(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[SubmitOptions]) -> RunHandle[ResultT]: ...
+    @overload
+    def submit(self, workload: str, spec: Json, **options: Unpack[SubmitOptions]) -> RunHandle:
+        """Store a run for the workers; a workload and its spec are given as to `start`."""
 
     def resume(self, reference: str, *, budget_usd: str | float | None=..., on_delta: Listener | None=...) -> RunHandle:
         """Go on with a run: with its continuation if it has one, else with itself, else with one new run.
@@ -638,7 +652,7 @@ class Runs:
         """Return the options of a run that was ordered; without a budget, that of the settings."""
 
 
-class RunHandle:
+class RunHandle(Generic[DataT_co]):
     id: RunId
     def run(self) -> Run:
         """Return the run as it is stored now."""
@@ -649,7 +663,7 @@ class RunHandle:
     def wait(self) -> Run:
         """Wait until the run is over or stands still."""
 
-    def result(self) -> Json:
+    def result(self) -> DataT_co:
         """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget."""
 
     def cancel(self) -> None:
@@ -1483,7 +1497,9 @@ class Project:
         """Find weak spots of suites; raises BadArgument for none at all."""
 
     def schema(self, what: str) -> Mapping[str, Any]:
-        """Return the JSON Schema of a file: `suite`, `verify`, `chain`, `council`, or `toml` for muster.toml."""
+        """Return the JSON Schema of a file: `suite`, `verify`, `chain`, `council`, or `toml` for muster.toml.
+
+        Also that of the spec of a workload of the project, by its name."""
 
     def create(self, name: str, kind: str=..., *, below: str | Path=...) -> CreatedFolder:
         """Make a folder with a small suite, a chain, a council, or the shipped verification agents (`verify`)."""

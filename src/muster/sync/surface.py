@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import wraps
-from types import FunctionType, TracebackType
+from types import FunctionType, GenericAlias, TracebackType
 from typing import Any, Self
 
 from muster.domain.errors import Conflict
@@ -124,6 +124,8 @@ def _make_class(kind: type) -> type[Blocking]:
     own = {name for name in vars(base) if not name.startswith("_")}
     names = [name for name in dir(kind) if not name.startswith("_") and name not in own]
     members: dict[str, Any] = {name: _member(name, inspect.getattr_static(kind, name)) for name in names}
+    if hasattr(kind, "__class_getitem__"):
+        members["__class_getitem__"] = classmethod(GenericAlias)  # RunHandle[Report] in annotations
     if hasattr(kind, "__anext__"):
         members |= {"__iter__": lambda self: self, "__next__": _next}
     if hasattr(kind, "__aenter__"):

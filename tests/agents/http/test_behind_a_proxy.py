@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -81,7 +82,7 @@ async def test_calls_streams_and_batches_go_through(office: Office, agent: str) 
     async with office.open() as muster:
         assert (await muster.ask(agent, "hello")).text == "hello"
         handle = await muster.start("ask", {"agent": agent, "prompt": "streamed", "stream": True})
-        assert (await handle.result())["text"] == "streamed"
+        assert cast(Any, await handle.result())["text"] == "streamed"
         assert (await muster.ask(agent, "in a batch", dispatch="batch")).text == "in a batch"
         assert [batch.state for batch in await muster.batches.list()] == [BatchState.COLLECTED]
         run, states = await booked(muster)

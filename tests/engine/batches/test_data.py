@@ -48,7 +48,7 @@ async def test_an_answer_that_fits_is_data_and_one_that_does_not_is_kept(house: 
         assert entry.reply.data == {"n": 4}
         paid = house.audit.calls
         run = await m.start("test-data", {"agent": agent, "prompt": '{"n": "x"}', "mode": mode}, dispatch=batch())
-        found = await run.result()
+        found: Any = await run.result()
         assert found["data"] is None
         assert "$.n: 'x' is not of type 'integer'" in found["error"]
         assert found["strict"] == [found["error"], '{"n": "x"}']

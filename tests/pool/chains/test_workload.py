@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -313,7 +314,7 @@ async def test_what_an_agent_is_writing_is_seen_before_it_is_done(tmp_path: Path
                 await asyncio.sleep(0.02)
         assert (found.partial_output, found.current) == ("half", (1, "a"))
         (tmp_path / "go").touch()
-        assert (await handle.result())["output"] == "whole"
+        assert cast(Any, await handle.result())["output"] == "whole"
         assert (await home.muster.chains.progress(handle.id)).partial_output == ""
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from muster.app.kinds import BUILT_IN
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
+from muster.engine.declared import DeclaredWorkload
 from muster.engine.workload import REGISTRY, Workload, Workloads
 from muster.settings import CONFIG_FILE, Settings
 from muster.settings.file import setting_place
@@ -38,6 +39,11 @@ class ProjectWorkloads:
             self.load()
         return self._registry.find(name)
 
+    def declared(self, name: str) -> DeclaredWorkload:
+        """Return what types a workload declares; raises BadConfiguration like `find`."""
+        self.find(name)
+        return self._registry.declared(name)
+
     def check(self, name: str, spec: Json) -> None:
         """Raise BadArgument for a spec that a workload refuses, as far as it is known without the user's modules."""
         self._registry.check(name, spec)
@@ -46,6 +52,11 @@ class ProjectWorkloads:
         if name not in self._registry:
             self.load()
         return name in self._registry
+
+    @property
+    def own(self) -> Sequence[str]:
+        """Return the names of the user's workloads that are known by now."""
+        return [name for name in self._registry.names() if name not in {kind.workload for kind in BUILT_IN}]
 
     def load(self) -> None:
         """Import every module of the user, or raise BadConfiguration for the first that cannot be imported."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from muster.app.base.workloads import project_workloads
 from muster.app.project.editor_schemas import chain_schema, council_schema, suite_schema, verify_schema
 from muster.app.project.validation import Linted, Validated, lint, starter, validate
 from muster.app.runs.reports import AnyReport, report_of_file
@@ -64,10 +65,16 @@ class Project:
         return lint([Path(path) for path in paths])
 
     def schema(self, what: str) -> Mapping[str, Any]:
-        """Return the JSON Schema of a file: `suite`, `verify`, `chain`, `council`, or `toml` for muster.toml."""
-        if what not in SCHEMAS:
-            raise BadArgument(choice_error(tuple(SCHEMAS), what), argument="the schema")
-        return SCHEMAS[what]()
+        """Return the JSON Schema of a file: `suite`, `verify`, `chain`, `council`, or `toml` for muster.toml.
+
+        Also that of the spec of a workload of the project, by its name.
+        """
+        if what in SCHEMAS:
+            return SCHEMAS[what]()
+        workloads = project_workloads(self.settings)
+        if what not in workloads:
+            raise BadArgument(choice_error((*SCHEMAS, *workloads.own), what), argument="the kind")
+        return workloads.declared(what).schema()
 
     def create(self, name: str, kind: str = "suite", *, below: str | Path = "") -> CreatedFolder:
         """Make a folder with a small suite, a chain, a council, or the shipped verification agents (`verify`)."""

@@ -2,18 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from copy import copy
+from typing import Any, Generic
 
 from muster.app.runs.actions import RunActions
-from muster.domain.canonical import Json
+from muster.domain.canonical import DataT_co
 from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Overdraft, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.engine.values import PLAIN, ValueType
 from muster.store.base import Store
 
 
-class RunHandle:
-    """Follows one run, whoever drives it; `driving` is set when this process does."""
+class RunHandle(Generic[DataT_co]):
+    """Follows one run, whoever drives it; `driving` is set when this process does.
+
+    Its result is JSON, or of the type that the workload declares if the run was started from its function.
+    """
 
     def __init__(
         self,
@@ -24,6 +30,7 @@ class RunHandle:
         sweep: Callable[[], Awaitable[object]],
     ) -> None:
         self._runs, self._store, self._sweep = runs, store, sweep
+        self._type = PLAIN  # of its result
         self.id: RunId = run
         self._driving = driving
 
@@ -52,19 +59,27 @@ class RunHandle:
                 return run  # somebody was faster than this driver: canceled it, or drove it to its end
             raise
 
-    async def result(self) -> Json:
+    async def result(self) -> DataT_co:
         """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget."""
         run = await self.wait()
-        if run.state is RunState.COMPLETED and run.ended_reason != Overdraft.code:
-            return run.result
         if run.state is RunState.COMPLETED:
-            raise Overdraft.of(run.error or {}, run.result)
+            result: DataT_co = self._type.read(run.result, f"the result of run {run.id}")
+            if run.ended_reason == Overdraft.code:
+                raise Overdraft.of(run.error or {}, result)
+            return result
         raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
     async def cancel(self) -> None:
         """Ask for the run to be canceled and wait until it is."""
         await self._runs.cancel(self.id)
         await self.wait()
+
+
+def returning(handle: RunHandle, result: ValueType) -> RunHandle[Any]:
+    """Return the handle of the same run, which gives its result as a type."""
+    typed = copy(handle)
+    typed._type = result
+    return typed
 
 
 PAGE = 500

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from muster.app.runs.runs import Runs
+from muster.domain.canonical import Json
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.text import typed
@@ -34,8 +35,8 @@ async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
 
 async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
     handle = await runs.start("fix", {"root": root, "files": typed.to_builtins(fixes.files)}, runs.options())
-    found: dict[str, dict[str, str]] = await handle.result()
-    return found
+    made: Json = await handle.result()
+    return {part: dict(made[part]) for part in ("changed", "left")}
 
 
 def _words(one: Unfixed) -> str:

@@ -137,7 +137,7 @@ class _StepRun:
     async def _in_child(self, budget: float) -> StepRecord:
         """Run the step in a child run, whose budget is a hard cap."""
         part = stored(self._spec.part(self._step))
-        result = await self._ctx.child(f"{step_key(self._step.name)}/run", WORKLOAD, part, budget_usd=budget)
+        result: Json = await self._ctx.child(f"{step_key(self._step.name)}/run", WORKLOAD, part, budget_usd=budget)
         return typed.convert(result["steps"][0], StepRecord)
 
     def _items(self) -> Sequence[Json]:

@@ -66,7 +66,7 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
 
     async def one(index: int, row: Any) -> dict[str, Json]:
         try:
-            done = await ctx.child(row_key(index), WORKLOAD, stored(spec.row(index)))
+            done: Json = await ctx.child(row_key(index), WORKLOAD, stored(spec.row(index)))
             branch = done.get("saved", {}).get("branch")
             result = {"output": done["output"], "cost": done["cost"], "branch": branch, "error": None}
         except ChildFailed as error:

@@ -1,0 +1,75 @@
+"""What a workload declares in its signature: the types of its spec and of its result."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, BadConfiguration
+from muster.engine.values import PLAIN, ValueType, hinted, schema_of
+
+SpecT = TypeVar("SpecT")
+ResultT = TypeVar("ResultT")
+WorkloadFunction = Callable[[Any, SpecT], Awaitable[ResultT]]  # as written; it takes a Context first
+
+_names: "WeakKeyDictionary[Callable[..., Any], str]" = WeakKeyDictionary()  # under which functions were registered
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredWorkload:
+    """What a workload is called, and what types its signature declares for its spec and its result."""
+
+    name: str
+    spec: ValueType = PLAIN
+    result: ValueType = PLAIN
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it declares nothing: the function takes and returns plain JSON."""
+        return self.spec.is_open and self.result.is_plain
+
+    def written(self, spec: object) -> Json:
+        """Return a spec as it is stored; raises BadArgument for one that is not of the declared type."""
+        way = f"declare its type in the function: spec: {type(spec).__name__}"
+        return self.spec.write(spec, f"the spec of workload {self.name!r}", way)
+
+    def check(self, spec: Json) -> None:
+        """Raise BadArgument, with all that is wrong, for a stored spec that is not of the declared type."""
+        self.spec.check(spec, f"the spec of workload {self.name!r}")
+
+    def schema(self) -> dict[str, Json]:
+        """Return the JSON Schema of its spec, with that of its result under `returns`."""
+        returns = {} if self.result.is_open else {"returns": schema_of(self.result.kind)}
+        return {**schema_of(Any if self.spec.is_open else self.spec.kind), "title": self.name, **returns}
+
+
+def declared(workload: "str | WorkloadFunction[Any, Any]") -> DeclaredWorkload:
+    """Return what a workload declares; one that is only named says nothing here."""
+    if isinstance(workload, str):
+        return DeclaredWorkload(workload)
+    name = _names.get(workload) if inspect.isfunction(workload) else None
+    if name is None:
+        raise BadArgument(
+            f"{getattr(workload, '__name__', repr(workload))} is not a workload",
+            suggestions=('put @muster.workload("NAME") before the function', "give the name of a workload"),
+        )
+    return declared_as(name, workload)
+
+
+def note_name(function: Callable[..., Any], name: str) -> None:
+    """Note under which name a function was registered."""
+    _names[function] = name
+
+
+def declared_as(name: str, function: Callable[..., Any]) -> DeclaredWorkload:
+    """Return what a function declares as the workload of a name; raises BadConfiguration for types without meaning."""
+    _, spec, *_ = (*inspect.signature(function).parameters, "")
+    try:
+        return DeclaredWorkload(name, hinted(function, spec), hinted(function, "return"))
+    except (NameError, TypeError) as error:
+        raise BadConfiguration(
+            f"the types that workload {name!r} declares cannot be read: {error}",
+            suggestions=("import them where the function is defined, not under `if TYPE_CHECKING`",),
+        ) from error

@@ -1,0 +1,181 @@
+"""Workloads that declare the types of their spec and result: checked at start, given as such, read back as such."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypedDict, assert_type
+
+import pytest
+from msgspec import Meta
+from pydantic import BaseModel, Field
+
+import muster
+from muster import sync
+
+
+@dataclass(frozen=True)
+class TriageSpec:
+    """Which tickets."""
+
+    agent: str
+    tickets: tuple[str, ...]
+    most: Annotated[int, Meta(ge=1)] = 3
+
+
+class TriageResult(BaseModel):
+    """What became of them."""
+
+    labels: list[str]
+    cost: float = 0.0
+
+
+class Part(TypedDict):
+    """One ticket."""
+
+    agent: str
+    ticket: str
+
+
+@muster.workload("typed-part")
+async def part(ctx: muster.Context, spec: Part) -> str:
+    return (await ctx.call(spec["agent"], spec["ticket"], key="label")).text
+
+
+@muster.workload("typed-triage")
+async def triage(ctx: muster.Context, spec: TriageSpec) -> TriageResult:
+    """Label tickets."""
+
+    async def label(number: int, ticket: str) -> str:
+        found = await ctx.child(f"part/{number}", part, Part(agent=spec.agent, ticket=ticket))
+        assert_type(found, str)
+        return found
+
+    return TriageResult(labels=[text async for text in ctx.map(label, spec.tickets[: spec.most])])
+
+
+@muster.workload("typed-outer")
+async def outer(ctx: muster.Context, spec: TriageSpec) -> list[TriageResult]:
+    inner = await ctx.child("inner", triage, spec)
+    assert_type(inner, TriageResult)
+    assert isinstance(inner, TriageResult)
+    return [inner]
+
+
+SPEC = TriageSpec(agent="sim/echo", tickets=("a", "b"))
+
+
+async def test_a_workload_is_started_with_its_spec_and_gives_its_result(tmp_path: Path) -> None:
+    async with muster.open(tmp_path) as m:
+        run = await m.start(triage, SPEC, name="monday")
+        assert_type(run, muster.RunHandle[TriageResult])
+        assert await run.result() == TriageResult(labels=["a", "b"])
+        stored = await run.run()
+        assert stored.spec == {"agent": "sim/echo", "tickets": ["a", "b"], "most": 3}
+        assert stored.result == {"labels": ["a", "b"], "cost": 0.0}
+        assert await (await m.resume("monday")).result() == {"labels": ["a", "b"], "cost": 0.0}
+
+
+async def test_children_give_results_of_their_types_at_once_and_on_resume(tmp_path: Path) -> None:
+    async with muster.open(tmp_path) as m:
+        run = await m.start(outer, SPEC)
+        assert await run.result() == [TriageResult(labels=["a", "b"])]
+        replayed = m.runs.drive(await m.runs.replay(run.id))
+        assert await replayed.result() == [{"labels": ["a", "b"], "cost": 0.0}]
+
+
+async def test_a_worker_gives_a_typed_workload_its_spec(tmp_path: Path) -> None:
+    async with muster.open(tmp_path) as m:
+        waiting = await m.submit(triage, SPEC)
+        assert_type(waiting, muster.RunHandle[TriageResult])
+        await m.worker(most=2).serve(until_idle=True)
+        assert await waiting.result() == TriageResult(labels=["a", "b"])
+
+
+def test_code_that_is_not_async_has_the_same_types(tmp_path: Path) -> None:
+    with sync.open(tmp_path) as m:
+        run = m.start(triage, SPEC)
+        assert_type(run, sync.RunHandle[TriageResult])
+        assert run.result() == TriageResult(labels=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "wrong"),
+    [
+        (
+            {"tickets": ["a", 3], "most": 0},
+            "the spec of workload 'typed-triage' is not a TriageSpec: agent is missing; "
+            "tickets[1] must be str, not int; most must be int >= 1",
+        ),
+        ({"agent": "sim/echo", "tickets": "a"}, "tickets must be array, not str"),
+        (None, "must be object, not null"),
+        (Part(agent="a", ticket="b"), "tickets is missing"),
+        (object(), "cannot be stored as JSON"),
+    ],
+)
+async def test_a_spec_of_another_type_is_refused_before_anything_is_stored_with_all_flaws(
+    tmp_path: Path, spec: Any, wrong: str
+) -> None:
+    async with muster.open(tmp_path) as m:
+        for started in (m.start(triage, spec), m.start("typed-triage", spec), m.submit("typed-triage", spec)):
+            with pytest.raises(muster.BadArgument) as raised:
+                await started
+            assert wrong in raised.value.message
+        assert await m.runs.list() == []
+
+
+async def test_a_result_of_another_type_fails_the_run(tmp_path: Path) -> None:
+    @muster.workload("typed-liar")
+    async def liar(ctx: muster.Context, spec: None) -> TriageResult:
+        return {"labels": "none"}  # type: ignore[return-value]
+
+    async with muster.open(tmp_path) as m:
+        with pytest.raises(muster.RunFailed, match="the result of workload 'typed-liar' is not a TriageResult: labels"):
+            await (await m.start(liar, None)).result()
+
+
+async def test_what_is_no_workload_says_what_to_do(tmp_path: Path) -> None:
+    async def plain(ctx: muster.Context, spec: None) -> None:
+        return None
+
+    async with muster.open(tmp_path) as m:
+        with pytest.raises(muster.BadArgument, match="plain is not a workload") as raised:
+            await m.start(plain, None)
+        assert "@muster.workload" in raised.value.suggestions[0]
+
+
+def test_a_signature_that_no_run_can_be_driven_with_is_refused_with_all_flaws() -> None:
+    def wrong() -> None:
+        return None
+
+    with pytest.raises(muster.BadArgument, match="must be an async function and take two arguments") as raised:
+        muster.workload("typed-wrong")(wrong)  # type: ignore[type-var]
+    assert raised.value.suggestions == ("write async def wrong(ctx, spec)",)
+
+
+async def test_a_type_that_only_type_checkers_know_is_refused_at_start(tmp_path: Path) -> None:
+    async def hidden(ctx: "muster.Context", spec: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
+        return None
+
+    muster.workload("typed-hidden")(hidden)
+    async with muster.open(tmp_path) as m:
+        with pytest.raises(muster.BadConfiguration, match="name 'Nowhere' is not defined"):
+            await m.start("typed-hidden", None)
+
+
+class Described(BaseModel):
+    """A spec of pydantic."""
+
+    count: int = Field(ge=1, description="How many.")
+
+
+def test_the_schema_of_a_workload_is_that_of_its_spec_with_that_of_its_result(tmp_path: Path) -> None:
+    @muster.workload("typed-described")
+    async def described(ctx: muster.Context, spec: Described) -> list[TriageResult]:
+        return []
+
+    project = muster.Project(tmp_path)
+    shown = project.schema("typed-described")
+    assert (shown["title"], shown["properties"]["count"]["description"]) == ("typed-described", "How many.")
+    assert shown["returns"]["type"] == "array"
+    assert project.schema("typed-triage")["required"] == ["agent", "tickets"]
+    with pytest.raises(muster.BadArgument, match="Did you mean 'typed-described'"):
+        project.schema("typed-describd")
