@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from muster.domain.agent import LoweredLimit
@@ -77,8 +77,12 @@ class Engine:
         self._beats = Ticks(services.clock, BEAT_SECONDS)
         self._present_workers: Sequence[PresentWorker] = ()
         self._looked_at = -math.inf  # for workers
-        self.election = Election(driver, services.clock, sees=services.sees, is_gone=services.is_gone)
         self.watches_others = False  # the last sweep saw runs that other processes drive
+
+    @cached_property
+    def election(self) -> Election:
+        """What is known here of who does what is done once for all processes of the store."""
+        return Election(self._driver, self._with.clock, sees=self._with.sees, is_gone=self._with.is_gone)
 
     def new_id(self) -> RunId:
         """Make an id for a run."""
