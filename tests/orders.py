@@ -1,6 +1,6 @@
 """Every order, by the feature that declares it: what is tested of one is tested of all."""
 
-from muster.app.questions.order import QuestionOrder
+from muster.app.kinds.question_order import QuestionOrder
 from muster.battles.order import BattleOrder, ScaleOrder
 from muster.councils.order import CouncilOrder
 from muster.pool.chains.order import ChainOrder

@@ -23,7 +23,6 @@ DOORS = ("cli", "api", "mcp", "app/serving")
 COMMON = {"budget_usd", "job_id", "max_tokens", "output_schema", "run_id", "run_tags", "timeout_secs", "user_message"}
 # Where a door names a field for another reason than to declare it.
 REASONS = {
-    ("api/routes/battles.py", "message_limit"): "the example of a body",
     ("app/serving/battles.py", "confirm_judge"): "requests may name only agents of the library",
     ("cli/chains/order.py", "rows_file"): "read once, for several chains",
     ("cli/pool/fan_out.py", "dry_run"): "of worktrees that would be removed",

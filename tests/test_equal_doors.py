@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from muster.api.app import ROUTERS
-from muster.app.serving.jobs import ORDERS as JOBS
+from muster.app.serving.jobs import KINDS as JOBS
 from muster.app.serving.order_models import OrderModel, order_model
 from muster.battles.order import BattleOrder
 from muster.cli.commands import app
@@ -165,7 +165,7 @@ def _kind_at(door: "InJson | InWords") -> Any:
 
 @cache
 def _all_doors() -> "tuple[InJson | InWords, ...]":
-    found: list[InJson | InWords] = [InJson(name, Door.JOB, model) for name, model in JOBS.items()]
+    found: list[InJson | InWords] = [InJson(f"job of a {name}", Door.JOB, kind.model) for name, kind in JOBS.items()]
     found += [InJson(tool.name, Door.TOOL, tool.takes) for tool in TOOLS.values() if issubclass(tool.takes, OrderModel)]
     found += [
         InJson(f"POST {vars(route)['path']}", Door.REQUEST, model)
@@ -318,7 +318,7 @@ def test_a_field_is_the_same_at_every_door(kind: Any) -> None:
 
 def test_every_door_of_a_battle_is_compared() -> None:
     found = [door.name for door in doors_of(BattleOrder)]
-    assert found == ["Python", "battles", "start_battle", "POST /api/battles/start", "muster battle"]
+    assert found == ["Python", "job of a battle", "start_battle", "POST /api/battles/start", "muster battle"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ async def opened(folder: Path) -> AsyncIterator[Muster]:
 async def served(folder: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Muster]]:
     """Serve the project, with routes of surveys."""
     async with opened(folder) as muster:
-        transport = httpx2.ASGITransport(create_app(muster, muster.settings, made=(AppKind(kind=SURVEY),)))
+        transport = httpx2.ASGITransport(create_app(muster, muster.settings, more=(AppKind(kind=SURVEY),)))
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield client, muster
 
@@ -141,7 +141,7 @@ async def test_the_page_has_a_form_from_the_description(tmp_path: Path) -> None:
 
 
 async def test_a_tool_starts_one(tmp_path: Path) -> None:
-    tool = tool_of(SURVEY)
+    tool = tool_of(AppKind(kind=SURVEY))
     assert tool.name == "start_quick_survey"
     async with opened(tmp_path) as muster, Client(Coordinator(muster, {**TOOLS, tool.name: tool}).server()) as client:
         started = (await client.call_tool(tool.name, WORDS)).structured_content

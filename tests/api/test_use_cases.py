@@ -56,6 +56,7 @@ PARTS: dict[str, type] = {
 NO_ROUTE = {
     "runs": {
         "newest": "a part of other use cases",
+        "end_of_lineage": "a part of the answer to a start",
         "of_kind": "a part of other use cases",
         **dict.fromkeys(("options", "ordered"), "by app.serving, for every door"),
         "last_of": "a part of other use cases",

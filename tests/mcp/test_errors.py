@@ -12,10 +12,11 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, LimitReached, MusterError
 from muster.mcp.control_inputs import ControlInput
 from muster.mcp.errors import LISTS, error_answer, tool_for
-from muster.mcp.inputs import AskInput, SuiteInput, TaskInput, ToolInput
+from muster.mcp.inputs import ToolInput
 from muster.mcp.server import TOOLS
 from tests.mcp.coordinated import coordinated
 
+ASK, SUITE, TASK = (TOOLS[name].takes for name in ("ask", "run_suite", "submit_task"))
 DEAR = """
 schema_version: 1
 skill_or_agent: judged
@@ -38,16 +39,16 @@ def ways(takes: type[ToolInput], *suggestions: str) -> list[str]:
 
 def test_an_argument_has_the_name_that_it_has_in_the_tool() -> None:
     error = BadArgument("must be more than 0", argument="budget")
-    assert told(error, AskInput)["message"] == "budget_usd must be more than 0"
-    assert told(BadArgument("is wrong", argument="name"), AskInput)["message"] == "name is wrong"
-    assert told(BadArgument("is wrong", argument="elsewhere"), AskInput)["message"] == "elsewhere is wrong"
+    assert told(error, ASK)["message"] == "budget_usd must be more than 0"
+    assert told(BadArgument("is wrong", argument="name"), ASK)["message"] == "name is wrong"
+    assert told(BadArgument("is wrong", argument="elsewhere"), ASK)["message"] == "elsewhere is wrong"
 
 
 def test_a_suggestion_names_the_parameter_of_the_tool_and_one_that_it_does_not_have_is_left_out() -> None:
-    assert ways(SuiteInput, ArgumentAdvice("judge", "AGENT")) == ['add judge="AGENT"']
-    assert ways(SuiteInput, ArgumentAdvice("agent", "anthropic/MODEL")) == ['add agents=["anthropic/MODEL"]']
-    assert ways(TaskInput, ArgumentAdvice("continue", words="leave out {}")) == ["leave out continues"]
-    assert ways(SuiteInput, ArgumentAdvice("evaluator", "rules"), "or not") == ["or not"]
+    assert ways(SUITE, ArgumentAdvice("judge", "AGENT")) == ['add judge="AGENT"']
+    assert ways(SUITE, ArgumentAdvice("agent", "anthropic/MODEL")) == ['add agents=["anthropic/MODEL"]']
+    assert ways(TASK, ArgumentAdvice("continue", words="leave out {}")) == ["leave out continues"]
+    assert ways(SUITE, ArgumentAdvice("evaluator", "rules"), "or not") == ["or not"]
 
 
 def test_at_the_command_line_the_same_suggestion_names_the_option() -> None:
@@ -94,7 +95,7 @@ def test_each_command_exists_and_its_tool_and_parameters_too(command: str) -> No
 
 
 def test_a_limit_says_when_to_try_again() -> None:
-    found = told(LimitReached("too many starts", retry_after=12.34), AskInput)
+    found = told(LimitReached("too many starts", retry_after=12.34), ASK)
     assert (found["error"], found["retry_after_secs"]) == ("limit", 12.3)
 
 

@@ -39,9 +39,10 @@ from muster.api.routes import (
 from muster.api.schema import install_schema
 from muster.api.sse import FrameCache
 from muster.app import Muster
-from muster.app.kinds import WITH_MADE_DOORS, AppKind
+from muster.app.kinds import AppKind, made_at
 from muster.app.serving.cleaning import cleaner
 from muster.app.starts import Starts
+from muster.domain.order import Door
 from muster.settings import Settings
 
 ROUTERS = (
@@ -58,6 +59,7 @@ ROUTERS = (
     batches.router,
     costs.router,
     page.router,
+    *map(work.route_of, made_at(Door.REQUEST)),
 )
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
@@ -69,11 +71,11 @@ def create_app(
     *,
     host: str = "127.0.0.1",
     lifetime: Lifetime | None = None,
-    made: Sequence[AppKind] = WITH_MADE_DOORS,
+    more: Sequence[AppKind] = (),
 ) -> FastAPI:
     """Return the application over an open Muster; `host` is the address that it is served at.
 
-    `made` are the kinds of work whose routes are made from what they declare.
+    `more` are kinds of work besides those that all programs know.
     """
     app = FastAPI(
         title="Muster",
@@ -87,7 +89,7 @@ def create_app(
     app.state.muster, app.state.frames = muster, FrameCache()
     app.state.starts = Starts(muster)
     install_errors(app, cleaner(settings))
-    routers = (*ROUTERS, *map(work.route_of, made))
+    routers = (*ROUTERS, *map(work.route_of, more))
     install_schema(app, routers)
     for router in routers:
         app.include_router(router)

@@ -5,19 +5,13 @@ What a form needs of each field stands in the schema of the body, and the words 
 
 from typing import Any
 
-from muster.app.kinds import KINDS, AppKind, app_kind
-from muster.domain.kind import WorkKind
+from muster.app.kinds import KINDS, AppKind
 
 FORM = "x-form"
 
 
-def started_by_form(kind: WorkKind) -> dict[str, Any]:
-    """Return what the description of a route says that starts work of a kind which people start by a form."""
-    return form_of(app_kind(kind.workload))
-
-
 def form_of(known: AppKind) -> dict[str, Any]:
-    """Return the same for a kind with its page: the name of the work, what it is about, the button, and places."""
+    """Return what the description of a route says that starts work: its name, what it is about, the button, places."""
     kind, page = known.kind, known.page
     words = {
         "kind": kind.word.partition(" ")[0],

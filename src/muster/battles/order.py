@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import ConflictingArguments
-from muster.domain.order import LOCAL, MAX_TEXT, WIRE, Door, FieldForm, Name, OrderField, Text
+from muster.domain.order import LOCAL, MAX_TEXT, WIRE, Door, FieldForm, Name, OrderField, Text, shared_fields
 from muster.domain.run_order import RUN_ID, RunOrder, SamplingFields, TimeLimitField
 
 MAX_REPLIES = 25  # of the agent under test; held in the workload too, whoever made the spec
@@ -363,6 +363,21 @@ class ScaleOrder(BattleOrder, Measurement):
             option_help="Do not ask for a better prompt.",
         ),
     ] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BattlesOrder(BattleOrder):
+    """A battle, or a scale test of several."""
+
+    runs: Annotated[
+        int,
+        OrderField(help="How many battles.", tool="More than 1: a scale test with figures over all.", min=1),
+    ] = 1
+
+    @property
+    def meant(self) -> BattleOrder:
+        """The order of one battle, or of a scale test."""
+        return self if self.runs == 1 else ScaleOrder(**shared_fields(self, ScaleOrder))
 
 
 def require_consistent(order: ScaleOrder) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from muster.councils.order import CouncilOrder
 from muster.domain.kind import KindReport, RunVerdict, Tone, WorkKind, passed_or_not
 from muster.domain.run import Run
 
@@ -21,6 +22,7 @@ COUNCIL = WorkKind(
     module="muster.councils.workload",
     command="muster council",
     example="muster council QUESTION --agent A --agent B",
+    order=CouncilOrder,
     subject=lambda spec: (spec.get("question"),),
     verdict=_verdict,
     report=KindReport(

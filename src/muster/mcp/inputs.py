@@ -8,15 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from muster.app.kinds import KINDS
-from muster.app.questions.order import QuestionOrder
 from muster.app.serving.order_models import OrderModel, order_model
-from muster.battles.order import BattleOrder
-from muster.councils.order import CouncilOrder
 from muster.domain.money import MAX_USD
-from muster.domain.order import Door, OrderField
-from muster.pool.chains.order import ChainOrder
-from muster.pool.order import FanOutOrder, TaskOrder
-from muster.suites.order import SuiteOrder
+from muster.domain.order import Door
 
 NUMBERED = ("events", "log", "messages", "decisions")  # parts of a run whose rows have numbers
 RUN_KINDS = ("any", *(known.kind.word for known in KINDS if known.page.is_listed))
@@ -101,37 +95,6 @@ def tool_input(kind: Any, name: str, *, newer: Iterable[str] = ()) -> Any:
     made = order_model(kind, Door.TOOL, name=name, base=OrderInput)
     made.newer = frozenset(newer)
     return made
-
-
-TaskInput = tool_input(TaskOrder, "TaskInput")
-
-
-FanOutInput = tool_input(FanOutOrder, "FanOutInput")
-
-
-AskInput = tool_input(QuestionOrder, "AskInput")
-
-
-ChainRunInput = tool_input(ChainOrder, "ChainRunInput")
-
-
-SuiteInput = tool_input(SuiteOrder, "SuiteInput", newer=("timeout_secs",))
-
-
-CouncilInput = tool_input(CouncilOrder, "CouncilInput", newer=("quorum",))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolBattleOrder(BattleOrder):
-    """A battle, or a scale test of several."""
-
-    runs: Annotated[
-        int,
-        OrderField(help="How many battles.", tool="More than 1: a scale test with figures over all.", min=1),
-    ] = 1
-
-
-BattleInput = tool_input(ToolBattleOrder, "BattleInput")
 
 
 class ListInput(ToolInput):

@@ -28,11 +28,12 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from muster.app import Muster
-from muster.app.kinds import WITH_MADE_DOORS
+from muster.app.kinds import made_at
 from muster.app.serving.cleaning import cleaner
 from muster.app.starts import Starts
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
+from muster.domain.order import Door
 from muster.mcp.errors import error_answer, flaws_answer
 from muster.mcp.request import CoordinatorTool, LocalCaller, ToolCaller, ToolRequest
 from muster.mcp.resources import RESOURCES, TEMPLATES, read_resource
@@ -45,9 +46,9 @@ from muster.mcp.tools.work import tool_of
 
 PATH = "/mcp"
 VERSION = "1"
-MADE = tuple(tool_of(known.kind) for known in WITH_MADE_DOORS)
+MADE = map(tool_of, made_at(Door.TOOL))
 TOOLS: Mapping[str, CoordinatorTool] = {
-    tool.name: tool for tool in (*FOLLOWING, *READING, *STARTING, *MADE, *DIRECTING)
+    tool.name: tool for tool in (*FOLLOWING, *READING, *MADE, *STARTING, *DIRECTING)
 }
 INSTRUCTIONS = (
     "Muster runs AI agents as durable work inside a hard budget: tasks for a crew of coding agents, chains, test "

@@ -1,6 +1,7 @@
 """Tasks, fan-outs and chains as kinds of work."""
 
 from muster.domain.kind import WorkKind, part_of
+from muster.pool.chains.order import ChainOrder
 from muster.pool.order import FanOutOrder, TaskOrder
 
 TASK = WorkKind(
@@ -29,6 +30,7 @@ CHAIN = WorkKind(
     module="muster.pool.chains.workload",
     command="muster chain run",
     example="muster chain run FILE",
+    order=ChainOrder,
     subject=lambda spec: (part_of(spec, "chain", "name"),),
     trees=lambda run: (f"chain-{run.id}",),
     tree_key="chain/tree",

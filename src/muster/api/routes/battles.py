@@ -1,18 +1,12 @@
 """Battles and scale tests: started, followed by polling, and canceled; names in camelCase."""
 
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from muster.api.dependencies import Audit, Opened, Starter, needs
-from muster.api.forms import started_by_form
+from muster.api.dependencies import Audit, Opened, needs
 from muster.api.json_route import JsonRoute
-from muster.api.orders import ordered
 from muster.api.routes.streams import Streaming
-from muster.app.kinds import BATTLE, SCALE
-from muster.app.serving.battles import submit_battle
-from muster.app.serving.order_models import OrderBody
 from muster.app.views.battles import (
     AcknowledgedView,
     BattleDecisionView,
@@ -20,32 +14,15 @@ from muster.app.views.battles import (
     MessagePageView,
     ScaleStatusView,
     ScaleView,
-    StartedBattleView,
-    StartedScaleView,
     battle_status_view,
     decisions_view,
     messages_view,
     scale_status_view,
     scale_view,
-    started_battle_view,
-    started_scale_view,
 )
-from muster.battles.order import BattleOrder, ScaleOrder
 
 router = APIRouter(prefix="/api", tags=["battles"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
-
-
-EXAMPLE = {"agentId": "sim/echo", "counterpart": "sim/echo", "userMessage": "Hello", "messageLimit": 2}
-BattleBody = Annotated[OrderBody[BattleOrder], ordered(BattleOrder, name="BattleBody", camel=True, **EXAMPLE)]
-ScaleBody = Annotated[OrderBody[ScaleOrder], ordered(ScaleOrder, name="ScaleBody", camel=True, **EXAMPLE, runCount=2)]
-
-
-@router.post("/battles/start", dependencies=START, status_code=202, openapi_extra=started_by_form(BATTLE))
-async def start_battle(starter: Starter, response: Response, body: BattleBody) -> StartedBattleView:
-    """Start a battle."""
-    begin = partial(submit_battle, order=body.order)
-    return started_battle_view(await starter.start(response, "start battle", begin, body))
 
 
 @router.get("/battles/{run_id}/status", dependencies=READ)
@@ -81,13 +58,6 @@ async def cancel_battle(muster: Opened, audit: Audit, run_id: str) -> Acknowledg
         run = await muster.battles.cancel(run_id)
         doing.subject = run.id
     return AcknowledgedView(acknowledged=True)
-
-
-@router.post("/scale/start", dependencies=START, status_code=202, openapi_extra=started_by_form(SCALE))
-async def start_scale(starter: Starter, response: Response, body: ScaleBody) -> StartedScaleView:
-    """Start a scale test; the operator's limits hold for its battles and how many are played at a time."""
-    begin = partial(submit_battle, order=body.order)
-    return started_scale_view(await starter.start(response, "start scale test", begin, body))
 
 
 @router.get("/scale/{run_id}/status", dependencies=READ)

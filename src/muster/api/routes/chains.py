@@ -1,41 +1,23 @@
 """Chains: started by their names in the library, and followed."""
 
-from functools import partial
-from typing import Annotated
-
 from fastapi import APIRouter, Response
 
 from muster.api.bodies import ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
-from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
-from muster.api.orders import ordered
 from muster.app import Muster
-from muster.app.kinds import CHAIN
-from muster.app.serving.chains import submit_chain
-from muster.app.serving.order_models import OrderBody
 from muster.app.views.chains import ProgressView, progress_view
 from muster.app.views.runs import ChainsView, RunView, run_view
 from muster.domain.run import Run
-from muster.pool.chains.order import ChainOrder
 
 router = APIRouter(prefix="/api/chains", tags=["chains"], route_class=JsonRoute)
 READ, START = [needs("read")], [needs("start")]
-EXAMPLE = {"chain": "greet", "input": {"topic": "bridges"}}
-ChainBody = Annotated[OrderBody[ChainOrder], ordered(ChainOrder, name="ChainBody", **EXAMPLE)]
 
 
 @router.get("", dependencies=READ)
 async def list_chains(muster: Opened, limit: PageLimit = 20) -> ChainsView:
     """Return the newest chains."""
     return ChainsView(chains=[run_view(run) for run in await muster.chains.list(limit)])
-
-
-@router.post("", dependencies=START, status_code=202, openapi_extra=started_by_form(CHAIN))
-async def start_chain(starter: Starter, response: Response, body: ChainBody) -> RunView:
-    """Start a chain; it works in the folder of the project, or in a worktree of it."""
-    begin = partial(submit_chain, order=body.order)
-    return run_view(await starter.start(response, "start chain", begin, body))
 
 
 @router.get("/{run_id}/progress", dependencies=READ)

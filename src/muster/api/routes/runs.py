@@ -1,20 +1,14 @@
 """Runs: listed, shown, canceled, resumed and forked; their calls, events, reports, questions and answers."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import AnswerBody, ForkBody, ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
-from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
-from muster.api.orders import ordered
 from muster.app import Muster
-from muster.app.kinds import KINDS, QUESTION
-from muster.app.questions.order import QuestionOrder
-from muster.app.serving.order_models import OrderBody
-from muster.app.serving.questions import submit_ask
+from muster.app.kinds import KINDS
 from muster.app.views.calls import (
     AnswerView,
     AttemptPageView,
@@ -44,8 +38,6 @@ from muster.domain.run import Run, RunState
 router = APIRouter(tags=["runs"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
 
-EXAMPLE = {"agent": "sim/echo", "prompt": "Hello"}
-AskBody = Annotated[OrderBody[QuestionOrder], ordered(QuestionOrder, name="AskBody", **EXAMPLE)]
 FORMATS = tuple(dict.fromkeys(name for known in KINDS if known.kind.report for name in known.kind.report.formats))
 if TYPE_CHECKING:
     ReportFormat = str
@@ -203,10 +195,3 @@ async def answer_question(muster: Opened, audit: Audit, run_id: str, body: Answe
         found = await muster.runs.answer(run_id, body.text, key=body.key, sender=sender, client_id=body.client_id)
         doing.subject = found.sent.run
     return answer_view(found)
-
-
-@router.post("/api/ask", dependencies=START, status_code=202, openapi_extra=started_by_form(QUESTION))
-async def ask(starter: Starter, response: Response, body: AskBody) -> RunView:
-    """Start the run of one question; its reply is the call `ask` of the run."""
-    begin = partial(submit_ask, order=body.order)
-    return run_view(await starter.start(response, "start ask", begin, body))

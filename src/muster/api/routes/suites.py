@@ -1,18 +1,12 @@
 """Suites: started by their names in the library, compared, and reviewed."""
 
-from functools import partial
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 
 from muster.api.bodies import ReviewBody
-from muster.api.dependencies import Audit, Opened, PageLimit, RunReference, Starter, needs
-from muster.api.forms import started_by_form
+from muster.api.dependencies import Audit, Opened, PageLimit, RunReference, needs
 from muster.api.json_route import JsonRoute
-from muster.api.orders import ordered
-from muster.app.kinds import SUITE
-from muster.app.serving.order_models import OrderBody
-from muster.app.serving.suites import submit_suite
 from muster.app.suites.reviews import ReviewDraft
 from muster.app.suites.values import (
     ComparisonTerms,
@@ -24,7 +18,7 @@ from muster.app.suites.values import (
     Status,
     comparison_view,
 )
-from muster.app.views.runs import PreviousRunView, RunView, run_view
+from muster.app.views.runs import PreviousRunView, run_view
 from muster.app.views.service import AgentsView, LibraryView, agents_view, library_view
 from muster.app.views.suites import (
     BaselinesView,
@@ -45,16 +39,12 @@ from muster.app.views.suites import (
     trend_view,
     whole_case_view,
 )
-from muster.suites.order import SuiteOrder
 
 router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]
 Share = Annotated[float, Query(gt=0, lt=1)]
 SideReference = Annotated[
     str, Query(min_length=1, max_length=400, description="A run or a baseline, or NAME:SUBJECT for one subject of it.")
-]
-SuiteBody = Annotated[
-    OrderBody[SuiteOrder], ordered(SuiteOrder, name="SuiteBody", suites=["smoke"], agents=["sim/echo"])
 ]
 SubjectName = Annotated[str | None, Query(max_length=200)]
 
@@ -70,14 +60,6 @@ async def list_agents(muster: Opened) -> AgentsView:
 async def list_library(muster: Opened) -> LibraryView:
     """Return the suites, chains and councils that requests may name."""
     return library_view(muster.library.items())
-
-
-@router.post("/api/suites/start", dependencies=[needs("start")], status_code=202, openapi_extra=started_by_form(SUITE))
-async def start_suite(starter: Starter, response: Response, body: SuiteBody) -> RunView:
-    """Start a run of suites."""
-
-    begin = partial(submit_suite, order=body.order)
-    return run_view(await starter.start(response, "start suite", begin, body))
 
 
 @router.get("/api/suites/trend", dependencies=READ)

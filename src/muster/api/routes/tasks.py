@@ -1,20 +1,14 @@
 """Tasks: submitted, listed, claimed, reviewed, canceled and tried again."""
 
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, ResumeBody
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
-from muster.api.forms import started_by_form
 from muster.api.json_route import JsonRoute
-from muster.api.orders import ordered
 from muster.app import Muster
-from muster.app.kinds import TASK
 from muster.app.pool.values import TaskState
-from muster.app.serving.order_models import OrderBody
-from muster.app.serving.tasks import submit_task as queue_task
 from muster.app.views.tasks import (
     ClaimView,
     DiffView,
@@ -28,11 +22,9 @@ from muster.app.views.tasks import (
     task_view,
 )
 from muster.domain.run import Run
-from muster.pool.order import TaskOrder
 
 router = APIRouter(prefix="/api/tasks", tags=["tasks"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]
-TaskBody = Annotated[OrderBody[TaskOrder], ordered(TaskOrder, name="TaskBody", prompt="Write a haiku about bridges.")]
 
 
 @router.get("", dependencies=READ)
@@ -46,14 +38,6 @@ async def list_tasks(
     """Return the newest tasks."""
     found = await muster.pool.tasks.list(state or (), tag=tag, slot=slot, limit=limit + 1)
     return task_page_view(found, limit)
-
-
-@router.post("", dependencies=START, status_code=202, openapi_extra=started_by_form(TASK))
-async def submit_task(starter: Starter, response: Response, muster: Opened, body: TaskBody) -> TaskView:
-    """Queue a task for a slot of the pool."""
-
-    run = await starter.start(response, "submit task", partial(queue_task, order=body.order), body)
-    return task_view(await muster.pool.tasks.of(await muster.runs.end_of_lineage(run)))
 
 
 @router.post("/claim/{slot}", dependencies=[needs("admin")])

@@ -1,24 +1,17 @@
 """Verifications of the project's files, and figures over them."""
 
-from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 
-from muster.api.dependencies import Opened, PageLimit, Starter, needs
-from muster.api.forms import started_by_form
+from muster.api.dependencies import Opened, PageLimit, needs
 from muster.api.json_route import JsonRoute
-from muster.api.orders import ordered
 from muster.app.kinds import VERIFICATION
-from muster.app.serving.order_models import OrderBody
-from muster.app.serving.verifications import submit_verification
 from muster.app.verify.values import Severity, VerifyMetricsView, verify_metrics_view
-from muster.app.views.runs import RunView, VerificationsView, run_view
+from muster.app.views.runs import VerificationsView, run_view
 from muster.app.views.verify import FindingPageView, VerifyStatusView, findings_view, verify_status_view
-from muster.verify.order import VerificationOrder
 
 router = APIRouter(prefix="/api/verify", tags=["verify"], route_class=JsonRoute)
-VerifyBody = Annotated[OrderBody[VerificationOrder], ordered(VerificationOrder, name="VerifyBody")]
 
 
 @router.get("", dependencies=[needs("read")])
@@ -26,14 +19,6 @@ async def list_verifications(muster: Opened, limit: PageLimit = 20) -> Verificat
     """Return the newest verifications."""
     found = await muster.runs.page(workloads=(VERIFICATION.workload,), roots=True, limit=limit)
     return VerificationsView(verifications=[run_view(run) for run in found])
-
-
-@router.post("", dependencies=[needs("start")], status_code=202, openapi_extra=started_by_form(VERIFICATION))
-async def start_verification(starter: Starter, response: Response, body: VerifyBody) -> RunView:
-    """Verify the files of the project that have changed since a commit, are staged, or are marked as pending."""
-
-    begin = partial(submit_verification, order=body.order)
-    return run_view(await starter.start(response, "start verification", begin, body))
 
 
 @router.get("/metrics", dependencies=[needs("admin")])

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from muster.app.kinds.doors import KindDoors
 from muster.app.kinds.question import QUESTION
 from muster.battles.kind import BATTLE, SCALE
+from muster.battles.order import BattlesOrder
 from muster.councils.kind import COUNCIL
 from muster.domain.kind import WorkKind
+from muster.domain.order import Door, order_fields
 from muster.domain.run import Run
 from muster.pool.kind import CHAIN, FAN_OUT, TASK
 from muster.suites.kind import GENERATION, SUITE
@@ -35,13 +38,14 @@ __all__ = [
     "SUITE",
     "TASK",
     "VERIFICATION",
-    "WITH_MADE_DOORS",
     "AppKind",
+    "KindDoors",
     "PageKind",
     "app_kind",
     "called",
     "kind_of",
     "loaded",
+    "made_at",
     "reported_words",
     "word_of",
 ]
@@ -68,13 +72,45 @@ class AppKind:
 
     kind: WorkKind
     part: str = ""  # the attribute of `Muster` that decides about its runs: a `KindPart`
+    doors: KindDoors = field(default_factory=KindDoors)
     page: PageKind = field(default_factory=PageKind)
 
+    def made_at(self, door: Door) -> bool:
+        """Return whether what starts it at a door is made from its order."""
+        fields = () if self.kind.order is None else order_fields(self.kind.order)
+        is_open = any(one.at(door) for one in fields)
+        return is_open and door not in self.doors.own and bool(self.kind.spec_of or self.doors.submit)
 
+    @property
+    def action(self) -> str:
+        """What the audit log calls a start."""
+        return self.doors.action or f"start {self.kind.word}"
+
+    @property
+    def schema(self) -> str:
+        """The name of what is sent to start one, as the name of a class."""
+        return self.doors.schema or self.kind.class_name
+
+
+_BATTLE: Mapping[str, Any] = {
+    "agentId": "sim/echo", "counterpart": "sim/echo", "userMessage": "Hello", "messageLimit": 2,
+}  # fmt: skip
 KINDS: tuple[AppKind, ...] = (
     AppKind(
         kind=TASK,
         part="pool",
+        doors=KindDoors(
+            submit="muster.app.serving.tasks:submit_task",
+            action="submit task",
+            example={"prompt": "Write a haiku about bridges."},
+            answer="muster.app.serving.tasks:submitted_task",
+            has_list=True,
+            tool="submit_task",
+            told="Give a piece of work to an agent of the pool (a crew of coding or CLI agents in slots). Returns the "
+            "id of the task at once; the work continues when you disconnect. With review=true it stops when done and "
+            "waits for review_task; rejected work is done again with your feedback.",
+            own={Door.COMMAND: "it is driven here while nobody drives the pool, and waits for reviews"},
+        ),
         page=PageKind(
             tab="work",
             label="Work",
@@ -87,17 +123,63 @@ KINDS: tuple[AppKind, ...] = (
     AppKind(
         kind=QUESTION,
         part="questions",
+        doors=KindDoors(
+            submit="muster.app.serving.questions:submit_ask",
+            action="start ask",
+            schema="Ask",
+            path="/api/ask",
+            example={"agent": "sim/echo", "prompt": "Hello"},
+            has_list=True,
+            tool="ask",
+            told="Ask one agent one question, without a slot or tools: a single durable model call. Returns an id; "
+            "wait for it to get the reply.",
+            own={Door.COMMAND: "it prints nothing but the answer, while that is written"},
+        ),
         page=PageKind(tab="answer", label="Answer", view="question.AnswerTab", shows_questions=True, button="Ask"),
     ),
-    AppKind(kind=CHAIN, part="chains", page=PageKind(tab="steps", label="Steps", view="chain.ChainTab")),
+    AppKind(
+        kind=CHAIN,
+        part="chains",
+        doors=KindDoors(
+            submit="muster.app.serving.chains:submit_chain",
+            example={"chain": "greet", "input": {"topic": "bridges"}},
+            has_list=True,
+            tool="run_chain",
+            told="Run a chain of the operator's library: steps of prompts and commands, in order, each with the output "
+            "of those before. overview lists the chains.",
+            own={Door.COMMAND: "one command runs several chains side by side"},
+        ),
+        page=PageKind(tab="steps", label="Steps", view="chain.ChainTab"),
+    ),
     AppKind(
         kind=SUITE,
         part="suites",
+        doors=KindDoors(
+            submit="muster.app.serving.suites:submit_suite",
+            path="/api/suites/start",
+            example={"suites": ["smoke"], "agents": ["sim/echo"]},
+            has_list=True,
+            tool="run_suite",
+            told="Run test suites of the operator's library against agents: cases with checks and judges, pass rates "
+            "with intervals. overview lists the suites.",
+            newer=("timeout_secs",),
+            own={Door.COMMAND: "it reads the answers that it takes from runs and files before it asks anybody"},
+        ),
         page=PageKind(tab="results", label="Results", view="suite.SuiteTab", actions="picker.SuiteLinks"),
     ),
     AppKind(
         kind=COUNCIL,
         part="councils",
+        doors=KindDoors(
+            submit="muster.app.serving.councils:submit_council",
+            example={"question": "Which bridge first?", "agents": ["sim/echo", "sim/slow"], "rounds": 1},
+            has_list=True,
+            tool="start_council",
+            told="Let several agents argue about a question: each proposes, all score each other's proposals, until "
+            "they are convinced. Returns an id; the result has the winning answer and the dissent. A member can be a "
+            "person, whose questions you ask the user.",
+            newer=("quorum",),
+        ),
         page=PageKind(
             tab="council", label="Council", view="council.CouncilTab", shows_questions=True, button="Ask the council"
         ),
@@ -105,27 +187,82 @@ KINDS: tuple[AppKind, ...] = (
     AppKind(
         kind=BATTLE,
         part="battles",
+        doors=KindDoors(
+            submit="muster.app.serving.battles:submit_battle",
+            path="/api/battles/start",
+            camel=True,
+            example=_BATTLE,
+            answer="muster.app.serving.battles:started_battle",
+            has_list=True,
+            told="Test an agent in a conversation with a counterpart who wants a goal; judges say when it is reached. "
+            "With runs > 1 it is a scale test: many such conversations, with goal rate, cost and a revised prompt.",
+            tool_order=BattlesOrder,
+            queue="battles",
+        ),
         page=PageKind(tab="conversation", label="Conversation", view="battle.BattleTab", shows_questions=True),
     ),
     AppKind(
         kind=SCALE,
         part="battles.scales",
+        doors=KindDoors(
+            submit="muster.app.serving.battles:submit_battle",
+            schema="Scale",
+            path="/api/scale/start",
+            camel=True,
+            example={**_BATTLE, "runCount": 2},
+            answer="muster.app.serving.battles:started_scale",
+            has_list=True,
+            queue="scale-tests",
+            own={Door.TOOL: "the tool of a battle starts it too"},
+        ),
         page=PageKind(tab="battles", label="Battles", view="scale.ScaleTab", calls="Calls besides its battles"),
     ),
     AppKind(
         kind=VERIFICATION,
         part="verify",
+        doors=KindDoors(
+            submit="muster.app.serving.verifications:submit_verification",
+            schema="Verify",
+            path="/api/verify",
+            has_list=True,
+            own={
+                Door.COMMAND: "it can find nothing to verify, and repairs what was found",
+                Door.TOOL: "the project is verified by its operator, its hook and its CI",
+            },
+        ),
         page=PageKind(tab="findings", label="Findings", view="findings.FindingsTab", button="Verify the files"),
     ),
     AppKind(kind=REPAIR, page=PageKind(is_listed=False)),
-    AppKind(kind=GENERATION, part="suites.generations", page=PageKind(is_listed=False)),
-    AppKind(kind=FAN_OUT, page=PageKind(is_listed=False)),
+    AppKind(
+        kind=GENERATION,
+        part="suites.generations",
+        doors=KindDoors(own={Door.COMMAND: "what was written is checked, shown and stored as files of the suite"}),
+        page=PageKind(is_listed=False),
+    ),
+    AppKind(
+        kind=FAN_OUT,
+        doors=KindDoors(
+            own={
+                Door.COMMAND: "it is as many runs as its file has prompts, whose results are shown together",
+                Door.TOOL: "it is as many runs as it has prompts, each with a key of its own",
+                Door.REQUEST: "a request starts one run, so that it can be sent again; each task is one",
+                Door.JOB: "a job is one run",
+            }
+        ),
+        page=PageKind(is_listed=False),
+    ),
 )
 
 _BY_WORKLOAD: Mapping[str, AppKind] = {known.kind.workload: known for known in KINDS if known.kind.workload}
 BUILT_IN = tuple(known.kind for known in _BY_WORKLOAD.values())  # kinds with runs of their own
 REPORTED = tuple(kind.workload for kind in BUILT_IN if kind.report is not None)  # workloads whose runs have reports
-WITH_MADE_DOORS = tuple(known for known in KINDS if known.kind.makes_doors)
+
+
+def made_at(door: Door) -> tuple[AppKind, ...]:
+    """Return the kinds whose start at a door is made from their orders."""
+    return tuple(known for known in KINDS if known.made_at(door))
+
+
 IN_SLOTS = frozenset(kind.workload for kind in BUILT_IN if kind.in_slot)
 
 

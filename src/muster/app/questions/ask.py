@@ -7,7 +7,7 @@ from typing import Any
 from muster.app.agent_kinds.directory import Agents
 from muster.app.base.schemas import JsonSchemas
 from muster.app.kinds.question import QUESTION
-from muster.app.questions.order import QuestionFields, QuestionOrder
+from muster.app.kinds.question_order import QuestionFields, QuestionOrder
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions

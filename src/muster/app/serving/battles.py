@@ -5,18 +5,31 @@ from typing import TypeVar
 
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
-from muster.battles.order import BattleOrder, ScaleOrder
+from muster.app.views.battles import StartedBattleView, StartedScaleView, started_battle_view, started_scale_view
+from muster.battles.order import BattleOrder, BattlesOrder, ScaleOrder
+from muster.domain.run import Run
 
 Order = TypeVar("Order", bound=BattleOrder)
 
 
 async def submit_battle(muster: MusterParts, order: BattleOrder) -> RunHandle:
     """Store a battle, or a scale test of such battles, for the workers; raises BadArgument with all flaws."""
+    order = order.meant if isinstance(order, BattlesOrder) else order
     await muster.battles.check_validators(order.validators)
     models, allowed, options = muster.library.agents, _allowed(muster, order), muster.runs.ordered(order)
     if isinstance(allowed, ScaleOrder):
         return await muster.battles.scales.submit(muster.battles.ordered_scale(allowed, models=models), options)
     return await muster.battles.submit(muster.battles.ordered(allowed, models=models), options)
+
+
+async def started_battle(muster: MusterParts, run: Run) -> StartedBattleView:
+    """Return the answer to a request that started a battle."""
+    return started_battle_view(run)
+
+
+async def started_scale(muster: MusterParts, run: Run) -> StartedScaleView:
+    """Return the answer to a request that started a scale test."""
+    return started_scale_view(run)
 
 
 def _allowed(muster: MusterParts, order: Order) -> Order:

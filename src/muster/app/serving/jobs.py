@@ -1,32 +1,51 @@
-"""Jobs that other programs put into the queue: battles and scale tests, in the words of the HTTP API.
+"""Jobs that other programs put into the queue: work of any kind, in the words of the HTTP API.
 
 Whoever can write to the Redis server can start work, so a job is trusted like a request with the scope `start`.
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
+from muster.app.kinds import AppKind, made_at
 from muster.app.parts.parts import MusterParts
-from muster.app.serving.battles import submit_battle
+from muster.app.runs.handle import RunHandle
 from muster.app.serving.order_models import OrderModel, order_model
+from muster.app.serving.orders import Submit, submission
 from muster.app.serving.request_flaws import flaws_sentence, request_flaws
-from muster.battles.order import BattleOrder, ScaleOrder
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.order import Door
 from muster.domain.run import Run, StartRequest, User
-from muster.engine.queue.base import BATTLES, SCALE_TESTS, QueuedJob, is_recoverable
+from muster.engine.queue.base import QueuedJob, is_recoverable
 
 _RUN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NUMBERED = re.compile(r"[0-9]+")  # by BullMQ itself, from 1 again when Redis has lost its data
 
 
-ORDERS = {  # by queue
-    BATTLES: order_model(BattleOrder, Door.JOB, name="BattleJob", camel=True),
-    SCALE_TESTS: order_model(ScaleOrder, Door.JOB, name="ScaleJob", camel=True),
-}
+START = "start"  # in the data of a job of the queue for all runs: which kind of work it starts
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of work that jobs start: how their data is read, and what stores a run of it."""
+
+    model: type[OrderModel]
+    submit: Submit
+
+    @staticmethod
+    def of(known: AppKind) -> "JobKind":
+        """Return a kind as jobs start it."""
+        model = order_model(known.kind.order, Door.JOB, name=f"{known.schema}Job", camel=known.doors.camel)
+        return JobKind(model, submission(known))
+
+
+KINDS = {known.kind.word: JobKind.of(known) for known in made_at(Door.JOB)}
+_QUEUES = {known.doors.queue: known.kind.word for known in made_at(Door.JOB) if known.doors.queue}
 
 
 class JobIntake:
@@ -52,17 +71,32 @@ class JobIntake:
 
     async def _run_of(self, job: QueuedJob) -> Run:
         """Return the run that a job of another program asks for, stored before or now."""
-        if job.queue not in ORDERS:
-            raise BadArgument(
-                f'a job of the queue {job.queue!r} must name a run: {{"run": ID}}',
-                suggestions=(f"battles go into {BATTLES!r}, scale tests into {SCALE_TESTS!r}",),
-            )
-        wanted = _read(job.data, ORDERS[job.queue])
+        kind, data = _asked(job)
+        wanted = _read(data, kind.model)
         request = StartRequest(client=f"queue/{job.id}", key=_key(job), digest=digest(job.data))
         chosen = RunId(job.id) if _RUN_ID.fullmatch(job.id) else None
         acting = self._muster.acting_for(User(request=request, run=chosen, queued=True))
         known = await acting.runs.requested()
-        return known if known is not None else await (await submit_battle(acting, wanted)).run()
+        if known is not None:
+            return known
+        made = await kind.submit(acting, wanted)
+        return await made.run() if isinstance(made, RunHandle) else made
+
+
+def _asked(job: QueuedJob) -> tuple[JobKind, Json]:
+    """Return which kind of work a job starts, and what it says of it."""
+    if job.queue in _QUEUES:
+        return KINDS[_QUEUES[job.queue]], job.data
+    data = dict(job.data) if isinstance(job.data, Mapping) else {}
+    if (word := data.pop(START, None)) in KINDS:
+        return KINDS[str(word)], data
+    raise BadArgument(
+        f'a job of the queue {job.queue!r} must name a run, {{"run": ID}}, or what it starts: {{"start": …}}',
+        suggestions=(
+            f"start can be {', '.join(KINDS)}",
+            *(f"a {word} goes into {name!r} too" for name, word in _QUEUES.items()),
+        ),
+    )
 
 
 def _key(job: QueuedJob) -> str:
@@ -71,9 +105,9 @@ def _key(job: QueuedJob) -> str:
     return f"{key}/{job.added_at}" if _NUMBERED.fullmatch(job.id) else key
 
 
-def _read(data: Json, model: type[OrderModel]) -> BattleOrder:
+def _read(data: Json, model: type[OrderModel]) -> Any:
     try:
-        found: BattleOrder = model.model_validate(data).order()
+        found = model.model_validate(data).order()
     except ValidationError as error:
         flaws = request_flaws(error.errors(include_input=False), model.names().values())
         raise BadArgument(f"the data of the job does not fit: {flaws_sentence(flaws)}", flaws=flaws) from error

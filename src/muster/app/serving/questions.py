@@ -1,8 +1,8 @@
 """Questions that are requested over a network: to agents of the library."""
 
+from muster.app.kinds.question_order import QuestionOrder
 from muster.app.parts.parts import MusterParts
 from muster.app.questions.ask import question_of, submit_question
-from muster.app.questions.order import QuestionOrder
 from muster.app.runs.handle import RunHandle
 
 

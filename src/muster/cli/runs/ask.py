@@ -5,8 +5,8 @@ import sys
 from dataclasses import dataclass, replace
 
 from muster.app import Muster
+from muster.app.kinds.question_order import QuestionOrder
 from muster.app.questions.ask import AskOutcome, Question, question_of
-from muster.app.questions.order import QuestionOrder
 from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import ask_view
 from muster.cli.drive import drive

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from muster.app.questions.order import QuestionOrder
+from muster.app.kinds.question_order import QuestionOrder
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
 from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption

@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from muster.app.kinds import WITH_MADE_DOORS
+from muster.app.kinds import made_at
 from muster.cli.line.commands import CommandEntry, load_place
 from muster.domain.kind import WorkKind
+from muster.domain.order import Door
 
 
 def command_of(kind: WorkKind) -> CommandEntry:
@@ -16,4 +17,4 @@ def _arguments_of(kind: WorkKind) -> object:
     return load_place("work.options:arguments_of")(kind)
 
 
-COMMANDS = {known.kind.command_name: command_of(known.kind) for known in WITH_MADE_DOORS}
+COMMANDS = {known.kind.command_name: command_of(known.kind) for known in made_at(Door.COMMAND) if known.kind.spec_of}

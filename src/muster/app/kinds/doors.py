@@ -1,0 +1,30 @@
+"""What doors need of a kind besides its order: names that are older than the rule by which they are made, and words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster.domain.order import Door
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindDoors:
+    """How work of a kind is started through doors; what is left out is made from the words of the kind.
+
+    `own` says of a door at which a kind has code of its own, or none, why that is so: nowhere else is an exception.
+    """
+
+    submit: str = ""  # "module:function", (muster, order), for orders over a network; by default app/orders.py
+    action: str = ""  # what the audit log calls it
+    schema: str = ""  # the name of the body of a request, without Body
+    path: str = ""  # of the request; by default /api/ and what people call several
+    camel: bool = False  # names of fields in requests are in camelCase
+    example: Mapping[str, Any] = field(default_factory=dict)  # of a body
+    answer: str = ""  # "module:function", (muster, run), the view of what was started; by default that of any run
+    has_list: bool = False  # a route of its own lists the runs
+    tool: str = ""  # the name of the tool
+    told: str = ""  # what models are told of it
+    tool_order: Any = None  # what models order, where one tool starts two kinds
+    newer: tuple[str, ...] = ()  # fields that the tool did not have when digests of calls counted defaults
+    queue: str = ""  # of BullMQ, whose jobs are such orders
+    own: Mapping[Door, str] = field(default_factory=dict)
