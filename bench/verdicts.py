@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 
 from muster.cli.main import run
+from muster.domain.case import Status
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.values.verdict import Status
 
 SUITES = Path(__file__).parent.parent / "docs" / "SUITES.md"
 BEGIN, END = "<!-- verdicts -->\n", "<!-- /verdicts -->\n"

@@ -33,7 +33,7 @@ REASONS = {
     "cli/councils/command.py": "trace shows a council by rounds, and any other run by events",
 }
 # Where the same words are the names of files or of commands.
-OTHER_WORDS = {"app/project/files.py", "app/project/validation.py", "cli/commands.py"}
+OTHER_WORDS = {"app/project/kinds.py", "app/project/validation.py", "cli/commands.py"}
 SCRIPTS = {
     "compare.js": "the newest suite run is what is compared at first",
     "picker.js": "only suite runs are compared",

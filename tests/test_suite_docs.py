@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from muster.cli.main import run
+from muster.domain.case import Status
 from muster.suites.compare.test import ALPHA, FEWEST, NOTICE, THRESHOLD
 from muster.suites.format import forms
 from muster.suites.format.lint import CANONICAL_TAGS
@@ -19,7 +20,6 @@ from muster.suites.format.resolve import LONGEST_ID
 from muster.suites.reports.formats import WRITERS
 from muster.suites.values.case import DEFAULT_GOLDEN_THRESHOLD, CheckKind, Evaluator, ToolOrder
 from muster.suites.values.rules import DEFAULT_THRESHOLD
-from muster.suites.values.verdict import Status
 from muster.text import forms as values
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,6 @@ from muster.app.doctor import doctor as doctor
 from muster.app.opening import open as open  # noqa: A004
 from muster.app.parts.spending import Costs as Costs
 from muster.app.pool.values import TaskSpec as TaskSpec
-from muster.app.pool.values import TaskState as TaskState
 from muster.app.project.files import Project as Project
 from muster.app.questions.ask import AskOutcome as AskOutcome
 from muster.app.questions.ask import Question as Question
@@ -124,6 +123,7 @@ from muster.domain.run import Dispatch as Dispatch
 from muster.domain.run import Run as Run
 from muster.domain.run import RunState as RunState
 from muster.domain.run import User as User
+from muster.domain.task import TaskState as TaskState
 from muster.engine.base.clock import Clock as Clock
 from muster.engine.calls.retry import RetryPolicy as RetryPolicy
 from muster.engine.context import Context as Context

@@ -4,7 +4,8 @@ import asyncio
 import json
 import signal
 
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from tests import forked
 from tests.chaos.stage import PATIENCE, Stage
 from tests.pool.test_permissions import POOL, RULES, coder, started

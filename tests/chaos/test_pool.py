@@ -16,7 +16,8 @@ from muster.domain.entry import AttemptState
 from muster.domain.errors import BudgetExhausted, Conflict
 from muster.domain.money import from_usd
 from muster.domain.run import RunState
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.store.base import POOL_LEVEL
 from tests import forked
 from tests.chaos.stage import LOOK_SECONDS, PATIENCE, Stage, until

@@ -13,11 +13,11 @@ import pytest
 from muster.agents.prices import price_of
 from muster.domain.batch import BatchState
 from muster.domain.call import Usage
+from muster.domain.case import Status
 from muster.domain.money import Microdollars, show_usd, to_usd
 from muster.domain.run import RunState
 from muster.engine.base.killpoints import POINTS
 from muster.sim.audit import Audit
-from muster.suites.values.verdict import Status
 from tests.chaos import work
 from tests.chaos.books import budgets, check_books, check_paid_once
 from tests.chaos.stage import Ended, Stage

@@ -14,7 +14,8 @@ from muster.agents.tool_server.protocol import OfferedTool, ToolServer
 from muster.domain.agent import Timeouts
 from muster.domain.call import Request, Tool, ask
 from muster.domain.canonical import Json
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.settings import load_settings
 from tests.claude.conftest import House
 from tests.claude.test_messages import begun

@@ -12,8 +12,9 @@ import pytest
 import muster
 from muster.agents.claude_code.sdk import require
 from muster.app import Muster
+from muster.domain.task import TaskState
 from muster.pool.order import OnPermission
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.pool.tasks import TaskSpec
 from muster.settings import load_settings
 from muster.sim.files import read_script
 from muster.sim.options import Options

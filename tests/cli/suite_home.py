@@ -10,9 +10,10 @@ import pytest
 
 from muster.app.runs.files import export_run
 from muster.cli.main import run
+from muster.domain.case import Status
 from muster.domain.run import Run
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 
 from .shell import Result

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.suites.values.verdict import Status
+from muster.domain.case import Status
 from tests.suites.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import Home

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
-from muster.suites.values.verdict import Status
 from tests.suites.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import NAMES, Home, a_run

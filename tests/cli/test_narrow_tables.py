@@ -15,7 +15,7 @@ from muster.app.base.costs import Load
 from muster.app.pool.monitor import PoolSnapshot
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.values import AssignedSlot, SlotProfile, TaskSpec, TaskState
+from muster.app.pool.values import AssignedSlot, SlotProfile, TaskSpec
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.views.errors import failed_tasks, task_error, undone_tasks
 from muster.cli.batches.display import batches_table
@@ -32,6 +32,7 @@ from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import BudgetedCost, CallCounts, Lease, Run, RunState, Spent
+from muster.domain.task import TaskState
 from muster.store.base import SlotRecord
 from muster.verify.findings.finding import Counts
 from muster.verify.findings.journal import Ending

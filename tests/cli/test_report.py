@@ -13,12 +13,13 @@ from rich.console import Console
 
 from muster.app.kinds import SUITE
 from muster.app.runs.files import borrow, export_run
+from muster.cli.formats import formats_of
 from muster.cli.main import run
-from muster.cli.outcome import formats_of, wanted_report
+from muster.cli.reports import wanted_report
 from muster.cli.suites.table import MOST_TROUBLES, tell_report
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
-from muster.suites.values.verdict import Status
 from tests.suites.reports.house import RUN, Story, case, fill, fill_file, hostile, result, shop, summary
 
 from .shell import Result, Shell

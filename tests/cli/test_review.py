@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.suites.values.case import Evaluator
-from muster.suites.values.verdict import ItemScore, Judgement, Status
+from muster.suites.values.verdict import ItemScore, Judgement
 from tests.suites.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import Home

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.table import Column, fitting
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.store.sqlite.store import open_sqlite
 from muster.suites.reports.run import open_suite_run
 from muster.suites.reports.summary import summarize
-from muster.suites.values.verdict import Status
 from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 
 from .suite_home import NAMES, Home, a_run

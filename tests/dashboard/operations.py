@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from muster.domain.case import Status
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from tests.api.server import Server
 from tests.rehearsal import ForkedRehearsal
 from tests.suites.reports.suite_store import Story, a_case, a_result, an_answer, fill

@@ -8,8 +8,9 @@ import pytest
 
 from muster.app.views.tasks import task_view
 from muster.cli.pool.words import notice_lines
+from muster.domain.task import TaskState
 from muster.mcp.answers import document
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.pool.tasks import TaskSpec
 from muster.text.views import plain
 from tests.pool.test_pool import drive, opened
 from tests.pool.test_trees import git, repository

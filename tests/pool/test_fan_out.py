@@ -10,10 +10,10 @@ from muster.app.views.pool import metrics_view
 from muster.domain.errors import BadFile, NotFound
 from muster.domain.money import Microdollars
 from muster.domain.run import Spent
+from muster.domain.task import TaskState
 from muster.pool.fan_out import FanOut, read_fan_out
 from muster.pool.metrics import MeasuredTask, pool_metrics
 from muster.pool.order import FanOutOrder
-from muster.pool.tasks import TaskState
 from muster.text.views import plain
 from tests.pool.test_pool import TOML, opened
 

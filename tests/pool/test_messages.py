@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from tests.pool.test_slot_server import TELL, WAIT, Stage, done, mcp, write
 from tests.pool.waiting import until_exists
 

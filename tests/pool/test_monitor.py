@@ -10,7 +10,8 @@ import pytest
 from muster.app.pool.monitor import LogRecord, PoolSnapshot
 from muster.domain.errors import Conflict
 from muster.domain.isolation import Isolation
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 
 from .test_pool import TOML, drive, opened
 

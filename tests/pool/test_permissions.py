@@ -11,7 +11,8 @@ from muster.app import Muster
 from muster.app.pool.task_queries import Task
 from muster.app.views.tasks import task_view
 from muster.domain.errors import BadArgument, Conflict
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.text.views import plain
 from tests.pool.test_pool import drive, opened, state
 

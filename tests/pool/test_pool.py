@@ -20,7 +20,8 @@ from muster.domain.errors import (
     NotFound,
     TimedOut,
 )
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.settings import load_settings
 from muster.store.base import POOL_LEVEL
 from tests.pool import held

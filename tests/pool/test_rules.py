@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, Conflict, NotFound
+from muster.domain.task import TaskState
 from muster.pool.fan_out import FanOut
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.pool.tasks import TaskSpec
 from tests.pool.test_pool import SLOW, TOML, drive, opened, state, until
 
 TWO = '[pool]\nslots = 2\n\n[[slots]]\nname = "one"\nagent = "sim/echo"\n\n[[slots]]\nname = "two"\nagent = "missing"\n'

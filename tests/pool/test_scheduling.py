@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
+from muster.domain.task import TaskState
 from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
-from muster.pool.tasks import SlotProfile, TaskSpec, TaskState, merged
+from muster.pool.tasks import SlotProfile, TaskSpec, merged
 
 CODER = SlotProfile(id="slot-1", name="coder", role="writer", tags=("python",))
 OTHER = SlotProfile(id="slot-2", name="slot-2")

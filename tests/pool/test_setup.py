@@ -7,7 +7,8 @@ import pytest
 
 from muster.domain.errors import BadConfiguration, BadFile
 from muster.domain.run import RunState
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.settings import load_settings
 from tests.git.trees import user_repository
 from tests.pool.chains.home import chain_home, command, prompt

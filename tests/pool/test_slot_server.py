@@ -20,7 +20,8 @@ from muster.app.pool.slot_server import SlotServer
 from muster.app.pool.slot_tools import SlotTools
 from muster.app.pool.slots import SlotDirectory
 from muster.domain.errors import NotFound
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.settings import load_settings
 from tests.pool.waiting import until_exists
 

@@ -18,7 +18,8 @@ from muster.app.pool.driver import DependencyFailed
 from muster.app.pool.task_queries import Task
 from muster.domain.errors import Conflict
 from muster.domain.run import Run
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.pool.workload import TaskRejected
 from muster.settings import load_settings
 from muster.store.base import SlotRecord

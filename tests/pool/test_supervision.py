@@ -9,8 +9,9 @@ import pytest
 
 import muster
 from muster.app import Muster
+from muster.domain.task import TaskState
 from muster.pool.supervision import RestartDecision, RestartPolicy
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.pool.tasks import TaskSpec
 from muster.settings import load_settings
 from muster.testing.clock import FakeClock
 from tests.pool.test_pool import state, until

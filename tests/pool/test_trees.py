@@ -11,7 +11,8 @@ from muster.app.views.pool import slot_view
 from muster.app.views.tasks import task_view
 from muster.domain.errors import AgentFailed, BadArgument, MusterError
 from muster.domain.isolation import Isolation
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import TaskSpec
 from muster.testing.clock import FakeClock
 from muster.text.views import plain
 from tests.pool.test_pool import drive, opened, state

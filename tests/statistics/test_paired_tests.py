@@ -6,11 +6,11 @@ from random import Random
 import pytest
 import scipy  # type: ignore[import-untyped]  # its parts are loaded when they are used
 
+from muster.domain.case import Status
 from muster.statistics.paired_tests import lower_limit
 from muster.statistics.sample_size import needed_for_margin, spread_of
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import ComparisonVerdict, EpochOutcome
-from muster.suites.values.verdict import Status
 from tests.suites.compare.test_compare import BAD, GOOD, Outcomes, outcomes
 
 ALPHA = 0.05

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
+from muster.domain.case import Status
 from muster.statistics.paired_tests import lower_limit
 from muster.statistics.sample_size import MOST_EPOCHS, Needed, Spread, needed_for_change, needed_for_margin
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import EpochOutcome
-from muster.suites.values.verdict import Status
 
 ALPHA, MARGIN, CASES = 0.05, 0.1, 60
 RUNS = 100

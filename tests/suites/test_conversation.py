@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.run import Origin, Reuse, Run
 from muster.sim.options import Options
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from tests.suites.stage import MODEL, Stage, a_case, a_suite, playing, program, stage
 
 GREETER = playing({"text": "name", "answer": "I am Ada."}, {"text": "bye", "answer": "Goodbye."}, {"answer": "Hello!"})

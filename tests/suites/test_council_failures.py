@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from muster.councils.rules.anonymity import labels_for
 from muster.councils.rules.values import CouncilPhase
 from muster.domain.canonical import Json, digest
+from muster.domain.case import Status
 from muster.domain.run import Run, RunState
 from muster.suites.journal import case_key
-from muster.suites.values.verdict import Status
 from tests.suites.councils import MEMBERS, write_council
 from tests.suites.evidence.scene import KEY
 from tests.suites.stage import MODEL, Stage, a_case, a_judged_case, a_suite, a_verdict, playing, stage

@@ -11,11 +11,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from muster.app.base.costs import Quoting
 from muster.app.suites.values import SuiteChoice
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
 from muster.domain.run import Run, RunState
 from muster.sim.options import Options
 from muster.suites.spec import SuiteSpec
-from muster.suites.values.verdict import Judgement, Status
+from muster.suites.values.verdict import Judgement
 from tests.suites.councils import MEMBERS, spoken, write_council
 from tests.suites.evidence.scene import KEY
 from tests.suites.evidence.test_rescoring import forged

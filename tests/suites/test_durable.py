@@ -8,6 +8,7 @@ from typing import Any
 
 from muster.app.runs.handle import follow
 from muster.domain.call import Reply, Request
+from muster.domain.case import Status
 from muster.domain.errors import Interrupted, InvalidRequest, MusterError, Unreachable
 from muster.domain.money import Microdollars
 from muster.domain.run import Origin, Reuse, Run, RunState
@@ -15,7 +16,7 @@ from muster.suites.journal import results_key
 from muster.suites.reports.run import open_suite_run
 from muster.suites.reports.summary import summarize
 from muster.suites.spec import read_spec
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from muster.suites.workload import suite
 from tests.engine.house import House, Puppet, check_books, house, reply
 from tests.suites.stage import Cases, a_case, a_judged_case, a_suite, a_verdict, error_of, results_of, stage, statuses

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.suites.reports.summary import summarize
-from muster.suites.values.verdict import Status
 from tests.suites.stage import (
     JUDGE,
     KIND_JUDGE,

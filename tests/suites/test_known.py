@@ -9,6 +9,7 @@ import pytest
 from muster.app.suites.suites import AnswerSource
 from muster.app.suites.values import SuiteChoice
 from muster.domain.call import Quality
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.suites.checks.scoring import score
@@ -16,7 +17,6 @@ from muster.suites.format.suite import open_suite
 from muster.suites.recorded import observe_recorded
 from muster.suites.values.case import Evaluator
 from muster.suites.values.rules import CURRENT_RULES, rules_in
-from muster.suites.values.verdict import Status
 from tests.suites.stage import (
     JUDGE,
     MODEL,

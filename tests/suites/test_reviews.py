@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.ids import RunId
 from muster.domain.review import Opinion, Review
 from muster.suites.reviews import agreement_of
 from muster.suites.values.case import Evaluator
-from muster.suites.values.verdict import CaseResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import CaseResult, ItemScore, Judgement
 from tests.suites.reports.suite_store import a_result
 
 JUDGEMENT = Judgement(by="sim/judge", items=(ItemScore(id="kind", score=1.0),))

@@ -6,13 +6,13 @@ from typing import cast
 import pytest
 
 from muster.domain.call import Message, Role
+from muster.domain.case import Status
 from muster.engine.context import Context
 from muster.suites.cases import Unit
 from muster.suites.journal import Subject
 from muster.suites.spec import SuiteSpec
 from muster.suites.values.case import Case, CheckKind, OutputCheck
 from muster.suites.values.rules import CURRENT_RULES
-from muster.suites.values.verdict import Status
 from muster.suites.workload import examine
 
 SCHEMA = {"type": "array", "items": {"type": "string", "pattern": "^(a+)+$"}}

@@ -7,11 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.statistics.intervals import Interval, wilson
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
-from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import (
+    CaseResult,
+    CheckResult,
+    ItemScore,
+    Judgement,
+)
 from tests.suites.checks.values import result
 
 PASSED, FAILED = Status.PASSED, Status.FAILED

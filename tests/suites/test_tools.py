@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.sim.options import Options
 from muster.suites.values.case import MOST_TOOL_TURNS
-from muster.suites.values.verdict import Status
 from tests.suites.stage import MODEL, Cases, a_case, a_suite, playing, program, stage, statuses
 
 LOOK = {"name": "look", "arguments": {"city": "Bern", "unit": "C"}}

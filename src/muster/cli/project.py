@@ -3,8 +3,8 @@
 import json
 from typing import Annotated
 
-from muster.app.project.files import SCHEMAS, CreatedFolder, Project
-from muster.app.project.validation import STARTERS
+from muster.app.project.files import CreatedFolder, Project
+from muster.app.project.kinds import SCHEMA_NAMES, STARTERS
 from muster.app.views.project import created_view
 from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import CommonOptions, answer
@@ -46,7 +46,7 @@ def schema(
         Argument(
             metavar="KIND",
             complete="schemas",
-            help=f"{', '.join(SCHEMAS)} (muster.toml), or a workload of the project by its name, for its spec.",
+            help=f"{', '.join(SCHEMA_NAMES)} (muster.toml), or a workload of the project by its name, for its spec.",
         ),
     ],
 ) -> None:

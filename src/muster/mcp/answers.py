@@ -9,7 +9,6 @@ from muster.app import Muster
 from muster.app.councils.councils import council_view
 from muster.app.kinds import BATTLE, CHAIN, COUNCIL, QUESTION, SCALE, kind_of, word_of
 from muster.app.pool.task_queries import Task
-from muster.app.pool.values import TaskState
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.batches import batch_reference, batch_view
 from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
@@ -22,6 +21,7 @@ from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
+from muster.domain.task import TaskState
 from muster.mcp.sizes import ENVELOPE, LARGEST_ANSWER, Answer, Pointer, fit_all
 from muster.text.views import View, asdict, plain
 

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import Spent
-from muster.pool.tasks import TaskState
+from muster.domain.task import TaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

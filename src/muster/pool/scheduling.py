@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
-from muster.pool.tasks import SlotProfile, TaskSpec, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import SlotProfile, TaskSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

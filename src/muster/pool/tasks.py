@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.isolation import Isolation
 from muster.domain.run import Run, RunState
+from muster.domain.task import TaskState
 from muster.pool.handover import Handover
 from muster.pool.kind import TASK
 from muster.pool.order import OnPermission, TaskFields
@@ -21,17 +21,6 @@ INBOX = "inbox"  # the channel of a slot's messages
 TREE_KEY = "tree/told"  # in the journal of a task: its working tree
 SETUP_SECONDS = 900.0  # that each command may take which prepares a tree
 SLOT_KEY = "slot"  # in the journal of a task: the slot that it was given, with its settings at that time
-
-
-class TaskState(StrEnum):
-    """Where a task stands."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    PENDING_REVIEW = "pending_review"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELED = "canceled"
 
 
 _STATES: Mapping[RunState, TaskState] = {

@@ -7,8 +7,9 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.suites.values.case import Case
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from muster.text import typed
 
 SNAPSHOT = "suite"

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from muster.domain.case import Status
 from muster.domain.review import Opinion, Review
 from muster.statistics.repeats import Agreement, cohen_kappa
 from muster.suites.values.case import Evaluator
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 
 __all__ = ["Agreement", "Reviewed", "ReviewedRun", "agreement_of"]
 

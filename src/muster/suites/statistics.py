@@ -11,6 +11,7 @@ from math import fsum
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.intervals import CONFIDENCE, RESAMPLES, Interval, bootstrap_mean, percentile_of_sorted, wilson
@@ -23,7 +24,7 @@ from muster.statistics.repeats import (
     variance_components,
 )
 from muster.suites.checks.opinions import weighted_mean
-from muster.suites.values.verdict import NOT_RUN, CaseResult, ItemScore, Status
+from muster.suites.values.verdict import NOT_RUN, CaseResult, ItemScore
 
 __all__ = ["Interval", "Latency", "Rank", "Repeats", "SubjectStats", "SubjectTally", "VarianceComponents", "rank"]
 

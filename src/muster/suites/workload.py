@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.domain.errors import ReplayMiss
 from muster.engine.context import Context
 from muster.engine.workload import workload
@@ -25,7 +26,7 @@ from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import SettledCases
 from muster.suites.values.case import Evaluator
 from muster.suites.values.rules import CURRENT, NAME, ScoringRules, rules_in
-from muster.suites.values.verdict import CaseResult, Judgement, Observation, Status
+from muster.suites.values.verdict import CaseResult, Judgement, Observation
 from muster.text.schemas.guard import in_schema_thread
 
 PACKAGES = ("muster-ai", "genai-prices", "jsonpath-rfc9535", "jsonschema", "msgspec", "pydantic", "regex")

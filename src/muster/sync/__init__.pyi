@@ -48,7 +48,7 @@ from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport
 from muster.app.pool.trees import SavedTaskWork
 from muster.app.pool.values import TaskSpec as TaskSpec
-from muster.app.pool.values import TaskState as TaskState
+from muster.domain.task import TaskState as TaskState
 from muster.app.project.diagnosis import DoctorReport
 from muster.app.project.files import CreatedFolder
 from muster.app.project.validation import Linted

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.suites.checks.scoring import evaluators_of
 from muster.suites.statistics import settle
 from muster.suites.values.case import Case, Evaluator, Golden
-from muster.suites.values.verdict import Status
 from tests.suites.checks.values import case, expect, item, output
 
 RULES, GOLDEN, PROCESS, JUDGE = Evaluator.RULES, Evaluator.GOLDEN, Evaluator.PROCESS, Evaluator.JUDGE

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from muster.domain.call import Quality
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.suites.checks.scoring import skipped
 from muster.suites.values.case import Case, Evaluator, Golden
-from muster.suites.values.verdict import CaseResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import CaseResult, ItemScore, Judgement
 from tests.suites.checks.values import call, case, expect, item, output, said, scored
 
 RULES, GOLDEN, PROCESS, JUDGE = Evaluator.RULES, Evaluator.GOLDEN, Evaluator.PROCESS, Evaluator.JUDGE

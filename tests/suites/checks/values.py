@@ -3,10 +3,16 @@
 from typing import Any
 
 from muster.domain.call import ToolCall
+from muster.domain.case import Status
 from muster.suites.checks.output import check_output
 from muster.suites.checks.scoring import score
 from muster.suites.values.case import Case, CheckKind, Evaluator, OutputCheck, RubricItem, ToolExpectation, ToolOrder
-from muster.suites.values.verdict import CaseResult, CheckResult, Judgement, Observation, Status
+from muster.suites.values.verdict import (
+    CaseResult,
+    CheckResult,
+    Judgement,
+    Observation,
+)
 
 
 def case(**given: Any) -> Case:

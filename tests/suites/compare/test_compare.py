@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from muster.domain.case import Status
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import Comparison, ComparisonVerdict, EpochOutcome
-from muster.suites.values.verdict import Status
 
 Outcomes = dict[tuple[str, int], EpochOutcome]
 

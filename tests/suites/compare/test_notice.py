@@ -6,10 +6,10 @@ from statistics import fmean
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.suites.compare.test import ALPHA, NOTICE, compare
 from muster.suites.compare.values import Comparison, ComparisonVerdict, EpochOutcome, Noticing
-from muster.suites.values.verdict import Status
 
 from .test_compare import Outcomes, outcomes
 from .test_truth import by_judge, by_rule, run, skills_of

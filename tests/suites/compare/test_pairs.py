@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.store.base import Store
 from muster.store.sqlite.store import open_sqlite
@@ -15,7 +16,7 @@ from muster.suites.compare.pairs import EVERY_PAIR, ComparedPair, PairFilter, Pa
 from muster.suites.compare.runs import ComparisonTerms, Side, compare_runs
 from muster.suites.compare.values import PairChange
 from muster.suites.reports.run import open_suite_run
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from tests.suites.reports.suite_store import Story, a_case, a_result, an_answer, fill
 
 NAMES = [f"s/{number:02}" for number in range(12)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
 from muster.store.base import Store
@@ -16,7 +17,7 @@ from muster.suites.compare.report import comparison_markdown
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
 from muster.suites.journal import Prompt, SuiteInfo
 from muster.suites.reports.run import open_suite_run
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from muster.text.views import plain
 from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from muster.domain.case import Status
 from muster.suites.compare.test import compare
 from muster.suites.compare.values import ComparisonVerdict, EpochOutcome
-from muster.suites.values.verdict import Status
 
 ALPHA = 0.05
 TRIALS = 200

@@ -15,6 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, Conflict
 from muster.domain.run import RunState
 from muster.store.sqlite.store import open_sqlite
@@ -22,7 +23,6 @@ from muster.suites.evidence.export import Exported, export_evidence
 from muster.suites.evidence.verification import verify
 from muster.suites.reports.run import open_suite_run
 from muster.suites.values.case import CheckKind, OutputCheck
-from muster.suites.values.verdict import Status
 from tests.suites.evidence.scene import CASES, FAILS, KEY, SECRET, export, story
 from tests.suites.reports.suite_store import Story, a_case, a_result, an_answer, fill
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
 from muster.suites.checks.scoring import evaluators_of, score
@@ -20,7 +21,7 @@ from muster.suites.journal import Prompt, case_key
 from muster.suites.judge.command import question_for
 from muster.suites.values.case import Case, CheckKind, Evaluator, OutputCheck
 from muster.suites.values.rules import rules_in
-from muster.suites.values.verdict import CaseResult, Judgement, Observation, Status
+from muster.suites.values.verdict import CaseResult, Judgement, Observation
 from tests.suites.evidence.scene import (
     CASES,
     FAILS,

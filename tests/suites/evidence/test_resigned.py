@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from muster.app.views.evidence import rescoring_view
+from muster.domain.case import Status
 from muster.domain.run import Run
 from muster.suites.evidence.rescoring import Rescoring, rescore
-from muster.suites.values.verdict import Status
 from tests.suites.councils import MEMBERS, write_council
 from tests.suites.evidence.scene import JUDGE_KEY, KEY, SECRET
 from tests.suites.evidence.test_verifying import contents, signed_anew

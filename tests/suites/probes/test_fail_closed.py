@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from muster.domain.call import Reply
+from muster.domain.case import Status
 from muster.suites.checks.scoring import score
 from muster.suites.format.suite import open_suite
 from muster.suites.judge.command import read_answer
 from muster.suites.judge.rubric import Heard, retell_judge
 from muster.suites.values.case import Evaluator
-from muster.suites.values.verdict import Judgement, Observation, Status
+from muster.suites.values.verdict import Judgement, Observation
 from tests.suites.probes.matrix import CONTROLS, PROBES, each
 from tests.suites.probes.verdict import SAID, Probe, a_case, a_suite, answers, exits_with_0, unchecked
 

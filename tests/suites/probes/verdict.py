@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from muster.domain.case import Status
 from muster.domain.errors import MusterError
 from muster.engine.context import Context
 from muster.suites.cases import CaseReader, Units
@@ -20,7 +21,6 @@ from muster.suites.recorded import read_answers
 from muster.suites.spec import read_spec
 from muster.suites.statistics import settle
 from muster.suites.values.rules import CURRENT_RULES
-from muster.suites.values.verdict import Status
 from muster.suites.workload import examine
 from tests import forkserver
 

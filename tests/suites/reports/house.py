@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from muster.domain.call import Message, Reply, Role, Stop, Timings, ToolCall
+from muster.domain.case import Status
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -32,7 +33,12 @@ from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.values.case import Case, Evaluator, RubricItem
-from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import (
+    CaseResult,
+    CheckResult,
+    ItemScore,
+    Judgement,
+)
 
 START = 1_800_000_000.0
 RUN = RunId("0123456789abcdef")

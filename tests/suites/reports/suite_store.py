@@ -9,6 +9,7 @@ import msgspec
 from muster.domain.budget import Level
 from muster.domain.call import Message, Reply, Request, Role, Stop, Usage, identify
 from muster.domain.canonical import Json, digest
+from muster.domain.case import Status
 from muster.domain.entry import AttemptId, EntryKind, Failed, Opening, Outcome, Replied, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -30,7 +31,7 @@ from muster.suites.journal import (
 from muster.suites.spec import read_spec
 from muster.suites.values.case import Case
 from muster.suites.values.rules import NAME as SCORING
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from muster.testing.stores import DRIVER, NOW
 
 ENVIRONMENT = {"python": "3.11.0", "system": "Linux", "packages": {"muster-ai": "0.1.0"}}

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from muster.domain.case import Status
 from muster.suites.reports.html import ALL_UP_TO, embedded, policy
-from muster.suites.values.verdict import Status
 from tests.suites.reports.house import Story, called, case, result, written
 
 

@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.run import RunState
-from muster.suites.values.verdict import Status
 from tests.suites.reports.house import HOSTILE, Story, called, case, hostile, result, shop, written
 from tests.suites.reports.xsd import Schema
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import muster
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.settings import load_settings
 from muster.suites.reports.summary import FIGURES, SuiteFigures, summarize
-from muster.suites.values.verdict import Status
 from muster.text import typed
 from tests.suites.reports.house import Story, case, opened, result, step
 

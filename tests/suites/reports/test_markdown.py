@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.suites.reports.markdown import MOST
-from muster.suites.values.verdict import CheckResult, Status
+from muster.suites.values.verdict import CheckResult
 from tests.reporting.markdown_reader import read
 from tests.suites.reports.house import Story, case, hostile, result, shop, written
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, NotFound
 from muster.suites.reports.paging import RowFilter, find_row, page_of_rows
 from muster.suites.reports.rows import CaseRow, CaseRows
 from muster.suites.reports.run import SuiteRun
-from muster.suites.values.verdict import Status
 from tests.suites.reports.house import Story, case, opened, result
 
 SUBJECTS = ("sim/x", "sim/y")

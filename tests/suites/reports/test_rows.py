@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.suites.reports.markdown import write_markdown
 from muster.suites.reports.rows import STOPPED, CaseRow, CaseRows, kind
 from muster.suites.values.case import Evaluator
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from tests.suites.reports.house import Story, case, opened, result
 
 ENDINGS = [status for status in Status if status is not Status.FLAKY]

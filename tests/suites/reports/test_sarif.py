@@ -7,8 +7,9 @@ from typing import Any
 
 import jsonschema
 
+from muster.domain.case import Status
 from muster.domain.run import RunState
-from muster.suites.values.verdict import CheckResult, Status
+from muster.suites.values.verdict import CheckResult
 from tests.suites.reports.house import Story, case, hostile, result, shop, written
 
 SCHEMA = json.loads((Path(__file__).parent / "sarif_schema.json").read_text(encoding="utf-8"))

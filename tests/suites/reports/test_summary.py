@@ -8,10 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState, Spent
 from muster.suites.reports.summary import KEPT
-from muster.suites.values.verdict import CheckResult, ItemScore, Judgement, Status
+from muster.suites.values.verdict import CheckResult, ItemScore, Judgement
 from tests.suites.reports.house import Story, case, result, shop, summary
 
 ENDINGS = [status for status in Status if status is not Status.FLAKY]

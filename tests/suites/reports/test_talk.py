@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from muster.domain.call import Message, Reply, Role, Stop, ToolCall
+from muster.domain.case import Status
 from muster.domain.entry import EntryState
 from muster.suites.journal import ANSWERS
 from muster.suites.reports.run import Spoken, last_answer, turns
-from muster.suites.values.verdict import Status
 from tests.suites.reports.house import Story, called, case, opened, result
 
 WEATHER = ToolCall(id="t1", name="weather", arguments={"city": "Oslo"})

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.reporting.files import write_file
 from muster.suites.reports.formats import WRITERS, write_report
-from muster.suites.values.verdict import CheckResult, Status
+from muster.suites.values.verdict import CheckResult
 from tests.suites.reports.house import Story, called, case, opened, result
 
 GOOD = Story(cases=[case("a")], results=[result("a")])

@@ -15,7 +15,6 @@ from muster.app.suites.values import (
     PairFilter,
     PairPageView,
     RowFilter,
-    Status,
     comparison_view,
 )
 from muster.app.views.runs import PreviousRunView, run_view
@@ -39,6 +38,7 @@ from muster.app.views.suites import (
     trend_view,
     whole_case_view,
 )
+from muster.domain.case import Status
 
 router = APIRouter(tags=["suites"], route_class=JsonRoute)
 READ = [needs("read")]

@@ -8,7 +8,6 @@ from muster.api.bodies import AllowBody, AmendBody, DenyBody, FeedbackBody, Resu
 from muster.api.dependencies import Audit, Opened, PageLimit, Starter, needs
 from muster.api.json_route import JsonRoute
 from muster.app import Muster
-from muster.app.pool.values import TaskState
 from muster.app.views.tasks import (
     ClaimView,
     DiffView,
@@ -22,6 +21,7 @@ from muster.app.views.tasks import (
     task_view,
 )
 from muster.domain.run import Run
+from muster.domain.task import TaskState
 
 router = APIRouter(prefix="/api/tasks", tags=["tasks"], route_class=JsonRoute)
 READ, START, REVIEW = [needs("read")], [needs("start")], [needs("review")]

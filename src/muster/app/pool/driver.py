@@ -15,11 +15,20 @@ from muster.domain.errors import BadConfiguration, CallFailed, Conflict, Interru
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, Run, RunState
+from muster.domain.task import TaskState
 from muster.engine.context import Context
 from muster.engine.drive import Leave, Listener
 from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.supervision import RestartDecision, RestartPolicy
-from muster.pool.tasks import SLOT_KEY, AssignedSlot, SlotProfile, TaskState, merged, read_task, run_states, task_state
+from muster.pool.tasks import (
+    SLOT_KEY,
+    AssignedSlot,
+    SlotProfile,
+    merged,
+    read_task,
+    run_states,
+    task_state,
+)
 from muster.store.base import POOL_LEVEL, SlotOutcome, SlotRecord, SlotStanding, Store
 
 LOOK_SECONDS = 2.0

@@ -10,7 +10,8 @@ from muster.app.pool.tasks import Tasks
 from muster.domain.entry import Event
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL
-from muster.pool.tasks import REVIEW, TaskState, run_states
+from muster.domain.task import TaskState
+from muster.pool.tasks import REVIEW, run_states
 from muster.text.secrets.redaction import redact
 from muster.text.words import one_line
 

@@ -33,11 +33,12 @@ from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, T
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import BudgetedCost, Driver, Run, Spent
+from muster.domain.task import TaskState
 from muster.engine.drive import Listener
 from muster.pool.fan_out import FanOut
 from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
 from muster.pool.order import CONFIRMED_ABOVE, TaskOrder
-from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
+from muster.pool.tasks import INBOX, SlotProfile, TaskSpec
 from muster.settings import parse_budget
 from muster.settings.sections import PoolSection
 from muster.store.base import SlotRecord, SlotStanding

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from muster.app.pool.task_queries import Task
 from muster.domain.money import Microdollars
 from muster.domain.run import BudgetedCost, Driver
-from muster.pool.tasks import SlotProfile, TaskState
+from muster.domain.task import TaskState
+from muster.pool.tasks import SlotProfile
 from muster.store.base import SlotRecord, SlotStanding
 
 

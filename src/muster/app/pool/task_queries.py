@@ -16,6 +16,7 @@ from muster.domain.ids import RunId
 from muster.domain.kind import require_kind
 from muster.domain.money import NOTHING, Microdollars, from_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
+from muster.domain.task import TaskState
 from muster.pool.handover import Handover, beside
 from muster.pool.kind import TASK
 from muster.pool.order import MAX_REJECTIONS
@@ -28,7 +29,6 @@ from muster.pool.tasks import (
     AssignedSlot,
     SlotProfile,
     TaskSpec,
-    TaskState,
     read_task,
     run_states,
     task_id,

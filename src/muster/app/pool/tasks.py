@@ -28,6 +28,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.order import require_bounds
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.task import TaskState
 from muster.pool.order import TaskOrder
 from muster.pool.scheduling import EarlierTask, PendingTask, PoolFunds, schedule
 from muster.pool.tasks import (
@@ -35,7 +36,6 @@ from muster.pool.tasks import (
     WORKLOAD,
     SlotProfile,
     TaskSpec,
-    TaskState,
     merged,
     read_task,
     run_states,

@@ -17,6 +17,7 @@ from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.isolation import Isolation
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.task import TaskState
 from muster.git.branch_changes import CommittedTree, LineChanges, TreeHistory
 from muster.git.merges import Merge
 from muster.git.overlaps import BranchEdits
@@ -26,7 +27,7 @@ from muster.git.saved_work import BranchRange, SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.handover import FinishedWork, handed_over
 from muster.pool.isolation import save, setup_of, worktrees_of
-from muster.pool.tasks import AssignedSlot, TaskSpec, TaskState, task_id
+from muster.pool.tasks import AssignedSlot, TaskSpec, task_id
 from muster.pool.workload import repository_key
 from muster.text.secrets.redaction import redact
 from muster.text.words import shorten

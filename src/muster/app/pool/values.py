@@ -5,7 +5,14 @@ from muster.pool.fan_out import FanOut, read_fan_out
 from muster.pool.metrics import PoolMetrics
 from muster.pool.order import OnPermission
 from muster.pool.permissions import PermissionQuestion
-from muster.pool.tasks import AssignedSlot, SlotProfile, TaskSpec, TaskState, task_id, task_state, task_title
+from muster.pool.tasks import (
+    AssignedSlot,
+    SlotProfile,
+    TaskSpec,
+    task_id,
+    task_state,
+    task_title,
+)
 
 __all__ = [
     "AssignedSlot",
@@ -16,7 +23,6 @@ __all__ = [
     "PoolMetrics",
     "SlotProfile",
     "TaskSpec",
-    "TaskState",
     "read_fan_out",
     "task_id",
     "task_state",

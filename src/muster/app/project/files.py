@@ -10,6 +10,7 @@ from typing import Any
 
 from muster.app.base.workloads import project_workloads
 from muster.app.project.editor_schemas import chain_schema, council_schema, suite_schema, verify_schema
+from muster.app.project.kinds import SCHEMA_NAMES
 from muster.app.project.validation import Linted, Validated, lint, starter, validate
 from muster.app.runs.reports import AnyReport, report_of_file
 from muster.app.suites.evidence import Evidence
@@ -19,14 +20,7 @@ from muster.settings import Settings, load_settings
 from muster.settings.file import toml_schema
 from muster.text.words import choice_error
 
-# By what they describe.
-SCHEMAS = {
-    "suite": suite_schema,
-    "verify": verify_schema,
-    "chain": chain_schema,
-    "council": council_schema,
-    "toml": toml_schema,
-}
+SCHEMAS = dict(zip(SCHEMA_NAMES, (suite_schema, verify_schema, chain_schema, council_schema, toml_schema), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

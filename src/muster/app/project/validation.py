@@ -14,6 +14,7 @@ from muster.app.base.file_kinds import (
     is_council,
     is_declaration,
 )
+from muster.app.project.kinds import STARTERS
 from muster.councils.policy import CouncilInspection, inspect_policy
 from muster.councils.policy import starter as council_starter
 from muster.domain.errors import BadArgument, NotFound
@@ -43,9 +44,6 @@ __all__ = [
     "starter",
     "validate",
 ]
-
-
-STARTERS = ("suite", "verify", "chain", "council")  # what `starter` makes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from muster.app.suites.sides import SideFinder, file_of
 from muster.app.suites.trends import SuiteTrends
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.kind import require_kind
 from muster.domain.review import Review
@@ -39,7 +40,7 @@ from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reports.trend import SuiteTrend
 from muster.suites.reviews import ReviewedRun, agreement_of
 from muster.suites.spec import COUNCIL, SuiteSpec, chosen_fields, read_spec, with_changes
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 
 if TYPE_CHECKING:
     from muster.app.suites.evidence import Exported

@@ -17,7 +17,6 @@ from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.statistics import SubjectStats
 from muster.suites.values.case import MOST_TOOL_TURNS
-from muster.suites.values.verdict import Status
 
 __all__ = [
     "MOST_TOOL_TURNS",
@@ -44,7 +43,6 @@ __all__ = [
     "ReviewedRun",
     "RowFilter",
     "RunComparison",
-    "Status",
     "SubjectComparison",
     "SubjectLine",
     "SubjectStats",

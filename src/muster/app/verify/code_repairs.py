@@ -29,11 +29,12 @@ from muster.domain.errors import BadArgument, BudgetExhausted, Interrupted, Must
 from muster.domain.isolation import Isolation
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.domain.task import TaskState
 from muster.git.branch_changes import CommittedTree
 from muster.git.repository import Git
 from muster.git.repository_changes import WATCHED, decides_check_outs
 from muster.git.saved_work import SavedWork
-from muster.pool.tasks import TaskSpec, TaskState
+from muster.pool.tasks import TaskSpec
 from muster.verify.agents.checker_programs import outside_files_of
 from muster.verify.declaration.verification import RepairTerms, Verification
 from muster.verify.findings.assignment import repair_prompt

@@ -9,8 +9,8 @@ from muster.app.views.money import CostView, MoneyView, cost_view, money_view
 from muster.app.views.tasks import TaskView, task_view
 from muster.domain.entry import Signal
 from muster.domain.money import to_usd
+from muster.domain.task import TaskState
 from muster.pool.metrics import ModelFigures, PoolMetrics
-from muster.pool.tasks import TaskState
 from muster.text.views import UNSET, UnsetType, View, asdict, field, instant, replace
 
 SLOT_STATES = ("idle", "busy", "stopped", "errored")

@@ -11,6 +11,7 @@ from muster.app.suites.results import SuiteSummary, WholeCase
 from muster.app.suites.reviews import NamedRun
 from muster.app.views.money import MoneyView, money_view
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.domain.money import to_usd
 from muster.domain.review import Opinion, Review
 from muster.domain.run import Run, RunState
@@ -32,7 +33,6 @@ from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS
 from muster.suites.reports.trend import SuiteTrend, TrendPoint
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.suites.statistics import SubjectStats
-from muster.suites.values.verdict import Status
 from muster.text import typed
 from muster.text.plain import plain_words
 from muster.text.secrets.redaction import Redactor

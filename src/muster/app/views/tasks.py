@@ -9,9 +9,9 @@ from muster.app.views.events import event_view
 from muster.app.views.money import cost_view
 from muster.domain.canonical import Json
 from muster.domain.run import RunState
+from muster.domain.task import TaskState
 from muster.pool.handover import Handover
 from muster.pool.permissions import PermissionQuestion
-from muster.pool.tasks import TaskState
 from muster.text.secrets.redaction import Redactor, redact
 from muster.text.views import UNSET, UnsetType, View, asdict, instant, moment, replace
 

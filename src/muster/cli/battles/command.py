@@ -13,9 +13,11 @@ from muster.app.views.battles import (
 from muster.cli.battles.options import BattleArguments, ScaleArguments
 from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.battles.table import decision_line, message_line
+from muster.cli.formats import formats_of
 from muster.cli.line import Argument, Option
 from muster.cli.options import require_sendable
-from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
+from muster.cli.outcome import drive_and_conclude
+from muster.cli.reports import wanted_reports
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.text.words import count

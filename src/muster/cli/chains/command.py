@@ -15,7 +15,8 @@ from muster.cli.line import Argument
 from muster.cli.options import LimitOption, PatienceOptions, PollingOptions, UnpricedOption
 from muster.cli.runs.cancel import cancel_run
 from muster.cli.runs.display import runs_table
-from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume
+from muster.cli.runs.options import BudgetOption
+from muster.cli.runs.resume import go_on, prepare_resume
 from muster.cli.session import with_muster
 from muster.cli.suites.plan import bound_words, most_words, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, note

@@ -13,7 +13,8 @@ from muster.app.runs.runs import require_completed
 from muster.app.views.chains import ChainProgressesView, ProgressView, chains_error, progress_view
 from muster.cli.chains.table import tell_progress
 from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler
-from muster.cli.outcome import RunOutcome, WantedReport, drive_and_conclude
+from muster.cli.outcome import RunOutcome, drive_and_conclude
+from muster.cli.reports import WantedReport
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, warn
 from muster.cli.terminal.progress import ProgressState, run_progress
 from muster.domain.batch import Batch

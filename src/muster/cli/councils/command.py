@@ -12,9 +12,11 @@ from muster.app.views.runs import details_view
 from muster.cli.councils.options import CouncilArguments
 from muster.cli.councils.order import COUNCILS
 from muster.cli.councils.table import tell_trace
+from muster.cli.formats import formats_of
 from muster.cli.line import Argument
 from muster.cli.options import RunArgument, require_sendable
-from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
+from muster.cli.outcome import drive_and_conclude
+from muster.cli.reports import wanted_reports
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.cli.terminal.runs import event_line

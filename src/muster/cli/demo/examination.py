@@ -11,10 +11,11 @@ from typing import Any
 from muster.app import Muster, open_muster
 from muster.app.runs.reports import write_file
 from muster.app.runs.runs import require_completed
-from muster.app.suites.values import CaseLine, Status, SuiteReport
+from muster.app.suites.values import CaseLine, SuiteReport
 from muster.cli.suites.order import SuiteProgress
 from muster.cli.terminal.display import Display, shown
 from muster.cli.terminal.progress import ProgressState
+from muster.domain.case import Status
 from muster.domain.run import Run
 from muster.settings import Settings, load_settings
 

@@ -13,6 +13,7 @@ import click
 from click.core import augment_usage_errors
 from click.shell_completion import CompletionItem
 
+from muster.cli.line.declaration import declaration_of
 from muster.cli.line.frame import answered
 from muster.cli.line.parameters import (
     COMMON,
@@ -64,14 +65,19 @@ class CommandEntry:
     def taken(self) -> tuple[Taken, ...]:
         """Return what the command takes besides the shared options; loads no more than it must."""
         if not self.arguments:
-            return parameters_of(self.load(), skip=1)
+            return parameters_of(self._declaration(), skip=1)
         made = load_place(self.arguments) if isinstance(self.arguments, str) else self.arguments()
         return (bundled("arguments", Bundle(made)),)
 
     def help(self) -> str:
         """Return what the command's own help says first; it may say more than the table."""
         is_whole = bool(self.arguments or self.commands)
-        return self.about if is_whole else inspect.cleandoc(self.load().__doc__ or "")
+        return self.about if is_whole else inspect.cleandoc(self._declaration().__doc__ or "")
+
+    def _declaration(self) -> Function:
+        """Return the function without what it does, where its source is enough; else loads its module."""
+        module, _, name = self.place.partition(":") if isinstance(self.place, str) else ("", "", "")
+        return (declaration_of(f"{ROOM}.{module}", name) if module else None) or self.load()
 
 
 def load_place(place: str) -> Any:

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from muster.app import Muster
 from muster.app.pool.monitor import UNSETTLED, LogRecord, PoolSnapshot
-from muster.app.pool.values import TaskState
 from muster.app.views.pool import snapshot_view
 from muster.app.views.tasks import log_view
 from muster.cli.line import Option
@@ -22,6 +21,7 @@ from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, clean, console, json_text, note, say
 from muster.cli.terminal.runs import event_line
 from muster.domain.errors import AwaitsSignal
+from muster.domain.task import TaskState
 from muster.text.words import count
 
 TABLE_FRAME = 4  # lines of a table besides its rows

@@ -9,12 +9,13 @@ from rich.text import Text
 
 from muster.app.pool.status import PoolStatus, Slot
 from muster.app.pool.task_queries import Task
-from muster.app.pool.values import PermissionQuestion, TaskState
+from muster.app.pool.values import PermissionQuestion
 from muster.cli.pool.words import has_asides, notice_lines, work_cell, work_text
 from muster.cli.terminal.costs import cost_columns
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import GAP, Column, filled, fitted, fitting
 from muster.domain.money import show_usd
+from muster.domain.task import TaskState
 from muster.text.words import count, one_line
 
 COLOURS = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 from muster.app import Muster
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Merge, OverlapReport
-from muster.app.pool.values import TaskState
 from muster.app.views.errors import task_error
 from muster.app.views.tasks import diff_view, merge_view, result_view, task_view
 from muster.cli.drive import SignalHandler
@@ -21,6 +20,7 @@ from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, fail_with, note, warn
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.errors import BadArgument, Interrupted, state_verb
+from muster.domain.task import TaskState
 
 if TYPE_CHECKING:
     from rich.console import Console

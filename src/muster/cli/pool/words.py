@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport, TaskOverlap
-from muster.app.pool.values import TaskState
+from muster.domain.task import TaskState
 from muster.text.secrets.redaction import redact
 from muster.text.words import count
 

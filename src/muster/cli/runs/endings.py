@@ -14,7 +14,8 @@ from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.chains.order import ChainEnding
 from muster.cli.councils.order import COUNCILS
 from muster.cli.drive import CallProgress
-from muster.cli.outcome import ReportedEnding, RunEnding, Teller
+from muster.cli.outcome import ReportedEnding, RunEnding
+from muster.cli.reports import Teller
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
 from muster.domain.errors import MusterError, exit_code_of

@@ -9,6 +9,17 @@ from muster.cli.line.parameters import files
 from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption
 from muster.domain.run_order import LimitedRunOrder
 
+BudgetOption = Annotated[
+    str | None,
+    Option(
+        "--budget", metavar="USD", shown="as before", help="The new total budget of the run, including what was spent."
+    ),
+]
+ForkBudgetOption = Annotated[
+    str | None,
+    Option("--budget", metavar="USD", shown="that of the other run", help="The budget of the new run."),
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskArguments:

@@ -9,10 +9,16 @@ from muster.app.base.outputs import require_output
 from muster.app.project.files import Project
 from muster.app.runs.reports import AnyReport
 from muster.app.views.suites import report_view, written_report_view
-from muster.cli.completion import run_names_or_files
+from muster.cli.formats import ALL_FORMATS, TERMINAL
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
-from muster.cli.outcome import ALL_FORMATS, STDOUT, TERMINAL, Reportable, WantedReport, wanted_format, write_reports
+from muster.cli.reports import (
+    STDOUT,
+    Reportable,
+    WantedReport,
+    wanted_format,
+    write_reports,
+)
 from muster.cli.runs.endings import teller_of_report
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
@@ -24,7 +30,7 @@ def report(
         str,
         Argument(
             metavar="RUN|FILE",
-            complete=run_names_or_files,
+            complete="run_names_or_files",
             help="A run or an exported file; `last`: the last suite or verification.",
         ),
     ],

@@ -10,8 +10,10 @@ from muster.app.views.runs import RunView, queued_run_view, whole_run_view
 from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, RunArgument, UnpricedOption, refuse_useless
-from muster.cli.outcome import WantedReport, conclude, drive_and_conclude, leave
+from muster.cli.outcome import conclude, drive_and_conclude, leave
+from muster.cli.reports import WantedReport
 from muster.cli.runs.endings import ending_of
+from muster.cli.runs.options import BudgetOption, ForkBudgetOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.batches import calls
 from muster.cli.terminal.display import display
@@ -20,17 +22,6 @@ from muster.cli.terminal.runs import new_run_words, saving_words, summary
 from muster.domain.errors import state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
-
-BudgetOption = Annotated[
-    str | None,
-    Option(
-        "--budget", metavar="USD", shown="as before", help="The new total budget of the run, including what was spent."
-    ),
-]
-ForkBudgetOption = Annotated[
-    str | None,
-    Option("--budget", metavar="USD", shown="that of the other run", help="The budget of the new run."),
-]
 
 
 def resume(

@@ -6,7 +6,6 @@ from muster.app import Muster
 from muster.app.runs.details import CallDetails, RunDetails
 from muster.app.views.calls import call_view
 from muster.app.views.runs import deleted_view, details_view
-from muster.cli.completion import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.session import with_muster
@@ -46,7 +45,7 @@ def delete(
         list[str],
         Argument(
             metavar="RUN…",
-            complete=run_names,
+            complete="run_names",
             help="Ids, beginnings of ids, names, or `last`. A run in progress is refused.",
         ),
     ],

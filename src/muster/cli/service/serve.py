@@ -16,7 +16,6 @@ from muster.app.base.stores import START_SECONDS
 from muster.app.service import Service
 from muster.app.serving.address import ServerAddress
 from muster.app.views.service import served_view
-from muster.cli.completion import run_names
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
 from muster.cli.options import UnpricedOption
@@ -65,7 +64,7 @@ def view(
     log: LoggingOptions,
     run: Annotated[
         str | None,
-        Argument(metavar="RUN", complete=run_names, help="The run to open; if left out, the list of runs."),
+        Argument(metavar="RUN", complete="run_names", help="The run to open; if left out, the list of runs."),
     ] = None,
 ) -> int:
     """Open the web page in a browser; starts a server on a free port if none is running for this store."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 from muster.app import Muster
 from muster.app.suites.reviews import NamedRun
 from muster.app.views.suites import baseline_view, removed_baseline_view, set_baseline_view
-from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument
 from muster.cli.session import with_muster
 from muster.cli.suites.compare_table import baselines_table
@@ -27,7 +26,7 @@ def set_baseline(
     run: Annotated[
         str,
         Argument(
-            metavar="RUN|FILE", complete=run_names_or_files, help="A run, or a file written by `muster runs export`."
+            metavar="RUN|FILE", complete="run_names_or_files", help="A run, or a file written by `muster runs export`."
         ),
     ],
 ) -> None:

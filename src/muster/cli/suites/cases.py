@@ -9,7 +9,14 @@ from rich.text import Text
 
 from muster.app import Muster
 from muster.app.suites.results import WholeCase
-from muster.app.suites.values import WORDS, CasePage, CaseRow, RowFilter, Status, reasons, score_of
+from muster.app.suites.values import (
+    WORDS,
+    CasePage,
+    CaseRow,
+    RowFilter,
+    reasons,
+    score_of,
+)
 from muster.app.views.suites import case_page_view, whole_case_view
 from muster.cli.line import Argument, Option
 from muster.cli.options import LimitOption
@@ -17,6 +24,7 @@ from muster.cli.session import with_muster
 from muster.cli.suites.options import SuiteRunReference
 from muster.cli.suites.table import COLOURS, SIGNS
 from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.text.words import choice_error, one_line
 

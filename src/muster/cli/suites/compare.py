@@ -5,7 +5,6 @@ from typing import Annotated
 from muster.app import Muster
 from muster.app.suites.values import ComparisonTerms, Gate, RunComparison, comparison_markdown, comparison_view
 from muster.app.views.errors import comparison_error
-from muster.cli.completion import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
@@ -22,8 +21,8 @@ _SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT selec
 
 def compare(
     common: CommonOptions,
-    a: Annotated[str, Argument(metavar="A", complete=run_names_or_files, help=_SIDE)],
-    b: Annotated[str, Argument(metavar="B", complete=run_names_or_files, help="The run that is compared with A.")],
+    a: Annotated[str, Argument(metavar="A", complete="run_names_or_files", help=_SIDE)],
+    b: Annotated[str, Argument(metavar="B", complete="run_names_or_files", help="The run that is compared with A.")],
     threshold: Annotated[
         float,
         Option(

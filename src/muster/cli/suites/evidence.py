@@ -12,14 +12,13 @@ from rich.text import Text
 from muster.app import Muster
 from muster.app.project.files import Project
 from muster.app.suites.evidence import (
-    KEY_NAME,
     ArchiveVerification,
     Difference,
     Exported,
     FigureDifference,
     Rescoring,
 )
-from muster.app.suites.values import WORDS, Status
+from muster.app.suites.values import WORDS
 from muster.app.views.errors import (
     REDACTED,
     evidence_error,
@@ -32,6 +31,7 @@ from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.suites.options import SuiteRunReference
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
+from muster.domain.case import Status
 from muster.text.words import count, one_line
 
 FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive written by `muster evidence export`.")]
@@ -42,14 +42,14 @@ PublicKeyOption = Annotated[
     ),
 ]
 
+KEY_SHOWN = "evidence.key in the folder of the store"
+
 
 def keygen(
     common: CommonOptions,
     output: Annotated[
         Path | None,
-        Option(
-            "--output", "-o", metavar="FILE", shown=f"{KEY_NAME} in the folder of the store", help="The file to write."
-        ),
+        Option("--output", "-o", metavar="FILE", shown=KEY_SHOWN, help="The file to write."),
     ] = None,
 ) -> None:
     """Create a key pair for signing. Existing files are never overwritten."""
@@ -67,9 +67,7 @@ def export(
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive to write, a tar file.")],
     key: Annotated[
         Path | None,
-        Option(
-            "--key", metavar="KEY", shown=f"{KEY_NAME} in the folder of the store", help="The private key to sign with."
-        ),
+        Option("--key", metavar="KEY", shown=KEY_SHOWN, help="The private key to sign with."),
     ] = None,
 ) -> None:
     """Write a signed archive of a suite run: suite, prompts, calls, verdicts, metrics. Secrets are removed."""

@@ -12,15 +12,10 @@ from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource
 from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, suite_report_view
 from muster.cli.drive import FreshEvents, ProgressSource
+from muster.cli.formats import formats_of
 from muster.cli.options import refuse_useless
-from muster.cli.outcome import (
-    RunOutcome,
-    WantedReport,
-    drive_and_conclude,
-    formats_of,
-    wanted_reports,
-    write_wanted,
-)
+from muster.cli.outcome import RunOutcome, drive_and_conclude
+from muster.cli.reports import WantedReport, wanted_reports, write_wanted
 from muster.cli.suites.options import RejudgeArguments, RunArguments
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, note, warn

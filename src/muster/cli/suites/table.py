@@ -13,7 +13,6 @@ from muster.app.suites.values import (
     WORDS,
     CaseLine,
     Figures,
-    Status,
     SubjectLine,
     SuiteReport,
     figures,
@@ -22,6 +21,7 @@ from muster.app.suites.values import (
 )
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
+from muster.domain.case import Status
 from muster.domain.money import usd_format
 from muster.text.words import count, one_line, percent, seconds_of
 

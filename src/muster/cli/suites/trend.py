@@ -8,7 +8,6 @@ from rich.text import Text
 from muster.app import Muster
 from muster.app.suites.values import SubjectStats, SuiteTrend, TrendPoint
 from muster.app.views.suites import trend_view
-from muster.cli.completion import run_names
 from muster.cli.line import Argument
 from muster.cli.options import LimitOption
 from muster.cli.session import with_muster
@@ -27,7 +26,8 @@ LEAST_MISSED = ("cases", "state", "cost", "baseline", "between")
 def trend(
     common: CommonOptions,
     run: Annotated[
-        str, Argument(metavar="RUN", complete=run_names, help="A suite run, or the name that its runs have in common.")
+        str,
+        Argument(metavar="RUN", complete="run_names", help="A suite run, or the name that its runs have in common."),
     ],
     limit: LimitOption = 30,
 ) -> None:

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from muster.app import Muster
 from muster.app.kinds import VERIFICATION
-from muster.cli.completion import run_names
+from muster.cli.formats import formats_of
 from muster.cli.line import Argument, Option
 from muster.cli.options import PatienceOptions, UnpricedOption, report_help
-from muster.cli.outcome import formats_of, wanted_reports
-from muster.cli.runs.resume import BudgetOption, go_on, prepare_resume, require_batches
+from muster.cli.reports import wanted_reports
+from muster.cli.runs.options import BudgetOption
+from muster.cli.runs.resume import go_on, prepare_resume, require_batches
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
 from muster.cli.verify.options import VerifyCommandArguments
@@ -23,7 +24,7 @@ def resume(
         str,
         Argument(
             metavar="RUN",
-            complete=run_names,
+            complete="run_names",
             help="Its id, the beginning of the id, its name, or `last`: the last verification.",
         ),
     ],

@@ -20,15 +20,10 @@ from muster.app.verify.request import (
 from muster.app.verify.values import FileSelection, VerifyReport
 from muster.app.views.verify import concluded_view
 from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler, drive
+from muster.cli.formats import formats_of
 from muster.cli.options import batch_option
-from muster.cli.outcome import (
-    RunOutcome,
-    WantedReport,
-    drive_and_conclude,
-    formats_of,
-    wanted_reports,
-    write_wanted,
-)
+from muster.cli.outcome import RunOutcome, drive_and_conclude
+from muster.cli.reports import WantedReport, wanted_reports, write_wanted
 from muster.cli.terminal.display import display
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, run_progress

@@ -2,8 +2,10 @@
 
 from muster.app import Muster
 from muster.app.orders import start_order
+from muster.cli.formats import formats_of
 from muster.cli.options import require_sendable
-from muster.cli.outcome import drive_and_conclude, formats_of, wanted_reports
+from muster.cli.outcome import drive_and_conclude
+from muster.cli.reports import wanted_reports
 from muster.cli.runs.endings import ending_of_kind
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster

@@ -7,6 +7,7 @@ counts. What nobody could judge is unjudged: no pass, and no 0.
 from collections.abc import Mapping, Sequence
 
 from muster.domain.call import Quality
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.suites.checks.opinions import EvaluatorOpinion, by_golden, by_judge, by_process, by_rules, check_rubric
@@ -14,7 +15,13 @@ from muster.suites.checks.output import LONGEST_QUICK, check_output, is_quick
 from muster.suites.checks.tool_calls import check_tools
 from muster.suites.values.case import OF_JSON, Case, CheckKind, Evaluator
 from muster.suites.values.rules import CURRENT_RULES, ScoringRules
-from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
+from muster.suites.values.verdict import (
+    CaseResult,
+    CheckResult,
+    ItemScore,
+    Judgement,
+    Observation,
+)
 from muster.text.thresholds import reaches
 from muster.text.words import choice_error
 

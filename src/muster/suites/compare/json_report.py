@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars, to_usd
 from muster.domain.run import RunState
 from muster.statistics.intervals import Interval
@@ -11,7 +12,6 @@ from muster.suites.compare.pairs import ComparedPair, PairPage
 from muster.suites.compare.report import comparison_markdown
 from muster.suites.compare.runs import RunComparison, Side, SubjectComparison
 from muster.suites.compare.values import Change, ComparisonVerdict, Gate, Noticing, PairChange
-from muster.suites.values.verdict import Status
 from muster.text.views import UNSET, UnsetType, View
 
 _LISTS = ("regressions", "improvements", "new")

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from muster.domain.case import Status
 from muster.suites.compare.values import Change, EpochOutcome, PairChange
-from muster.suites.values.verdict import NOT_RUN, Status
+from muster.suites.values.verdict import NOT_RUN
 
 Outcomes = Mapping[tuple[str, int], EpochOutcome]
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from muster.domain.case import Status
 from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.intervals import Interval
 from muster.statistics.sample_size import Needed
-from muster.suites.values.verdict import Status
 
 
 class ComparisonVerdict(StrEnum):

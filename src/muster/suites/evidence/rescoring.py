@@ -11,6 +11,7 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muster.domain.case import Status
 from muster.domain.errors import BadFile, MusterError
 from muster.domain.run import RunState
 from muster.suites.checks.scoring import evaluators_of, score
@@ -45,7 +46,7 @@ from muster.suites.statistics import SettledCases
 from muster.suites.values.case import Case
 from muster.suites.values.rules import FIRST, ScoringRules, rules_in
 from muster.suites.values.rules import NAME as RULES
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

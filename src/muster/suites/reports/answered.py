@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count
 
 from muster.domain.call import Reply
+from muster.domain.case import Status
 from muster.domain.run import RunState
 from muster.suites.checks.scoring import all_quick, evaluators_of, score
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
@@ -17,7 +18,7 @@ from muster.suites.journal import case_key
 from muster.suites.reports.run import SuiteRun
 from muster.suites.values.case import Case, Evaluator
 from muster.suites.values.rules import ScoringRules, rules_in
-from muster.suites.values.verdict import CaseResult, Observation, Status
+from muster.suites.values.verdict import CaseResult, Observation
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.words import count as counted
 

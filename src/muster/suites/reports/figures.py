@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.suites.reports.summary import SubjectLine
 from muster.suites.statistics import SubjectStats
-from muster.suites.values.verdict import Status
 from muster.text.words import percent
 
 

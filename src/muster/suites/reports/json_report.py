@@ -16,6 +16,7 @@ from typing import TextIO
 
 from muster.domain.call import Quality
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.domain.money import Microdollars, to_usd
 from muster.domain.run import RunState
 from muster.statistics.repeats import VarianceComponents
@@ -30,7 +31,6 @@ from muster.suites.values.verdict import (
     ItemScore,
     Judgement,
     MemberVerdict,
-    Status,
 )
 from muster.text.views import UNSET, UnsetType, View, asdict
 from muster.text.words import moment

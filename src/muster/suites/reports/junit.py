@@ -5,12 +5,13 @@ from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import IO, TextIO
 
+from muster.domain.case import Status
 from muster.domain.money import to_usd
 from muster.reporting.xml_text import attribute, attributes, text
 from muster.suites.reports.rows import CaseRow, CaseRows, kind, reasons
 from muster.suites.reports.run import Spoken, SuiteRun
 from muster.suites.reports.summary import SubjectLine, SuiteReport
-from muster.suites.values.verdict import CaseResult, Status
+from muster.suites.values.verdict import CaseResult
 from muster.text.words import moment, shorten
 
 LONGEST_ANSWER = 20_000

@@ -3,10 +3,10 @@
 import re
 from dataclasses import astuple, dataclass, replace
 
+from muster.domain.case import Status
 from muster.domain.errors import BadArgument, NotFound
 from muster.suites.reports.rows import FIRST_ROW, CaseGroup, CaseRow, CaseRows, RowPlace
 from muster.suites.reports.run import SuiteRun
-from muster.suites.values.verdict import Status
 
 _PLACE = re.compile(r"\d{1,9}(?:\.\d{1,9}){4}")
 

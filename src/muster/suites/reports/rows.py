@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Generic, TypeVar
 
+from muster.domain.case import Status
 from muster.domain.money import Microdollars
 from muster.domain.run import AT_WORK
 from muster.suites.journal import Subject
@@ -12,7 +13,13 @@ from muster.suites.reports.answered import AnsweredCases
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import settle
 from muster.suites.values.case import Case, Evaluator
-from muster.suites.values.verdict import CaseResult, CheckResult, ItemScore, Judgement, MemberVerdict, Status
+from muster.suites.values.verdict import (
+    CaseResult,
+    CheckResult,
+    ItemScore,
+    Judgement,
+    MemberVerdict,
+)
 from muster.text.thresholds import reaches
 from muster.text.words import one_line
 

@@ -6,12 +6,12 @@ from hashlib import sha256
 from typing import TextIO
 
 from muster.domain.canonical import JsonObject
+from muster.domain.case import Status
 from muster.domain.money import to_usd
 from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool, uri
 from muster.suites.reports.rows import CaseRow, CaseRows, kind, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.reports.summary import NOT_PASSED, SuiteReport
-from muster.suites.values.verdict import Status
 from muster.text.words import shorten
 
 RULES: Mapping[str, str] = {

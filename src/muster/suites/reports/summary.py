@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from math import log
 
 from muster.domain.batch import Saving
+from muster.domain.case import Status
 from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import AT_WORK, TERMINAL, Run, RunState, Spent
@@ -14,7 +15,7 @@ from muster.suites.reports.answered import is_unfinished
 from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
-from muster.suites.values.verdict import NOT_RUN, CaseResult, Status
+from muster.suites.values.verdict import NOT_RUN, CaseResult
 from muster.text import typed
 from muster.text.words import count
 

@@ -2,26 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from muster.domain.call import Quality, ToolCall
 from muster.domain.canonical import Json
+from muster.domain.case import Status
 from muster.domain.money import NOTHING, Microdollars
 from muster.suites.values.case import Evaluator
-
-
-class Status(StrEnum):
-    """How a case ended."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    ERROR = "error"  # the agent, or a check, could not do its work
-    TIMED_OUT = "timed_out"
-    FLAKY = "flaky"  # some epochs passed, some did not; of a case, never of one epoch
-    UNJUDGED = "unjudged"  # nobody could say: no check fits, or the judge failed
-    SKIPPED = "skipped"
-    WAITING = "waiting"  # its run waits for a batch, or is at work; of a case in a report, never of a result
-
 
 NOT_RUN = frozenset({Status.SKIPPED, Status.WAITING})
 OUT_OF_TIME = frozenset({"out_of_time", "timed_out", "stalled"})  # codes of failures that were a matter of time
