@@ -11,7 +11,7 @@ from typing import Annotated
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from muster.app.project.files import SCHEMAS
+from muster.app.project.kinds import SCHEMA_NAMES
 from muster.app.project.names import StoredName, stored_batches, stored_runs
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer
@@ -73,7 +73,7 @@ def agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the kinds of files that have a schema; modules of the project are not imported for their workloads."""
-    return [CompletionItem(kind) for kind in SCHEMAS if kind.startswith(incomplete)]
+    return [CompletionItem(kind) for kind in SCHEMA_NAMES if kind.startswith(incomplete)]
 
 
 def _stored(ctx: click.Context, read: Callable[[Settings], Awaitable[Iterable[StoredName]]]) -> Iterator[StoredName]:
