@@ -75,7 +75,7 @@ class Project:
 
     async def until(self, run: str, holds: Callable[[Run], bool]) -> Run:
         async with open_muster(settings=self._settings) as m, asyncio.timeout(100):
-            while not holds(found := await m.runs.get(run)):
+            while not holds(found := await m.runs.find(run)):
                 await m._backend.store.changes.wait(0.2, m._backend.store.changes.commits)
             return found
 
