@@ -6,7 +6,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(4 * (os.cpu_count() or 1))'
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-postgres test-fleet test-claude test-node check chaos bench docs
+.PHONY: demo test test-postgres test-fleet test-claude test-node check check-pyright chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven; SERVE=1 then serves the page on its store
 	@scripts/prepare
@@ -39,6 +39,10 @@ check:         ## style and types, and that every test can be collected
 	$(BIN)/ruff format --check .
 	@# Side by side: the tests that follow start from files compiled here.
 	$(BIN)/pytest --collect-only -qq >/dev/null & collected=$$!; $(BIN)/mypy --num-workers 2; typed=$$?; wait $$collected && exit $$typed
+
+check-pyright: ## that a second type checker agrees about a program of a user
+	@scripts/prepare pyright
+	$(BIN)/basedpyright --project tests/pyrightconfig.json
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace redis postgresql

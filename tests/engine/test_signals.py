@@ -27,9 +27,10 @@ async def reviewed(ctx: Context, spec: Any) -> Json:
         answer = await ctx.call("a", " | ".join(["write", *feedback]), key=f"write/{len(feedback)}")
         review = await ctx.receive(f"review/{len(feedback)}", "review")
         assert review is not None
-        if review.payload["approved"]:
+        told: Json = review.payload
+        if told["approved"]:
             return answer.text
-        feedback.append(review.payload["feedback"])
+        feedback.append(told["feedback"])
 
 
 async def send(h: House, run: Run, payload: Json, channel: str = "review", client_id: str | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from muster.domain.budget import Level
 from muster.domain.call import Reply
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonValue
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 
@@ -157,7 +157,7 @@ class Signal(NamedTuple):
 
     channel: str
     seq: int  # from one, in its channel
-    payload: Json
+    payload: JsonValue
     sender: str
     at: float
 

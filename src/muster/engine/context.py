@@ -154,7 +154,7 @@ class Context:
         return self._run.dispatch.mode
 
     @overload
-    def call(
+    async def call(
         self,
         agent: str | Command,
         request: str | Request,
@@ -162,10 +162,10 @@ class Context:
         key: str,
         schema: type[T],
         **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, Reply[T]]: ...
+    ) -> Reply[T]: ...
 
     @overload
-    def call(
+    async def call(
         self,
         agent: str | Command,
         request: str | Request,
@@ -173,7 +173,7 @@ class Context:
         key: str,
         schema: JsonSchema | None = None,
         **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, Reply]: ...
+    ) -> Reply: ...
 
     def call(
         self,
@@ -239,7 +239,7 @@ class Context:
         agent: str,
         request: str | Request,
         *,
-        tools: Sequence[Callable[..., Any]],
+        tools: Sequence[Callable[..., object]],
         key: str,
         schema: type[T],
         **options: Unpack[ToolOptions],
@@ -251,7 +251,7 @@ class Context:
         agent: str,
         request: str | Request,
         *,
-        tools: Sequence[Callable[..., Any]],
+        tools: Sequence[Callable[..., object]],
         key: str,
         schema: JsonSchema | None = None,
         **options: Unpack[ToolOptions],
@@ -262,7 +262,7 @@ class Context:
         agent: str,
         request: str | Request,
         *,
-        tools: Sequence[Callable[..., Any]],
+        tools: Sequence[Callable[..., object]],
         key: str,
         system: str = "",
         schema: SchemaLike | None = None,
@@ -357,7 +357,7 @@ class Context:
         with self._memory.claimed(key, "step"):
             return await self._steps.once(key, function, StepRetries(retries, backoff))
 
-    async def recall(self, key: str, *, inherited: bool = False) -> Json:
+    async def recall(self, key: str, *, inherited: bool = False) -> JsonValue:
         """Return the value of a step that this very run has done before; None if it has not.
 
         With `inherited` also of one that only a run has done which this one comes from; it is taken over.
@@ -368,7 +368,7 @@ class Context:
         entry = await self._store.journal.find(self._run.id, key)
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
 
-    async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
+    async def emit(self, key: str, kind: str, data: Mapping[str, object] | None = None) -> None:
         """Emit an event once in this run."""
         require_key(key)
         with self._memory.claimed(key, "event"), self._path.halt.noting():
@@ -385,7 +385,7 @@ class Context:
     ) -> ResultT: ...
 
     @overload
-    async def child(self, key: str, workload: str, spec: Json, **terms: Unpack[ChildTerms]) -> JsonValue: ...
+    async def child(self, key: str, workload: str, spec: object, **terms: Unpack[ChildTerms]) -> JsonValue: ...
 
     async def child(
         self,

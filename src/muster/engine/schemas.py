@@ -10,7 +10,7 @@ from muster.domain.errors import BadArgument, BadOutput
 from muster.engine.values import ValueType, schema_of
 
 T = TypeVar("T")
-JsonSchema = Mapping[str, Json]
+JsonSchema = Mapping[str, object]  # as a program writes it
 SchemaLike = JsonSchema | type[Any]
 
 
@@ -26,7 +26,7 @@ async def fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply[Any]:
     return require_data(await calling, schema)
 
 
-def json_schema(schema: SchemaLike) -> JsonSchema:
+def json_schema(schema: SchemaLike) -> Mapping[str, Json]:
     """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a type."""
     if isinstance(schema, Mapping):
         return schema

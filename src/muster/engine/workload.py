@@ -4,7 +4,7 @@ import importlib
 import inspect
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadConfiguration, MusterError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Workload = Callable[["Context", Any], Awaitable[Json]]
 SpecCheck = Callable[[Any], object]  # raises for a spec that the workload could not use
 Preparation = Callable[["Context"], Awaitable[None]]  # does steps of a workload in advance
-W = TypeVar("W", bound="Callable[[Context, Any], Awaitable[Any]]")
+W = TypeVar("W", bound="Callable[[Context, Never], Awaitable[object]]")
 
 
 def typed(declaration: DeclaredWorkload, workload: Workload) -> Workload:

@@ -100,7 +100,8 @@ async def _decision(ctx: Context, slot: AssignedSlot, question: PermissionQuesti
     told = {"slot": slot.name, "tool": question.tool or None, "input": question.input}
     await ctx.emit(f"{question.key}/asked", "task.permission", told)
     signal = await ctx.receive(f"{question.key}/decided", question.channel)
-    return {"allowed": False} if signal is None else signal.payload
+    decided: Json = {"allowed": False} if signal is None else signal.payload
+    return dict(decided)
 
 
 def _unanswerable(

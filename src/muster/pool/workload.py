@@ -78,9 +78,10 @@ async def task(ctx: Context, spec: Any) -> Json:
         if not asked.review:
             return _result(reply, feedback, saved)
         review = await ctx.receive(review_key(round_), REVIEW)
-        if review is None or review.payload["approved"]:
+        decided: Json = {"approved": True} if review is None else review.payload
+        if decided["approved"]:
             return _result(reply, feedback, saved)
-        feedback.append(str(review.payload["feedback"]))
+        feedback.append(str(decided["feedback"]))
         if len(feedback) >= asked.max_rejections:
             raise TaskRejected(f"rejected {counted(len(feedback), 'time')}; the last feedback: {feedback[-1]}")
     raise AssertionError  # it counts without end

@@ -366,7 +366,7 @@ class Muster:
     @overload
     def start(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]) -> RunHandle[ResultT]: ...
     @overload
-    def start(self, workload: str, spec: Json, **options: Unpack[StartOptions]) -> RunHandle:
+    def start(self, workload: str, spec: object, **options: Unpack[StartOptions]) -> RunHandle:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
         A workload that is given as its function takes a spec of the type that it declares, and so is the result.
@@ -378,7 +378,7 @@ class Muster:
     @overload
     def submit(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[SubmitOptions]) -> RunHandle[ResultT]: ...
     @overload
-    def submit(self, workload: str, spec: Json, **options: Unpack[SubmitOptions]) -> RunHandle:
+    def submit(self, workload: str, spec: object, **options: Unpack[SubmitOptions]) -> RunHandle:
         """Store a run for the workers; a workload and its spec are given as to `start`."""
 
     def resume(self, reference: str, *, budget_usd: str | float | None=..., on_delta: Listener | None=...) -> RunHandle:
@@ -1054,6 +1054,12 @@ class Tasks:
         It is less after calls were paid or became uncertain, if the agent keeps to it, and more after a retry has
         raised the budget. None: the recorded limit holds, or too little is left, and then the call is refused."""
 
+    def require_next_call(self, run: Run, total: Microdollars | None=...) -> None:
+        """Raise BudgetExhausted when a task has too little left for the call that is next, if one is."""
+
+    def shortfall(self, run: Run) -> BudgetExhausted | None:
+        """Return why a task that was interrupted cannot go on; money that a crash left uncertain fails no task."""
+
     def require_round(self, run: Run, total: Microdollars | None) -> None:
         """Raise BudgetExhausted when a task has too little left for another call of its agent."""
 
@@ -1087,7 +1093,7 @@ class Tasks:
         """Cancel a task; one that was canceled stays so, one that ended otherwise is a conflict, as any other run."""
 
     def retry(self, reference: str, *, budget_usd: str | float | None=...) -> Task:
-        """Have a task done again that failed or was canceled; it keeps its id, and what it had done before.
+        """Have a task done again that failed, was canceled or lacks money; it keeps its id, and what it had done.
 
         `budget_usd` is a new total for its budget, with what it has spent so far."""
 

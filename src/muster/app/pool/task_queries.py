@@ -252,7 +252,8 @@ class TaskQueries:
     async def _rejections(self, run: Run, rounds: int) -> int:
         """Return how often persons rejected a task; one that was imported has its rounds, but not what was sent."""
         reviews = await self._store.signals.read(run.lineage_level, REVIEW, limit=MOST_REVIEWS)
-        return max(rounds - 1, sum(not review.payload["approved"] for review in reviews))
+        decided: Sequence[Any] = [review.payload for review in reviews]
+        return max(rounds - 1, sum(not one["approved"] for one in decided))
 
     async def _next_review(self, reference: str) -> int:
         """Return the number of the next review; it is read before the task, so that one between them is noticed."""

@@ -215,7 +215,7 @@ def _model_view(figures: ModelFigures) -> ModelFiguresView:
 def message_view(message: Signal) -> SlotMessageView:
     """Return a message to a slot."""
     return SlotMessageView(
-        id=message.seq, sender=message.sender or None, text=message.payload, sent_at=instant(message.at)
+        id=message.seq, sender=message.sender or None, text=str(message.payload), sent_at=instant(message.at)
     )
 
 
