@@ -46,7 +46,7 @@ ARROWS: dict[str, set[str]] = {
     "dashboard": {"reporting", "app.kinds"},
     "sync": {"app", "domain", "engine.worker"},
     "testing": {
-        "domain", "agents.base", "agents.function", "agents.service_terms", "app", "engine.workload", "settings", "sim",
+        "domain", "agents.base", "agents.function", "agents.service_terms", "app", "engine.declared", "settings", "sim",
         "store.base",
     },
     "__init__": {

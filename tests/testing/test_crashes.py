@@ -52,6 +52,10 @@ def agents() -> dict[str, Any]:
     return {"desk": FakeAgent(answers, otherwise=[muster.Overloaded("busy"), "other"], cost_usd="0.01")}
 
 
+async def not_registered(ctx: muster.Context, spec: None) -> None:
+    pass
+
+
 def spendthrift() -> dict[str, Any]:
     return {"desk": FakeAgent("label", cost_usd="0.01")}
 
@@ -104,7 +108,7 @@ def _refuse_later(seen: list[Any]) -> None:
 
 def test_a_run_that_does_not_end_has_failed() -> None:
     with pytest.raises(AssertionError, match="without a kill: it was not over after 1 seconds"):
-        kill_everywhere(endless, agents=agents, seconds=1)
+        kill_everywhere(endless, None, agents=agents, seconds=1)
 
 
 def test_a_budget_that_uncertain_attempts_use_up_is_a_failure() -> None:
@@ -118,11 +122,11 @@ def test_what_another_process_cannot_import_is_refused() -> None:
         pass
 
     with pytest.raises(muster.BadArgument, match="top level of a module"):
-        kill_everywhere(local)
+        kill_everywhere(local, None)
     with pytest.raises(muster.BadArgument, match="top level of a module"):
         kill_everywhere(triage, SPEC, agents=lambda: {})
-    with pytest.raises(muster.BadArgument, match="must be a workload"):
-        kill_everywhere(agents)
+    with pytest.raises(muster.BadArgument, match="is not a workload"):
+        kill_everywhere(not_registered, None)
 
 
 def test_a_workload_without_an_agent_that_it_needs_says_so() -> None:

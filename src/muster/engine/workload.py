@@ -94,17 +94,6 @@ class Workloads:
         """Return every name that is known here."""
         return sorted({*self._found, *self._promised})
 
-    def name_of(self, function: Callable[..., object]) -> str:
-        """Return the name of a workload; raises BadArgument for a function that is none."""
-        found = next((name for name, known in self._found.items() if known is function), None)
-        if found is None:
-            raise BadArgument(
-                f"must be a workload, not {function!r}",
-                argument="workload",
-                suggestions=('write @muster.workload("NAME") above the function',),
-            )
-        return found
-
     def find(self, name: str) -> Workload:
         """Return the function, or say which ones there are."""
         _require_name(name)

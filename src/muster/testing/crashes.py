@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from muster.app.agent_kinds.given import GivenAgent
-from muster.domain.canonical import Json, plain_json
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.engine.workload import REGISTRY
+from muster.engine.declared import ResultT, SpecT, WorkloadFunction, declared
 from muster.testing.folders import memory_folder
 from muster.testing.trial import ModulePlace, Outcome, Program, Trial
 
@@ -48,8 +48,8 @@ class CrashReport:
 
 
 def kill_everywhere(
-    workload: Callable[..., Any],
-    spec: Any = None,
+    workload: WorkloadFunction[SpecT, ResultT],
+    spec: SpecT,
     *,
     agents: Agents | None = None,
     project: str | Path | None = None,
@@ -60,9 +60,10 @@ def kill_everywhere(
     """Kill a run of a workload at every point with SIGKILL, resume it each time, and check what it came to.
 
     Each trial is a process with a store of its own. At the end the result must be that of a run that was not killed, or
-    whatever `check` accepts, and the laws of money and of work hold; else AssertionError says where it was killed.
-    `agents` is a function on the top level of a module that returns them as `muster.open(agents=…)` takes them, and
-    the workload is defined on the top level of one too. A trial that takes more than `seconds` has failed.
+    whatever `check` accepts, which gets it as it is stored, and the laws of money and of work hold; else AssertionError
+    says where it was killed. `agents` is a function on the top level of a module that returns them as
+    `muster.open(agents=…)` takes them, and the workload is defined on the top level of one too. A trial that takes
+    more than `seconds` has failed.
     """
     program = _program(workload, spec, agents, project, budget_usd)
     with memory_folder() as folder, _server(program) as server:
@@ -93,13 +94,18 @@ def kill_everywhere(
 
 
 def _program(
-    workload: Callable[..., Any], spec: Any, agents: Agents | None, project: str | Path | None, budget_usd: str | None
+    workload: WorkloadFunction[SpecT, ResultT],
+    spec: SpecT,
+    agents: Agents | None,
+    project: str | Path | None,
+    budget_usd: str | None,
 ) -> Program:
+    asked = declared(workload)
     return Program(
         path=[str(Path(folder).absolute()) for folder in sys.path],
-        workload=REGISTRY.name_of(workload),
+        workload=asked.name,
         defined=_place(workload, "workload"),
-        spec=plain_json(spec, "the spec"),
+        spec=asked.written(spec),
         agents=None if agents is None else (_place(agents, "agents"), agents.__name__),
         project=None if project is None else str(Path(project).resolve()),
         budget_usd=budget_usd,

@@ -1,15 +1,15 @@
 """What the pytest fixture `muster_test` gives: a Muster of its own, with a fake clock and a store in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from muster.app import Muster, open_muster
 from muster.app.agent_kinds.given import GivenAgent
-from muster.domain.canonical import Json
-from muster.engine.workload import REGISTRY
+from muster.app.muster import StartOptions
+from muster.engine.declared import ResultT, SpecT, WorkloadFunction
 from muster.settings import load_settings
 from muster.testing.clock import FakeClock
 from muster.testing.laws import assert_laws
@@ -30,11 +30,11 @@ class MusterTest:
             yield m
             await assert_laws(m)
 
-    def run(self, workload: Callable[..., Any], spec: Any = None, **options: Any) -> Json:
+    def run(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]) -> ResultT:
         """Return the result of a workload, for tests that are not async; `options` are those of `Muster.start`."""
 
-        async def work() -> Json:
+        async def work() -> ResultT:
             async with self.open() as m:
-                return await (await m.start(REGISTRY.name_of(workload), spec, **options)).result()
+                return await (await m.start(workload, spec, **options)).result()
 
         return asyncio.run(work())
