@@ -91,7 +91,7 @@ def _paired(halves: re.Match[str]) -> str:
     return halves[0].encode("utf-16", "surrogatepass").decode("utf-16")
 
 
-_arguments = reader(dict[str, Any])
+_arguments = reader(JsonObject)
 
 
 MOST_COUNT = 2**53  # beyond it, numbers in JSON are not exact

@@ -1,10 +1,11 @@
 """What clients send: bodies that are read strictly, with the names of docs/HTTP.md."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from muster.api.forms import field_label
+from muster.domain.canonical import JsonObject
 from muster.domain.money import MAX_USD
 from muster.pool.order import MAX_PRIORITY, MAX_PROMPT
 
@@ -29,7 +30,7 @@ class StrictBody(BaseModel):
         """The names of fields in requests, by those that errors have."""
         return {name: field.alias or name for name, field in type(self).model_fields.items()}
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> JsonObject:
         """Return what is asked for, spelled in one way: equal requests have equal values.
 
         What is left out, null or as usual does not count, so a field that is new later changes no stored digest.

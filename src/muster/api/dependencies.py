@@ -14,7 +14,7 @@ from muster.app.parts.audit import AuditedAction
 from muster.app.runs.handle import RunHandle
 from muster.app.starts import Starts
 from muster.domain.advice import ArgumentAdvice
-from muster.domain.canonical import digest
+from muster.domain.canonical import JsonObject, digest
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState, StartRequest
@@ -95,7 +95,7 @@ class AskedBody(Protocol):
     def names(self) -> Mapping[str, str]:
         """The names of its fields in requests, by those that an error has."""
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> JsonObject:
         """Return what is asked for, spelled in one way."""
 
 

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from muster.app.serving.request_flaws import flaws_sentence, request_flaws
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import (
     AccessDenied,
     AgentFailed,
@@ -103,7 +104,7 @@ def error_response(
     fields: Sequence[Mapping[str, Any]] = (),
 ) -> JSONResponse:
     """Return the response for an error; `fields` are there only when it is about fields of the request."""
-    detail: dict[str, Any] = {"code": code, "message": message, "request_id": request_id}
+    detail: JsonObject = {"code": code, "message": message, "request_id": request_id}
     if fields:
         detail["fields"] = list(fields)
     return JSONResponse({"error": detail}, status_code=status, headers=dict(headers or {}))
@@ -124,7 +125,7 @@ def muster_error_response(error: MusterError, request_id: str, clean: Callable[[
     return error_response(status, code, message, request_id, headers, fields=fields)
 
 
-def _field(flaw: FieldFlaw, clean: Callable[[str], str]) -> dict[str, Any]:
+def _field(flaw: FieldFlaw, clean: Callable[[str], str]) -> JsonObject:
     """Return what is wrong with a field as JSON."""
     return replace(flaw, message=clean(_shortened(flaw.message)), suggestion=clean(flaw.suggestion)).record()
 

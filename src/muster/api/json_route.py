@@ -15,6 +15,7 @@ from fastapi.exceptions import HTTPException
 from fastapi.routing import APIRoute
 
 from muster.api.callers import Scope
+from muster.domain.canonical import JsonObject
 from muster.text.json_documents import flaw_of
 from muster.text.views import json_bytes
 
@@ -39,7 +40,7 @@ class JsonRequest(Request):
         return found
 
 
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: Sequence[tuple[str, Any]]) -> JsonObject:
     if len(pairs) > MOST_KEYS:
         raise HTTPException(400, f"body: an object may have {MOST_KEYS:,} keys")
     found = dict(pairs)

@@ -5,7 +5,6 @@ import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import click
 
@@ -14,6 +13,7 @@ from muster.cli.commands import app
 from muster.cli.line.commands import UnexpectedArgument, VersionAsked
 from muster.cli.line.parameters import BadParameters, shown_name
 from muster.cli.terminal.output import CommonOptions, answer, discard, fail_with
+from muster.domain.canonical import JsonObject
 from muster.domain.flaw import FieldFlaw, FlawCode
 
 GARBAGE = 10_000  # new values before circles among them are looked for
@@ -75,7 +75,7 @@ def _tell_version(common: CommonOptions) -> int:
 def _refuse(common: CommonOptions, error: click.UsageError) -> int:
     path = "muster" if error.ctx is None else error.ctx.command_path
     advice = [error.advice] if isinstance(error, UnexpectedArgument) and error.advice else []
-    told: dict[str, Any] = {"code": "usage", "message": usage_words(error), "suggestions": [*advice, f"{path} --help"]}
+    told: JsonObject = {"code": "usage", "message": usage_words(error), "suggestions": [*advice, f"{path} --help"]}
     if flaws := usage_flaws(error):
         told["fields"] = [flaw.record() for flaw in flaws]
     return fail_with(replace(common, command=path.partition(" ")[2]), told, 2)

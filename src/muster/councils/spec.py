@@ -17,7 +17,7 @@ from muster.councils.order import (
 from muster.councils.rules.stopping import LEAST_MEMBERS, StopRule
 from muster.councils.rules.values import CouncilMember
 from muster.domain.call import says_something
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
 from muster.domain.order import field_flaws
@@ -42,7 +42,7 @@ class CouncilSpec(CouncilFields):
     effort: float = DEFAULT_EFFORT
     quorum: float = DEFAULT_QUORUM
     moderator: CouncilMember | None = None  # only writes the answer; neither proposes nor evaluates
-    proposal_schema: dict[str, Any] | None = None  # of proposals whose text is one JSON object; None: any text
+    proposal_schema: JsonObject | None = None  # of proposals whose text is one JSON object; None: any text
     verdict_form: VerdictForm | None = None  # of proposals that are verdicts; their schema asks for a list of `items`
 
     @property

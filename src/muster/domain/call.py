@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Generic, TypeVar, dataclass_transform
+from typing import Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
-from muster.domain.canonical import DataT_co, Json, canonical
+from muster.domain.canonical import DataT_co, Json, JsonObject, canonical
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 
@@ -307,9 +307,9 @@ def _half(value: Json, place: str = "") -> str:
     return next(filter(None, found), "")
 
 
-def request_json(request: Request) -> dict[str, Any]:
+def request_json(request: Request) -> JsonObject:
     """Return the lasting part of a request as JSON, defaults left out so that new fields never change old digests."""
-    found: dict[str, Any] = {"messages": [message_json(message) for message in request.messages]}
+    found: JsonObject = {"messages": [message_json(message) for message in request.messages]}
     if request.tools:
         found["tools"] = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
@@ -330,9 +330,9 @@ def request_json(request: Request) -> dict[str, Any]:
     return found
 
 
-def message_json(message: Message) -> dict[str, Any]:
+def message_json(message: Message) -> JsonObject:
     """Return a message as JSON."""
-    found: dict[str, Any] = {"role": str(message.role), "text": message.text}
+    found: JsonObject = {"role": str(message.role), "text": message.text}
     if message.tool_calls:
         found["tool_calls"] = [
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls

@@ -7,10 +7,9 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from muster.domain.call import Reply, Request, request_json
-from muster.domain.canonical import Json, plain_json
+from muster.domain.canonical import Json, JsonObject, plain_json
 from muster.text.secrets.redaction import MARK
 
 # What the section of an agent says where nobody else does; a limit of tokens it may lower too.
@@ -63,11 +62,11 @@ def _differs(name: str, wanted: Mapping[str, Json], found: Mapping[str, Json]) -
     return bool(left != right)
 
 
-def _without(values: Mapping[str, Json], name: str) -> dict[str, Any]:
+def _without(values: Mapping[str, Json], name: str) -> JsonObject:
     return {one: value for one, value in values.items() if one != name}
 
 
-def _refenced(recorded: Mapping[str, Json], wanted: Mapping[str, Json]) -> dict[str, Any]:
+def _refenced(recorded: Mapping[str, Json], wanted: Mapping[str, Json]) -> JsonObject:
     """Return a recorded request with the fence that its material has without the secrets."""
     return dict(json.loads(_with_fence(json.dumps(recorded, sort_keys=True), json.dumps(wanted, sort_keys=True))))
 
@@ -78,7 +77,7 @@ def _with_fence(recorded: str, wanted: str) -> str:
     return re.sub("|".join(pairs), lambda found: pairs[found[0]], recorded) if pairs else recorded
 
 
-def _without_complaint(request: Mapping[str, Json]) -> dict[str, Any]:
+def _without_complaint(request: Mapping[str, Json]) -> JsonObject:
     """Return a request for a repair without what it says is wrong."""
     left, messages = dict(request), request.get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[-1], Mapping):

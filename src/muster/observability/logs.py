@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import structlog
 
 from muster.domain.call import Reply
+from muster.domain.canonical import JsonObject
 from muster.domain.entry import Failed, Replied
 from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import RunId
@@ -34,7 +35,7 @@ LONGEST = 1000  # characters of one value
 _FIRST = ("timestamp", "level", "event", "run", "key")
 
 Redact = Callable[[str], str]
-Fields = dict[str, Any]
+Fields = JsonObject
 
 
 class RunLog:

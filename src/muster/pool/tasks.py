@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
 from muster.domain.isolation import Isolation
 from muster.domain.run import Run, RunState
@@ -79,9 +79,9 @@ class TaskSpec(TaskFields):
             if getattr(self, name) not in (None, *kind):
                 raise BadArgument(choice_error(tuple(kind), getattr(self, name)), argument=name)
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> JsonObject:
         """Return the spec of its run; what is not said is left out."""
-        found: dict[str, Any] = typed.to_builtins(self)
+        found: JsonObject = typed.to_builtins(self)
         return {name: value for name, value in found.items() if value not in (None, "", (), [], {}, False, 0)}
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
 from muster.settings.sections import (
@@ -184,7 +185,7 @@ def load_configuration(path: Path) -> Configuration:
         raise BadConfigurationFile(str(path), _told(misfit), line=line, column=1 if line else None) from misfit
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
+def _parsed(path: Path, text: str) -> JsonObject:
     import tomllib
 
     from muster.text.documents.toml_reader import toml_flaw  # most projects have no muster.toml
@@ -354,7 +355,7 @@ PARTS = {
 }
 
 
-def toml_schema() -> dict[str, Any]:
+def toml_schema() -> JsonObject:
     """Return the schema of muster.toml."""
     agents = list(dict.fromkeys(KINDS.values()))
     shown, definitions = typed.schema_components(
@@ -373,7 +374,7 @@ def toml_schema() -> dict[str, Any]:
     }
 
 
-def _hook(kind: type) -> dict[str, Any]:
+def _hook(kind: type) -> JsonObject:
     if kind is Path:
         return {"type": "string"}
     raise NotImplementedError(kind)  # as msgspec wants it from a hook that does not know a type

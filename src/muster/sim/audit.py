@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from muster.domain.call import Usage
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.money import NOTHING, Microdollars, from_usd, to_usd
 from muster.domain.price import Price, Rates
 from muster.sim.protocols.ask import DEFAULT_TIER, FAST, FLEX, PRIORITY, ThinkingPlan
@@ -187,7 +187,7 @@ class AuditLog:
         return ceil((price or PLAY_PRICE).cost(usage) * FACTORS.get(tier, 1))
 
 
-def audit_json(audit: Audit) -> dict[str, Any]:
+def audit_json(audit: Audit) -> JsonObject:
     """Return an audit as JSON."""
     return {
         "calls": audit.calls,

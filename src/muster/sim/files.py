@@ -41,10 +41,10 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from muster.domain.call import Stop, ToolCall
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.script import ECHO, Line, Rule, Script
 from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault, kinds_of
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 class _ToolUse(typed.Struct, forbid_unknown_fields=True):
     name: str
-    arguments: dict[str, Any] = typed.field(default_factory=dict)
+    arguments: JsonObject = typed.field(default_factory=dict)
     id: str = ""  # empty: the server makes one
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from typing import Any
 
-from muster.domain.canonical import Json, digest
+from muster.domain.canonical import Json, JsonObject, digest
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import field_flaws, shared_fields
@@ -30,7 +29,7 @@ class SuiteSpec(SuiteFields):
 
     path: tuple[str, ...]
     answers: str | None = None  # a file of recorded answers, which are scored instead of asking anybody
-    council: dict[str, Any] | None = None  # the policy of the council that judges, as it was read from its file
+    council: JsonObject | None = None  # the policy of the council that judges, as it was read from its file
     judge_samples: int = 1
     epochs: int = 1
     only: tuple[str, ...] | None = None  # ids of cases; of all the others none is run
@@ -124,7 +123,7 @@ def read_spec(spec: Json) -> SuiteSpec:
         raise BadArgument(f"{NO_SUITE_RUN}: {error}") from error
 
 
-def chosen_fields(choice: SuiteChoice) -> dict[str, Any]:
+def chosen_fields(choice: SuiteChoice) -> JsonObject:
     """Return what a caller chose by the names of a spec, without what was left open."""
     shared = {name: value for name, value in shared_fields(choice, SuiteSpec).items() if value not in (None, ())}
     return {"path": choice.paths} | shared

@@ -2,8 +2,8 @@
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from muster.domain.canonical import JsonObject
 from muster.text.document_tree import Unreadable
 from muster.text.files import whole_text
 from muster.text.json_documents import flaw_of, json_fault
@@ -21,7 +21,7 @@ def text_beside(folder: Path, name: str) -> str:
         raise Unreadable(f"{place}: {error.message}") from None
 
 
-def object_beside(folder: Path, name: str) -> dict[str, Any]:
+def object_beside(folder: Path, name: str) -> JsonObject:
     """Read a file with a JSON object; raises Unreadable for any other."""
     try:
         found = json.loads(text_beside(folder, name))

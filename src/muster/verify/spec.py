@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
 from muster.text import typed
 from muster.text.expressions import parse
@@ -81,7 +81,7 @@ def _is_told(field: "Field[Any]", found: Any, owner: Any) -> bool:
     return bool(found != usual)
 
 
-def _with_thresholds(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _with_thresholds(spec: Mapping[str, Any]) -> JsonObject:
     """Return agents that say nothing of thresholds the usual ones; an empty list says that nothing is asked of them."""
     usual = {"thresholds": list(THRESHOLDS)}
     verifiers = spec.get("verifiers")

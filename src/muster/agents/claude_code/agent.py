@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from muster.agents.base import Inbox, OnDelta, read_answer
 from muster.agents.claude_code.conversation import ClaudeConversation
@@ -26,6 +25,7 @@ from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.usage import ProcessBill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, InvalidRequest, NotStarted, Paid, WireError
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
@@ -228,7 +228,7 @@ INTERACTIVE_TOOLS = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they
 
 def options_of(
     setup: Setup, request: Request, most: Microdollars, *, streams: bool, told_more: bool = False
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the options of a call; one that is told more repeats what it takes in."""
     declared, config = _declared(setup), mcp_config_of(request)
     return {

@@ -9,7 +9,7 @@ from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION
 from muster.agents.payload import count_of, microdollars_of
 from muster.agents.usage import Stray
 from muster.domain.call import ToolCall, Usage
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import OutcomeUnknown
 from muster.domain.money import Microdollars
 from muster.text import typed
@@ -150,11 +150,11 @@ def _name(value: Json) -> str:
     return str(value)[:MOST_NAME]
 
 
-def _mapping(value: Json) -> dict[str, Any]:
+def _mapping(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _blocks(message: Frame) -> Iterator[dict[str, Any]]:
+def _blocks(message: Frame) -> Iterator[JsonObject]:
     content = message.get("content")
     if isinstance(content, list):
         yield from (block for block in content if isinstance(block, dict))

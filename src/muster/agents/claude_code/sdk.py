@@ -20,6 +20,7 @@ from muster.agents.processes.conversation import MOST_OUTPUT, too_long, wait_for
 from muster.agents.processes.feed import MessageFeed
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput
 
 PACKAGE = "claude_agent_sdk"
@@ -154,7 +155,7 @@ class ProcessTransport:
         """Return whether the process runs."""
         return self.process.status is None
 
-    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+    async def read_messages(self) -> AsyncIterator[JsonObject]:
         """Yield the frames of the process as they come."""
         over = False
         while not over:
@@ -187,7 +188,7 @@ class ProcessTransport:
             else f"it did not exit within {EXIT_SECONDS:g}s of its answer and was stopped"
         )
 
-    async def _heed(self, feed: MessageFeed, frame: dict[str, Any]) -> None:
+    async def _heed(self, feed: MessageFeed, frame: JsonObject) -> None:
         """Tell it more from the moment it works on the question until it has answered; it repeats what it takes in."""
         if frame.get("type") == "user" and frame.get("isReplay"):
             await feed.acknowledge([str(frame.get("uuid"))])
@@ -198,7 +199,7 @@ class ProcessTransport:
         elif result is None and self._conversation.begun:
             feed.start()
 
-    def _listen(self, frame: dict[str, Any]) -> bool:
+    def _listen(self, frame: JsonObject) -> bool:
         self._conversation.receive(frame)
         now = self._clock()
         if self.first_word is None and self._conversation.spoke:
@@ -228,16 +229,16 @@ class ProcessTransport:
         while self.process.status is None and self._clock() < until:
             await self.process.news(until)
 
-    def _frames(self, data: bytes) -> Iterator[dict[str, Any]]:
+    def _frames(self, data: bytes) -> Iterator[JsonObject]:
         yield from (frame for line in self._lines.feed(data) if (frame := self._frame(line)) is not None)
         if self._lines.waiting > MOST_OUTPUT:
             raise too_long(self.process)
 
-    def _frame(self, line: bytes) -> dict[str, Any] | None:
+    def _frame(self, line: bytes) -> JsonObject | None:
         if not line.lstrip().startswith(b"{"):
             return None  # some versions write a word of their own between frames
         try:
-            found: dict[str, Any] = json.loads(line)
+            found: JsonObject = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadOutput(
                 f"agent {self.process.order.agent!r}: Claude Code wrote a line that is not JSON: {error}",

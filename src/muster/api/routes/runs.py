@@ -1,6 +1,6 @@
 """Runs: listed, shown, canceled, resumed and forked; their calls, events, reports, questions and answers."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -33,6 +33,7 @@ from muster.app.views.runs import (
     run_page_view,
     run_view,
 )
+from muster.domain.canonical import JsonObject
 from muster.domain.run import Run, RunState
 
 router = APIRouter(tags=["runs"], route_class=JsonRoute)
@@ -50,7 +51,7 @@ MEDIA = {
     "markdown": "text/markdown; charset=utf-8",
     "html": "text/html; charset=utf-8",
 }
-REPORTS: dict[int | str, dict[str, Any]] = {
+REPORTS: dict[int | str, JsonObject] = {
     200: {"content": {kind: {"schema": {"type": "string"}} for name, kind in MEDIA.items() if name != "json"}}
 }
 

@@ -1,7 +1,7 @@
 """Runs as they go on: a stream of server-sent events, and the same events as pages for whoever polls."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response
@@ -12,11 +12,12 @@ from muster.api.sse import MEDIA_TYPE, EventStreamResponse, FrameCache, accepts_
 from muster.app import Muster
 from muster.app.views.events import event_page_view
 from muster.app.views.stream import told_view
+from muster.domain.canonical import JsonObject
 
 router = APIRouter(tags=["streams"])
 READ = [needs("read")]
 MOST_EVENTS = 1_000  # of one page
-STREAM: dict[int | str, dict[str, Any]] = {
+STREAM: dict[int | str, JsonObject] = {
     200: {"description": "Events with their numbers as ids; it ends with `end`.", "content": {MEDIA_TYPE: {}}}
 }
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.order import given_by, shared_fields
 from muster.pool.fan_out import FanOut, read_fan_out
@@ -31,7 +31,7 @@ class TaskTerms(TaskRunTerms, total=False):
 
 def ordered_spec(order: TaskOrder) -> TaskSpec:
     """Return the task that was ordered."""
-    own: dict[str, Any] = {"tags": order.slot_tags, "schema": _schema(order), "settings": _settings(order)}
+    own: JsonObject = {"tags": order.slot_tags, "schema": _schema(order), "settings": _settings(order)}
     return TaskSpec(**{**shared_fields(order, TaskSpec), **own})
 
 

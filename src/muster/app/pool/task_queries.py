@@ -10,6 +10,7 @@ from muster.app.kinds import word_of
 from muster.app.pool.slots import SlotDirectory, assigned_slot
 from muster.app.runs.runs import Runs
 from muster.domain.call import Reply
+from muster.domain.canonical import JsonObject
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
@@ -294,7 +295,7 @@ class TaskQueries:
         return PoolFunds() if balance is None else PoolFunds(cap=balance.cap, settled=balance.settled)
 
 
-def _kept_with(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def _kept_with(kept: Mapping[str, Any], told: Mapping[str, Any]) -> JsonObject:
     """Return what a retry does not make forgotten: where work was merged, what changed in the user's repository."""
     earlier, later = kept.get("repository_changes", ()), told.get("repository_changes", ())
     changes = [*earlier, *(change for change in later if change not in earlier)]

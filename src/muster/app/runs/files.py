@@ -3,13 +3,14 @@
 import gzip
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from muster.domain.batch import OVER, Batch, BatchMember
+from muster.domain.canonical import Json
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.ids import RunId
@@ -136,7 +137,7 @@ class _Import:
         self._parked: list[tuple[Batch, list[BatchMember]]] = []
         self.first: Run | None = None
 
-    async def take(self, record: dict[str, Any]) -> None:
+    async def take(self, record: Mapping[str, Json]) -> None:
         """Take one record."""
         if "entry" in record:
             self._entries.append(typed.convert(record["entry"], Entry))
@@ -161,7 +162,7 @@ class _Import:
         self._run, self._parked = None, []
 
 
-def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[BatchMember]]:
+def _parked_of(record: Mapping[str, Json]) -> tuple[Batch, list[BatchMember]]:
     told = typed.convert(record["batch"], dict[str, Any])
     batch = {"endpoint" if name == ENDPOINT else name: value for name, value in told.items()}
     return typed.convert(batch, Batch), typed.convert(record["members"], list[BatchMember])
@@ -193,7 +194,7 @@ def runs_of(path: Path) -> list[RunId]:
     return runs
 
 
-def _try_convert(path: Path, number: int, record: dict[str, Any], runs: list[RunId]) -> None:
+def _try_convert(path: Path, number: int, record: Mapping[str, Json], runs: list[RunId]) -> None:
     try:
         if "entry" in record:
             typed.convert(record["entry"], Entry)
@@ -229,7 +230,7 @@ def _open(path: Path, suffix: str, mode: str) -> IO[bytes]:
     return path.open(mode)
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def _line(record: Mapping[str, Json]) -> bytes:
     return json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 

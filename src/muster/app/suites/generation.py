@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument
 from muster.domain.order import require_bounds, shared_fields
 from muster.domain.run import Run
@@ -36,7 +37,7 @@ class Generation(GenerationFields):
             extends=extends,
         )
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> JsonObject:
         """Return the spec of the run."""
         if self.extends is not None:
             return {"agent": self.agent, "count": self.count, "extend": str(self.extends)}

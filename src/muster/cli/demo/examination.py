@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 from muster.app import Muster, open_muster
 from muster.app.runs.reports import write_file
@@ -15,6 +14,7 @@ from muster.app.suites.values import CaseLine, SuiteReport
 from muster.cli.suites.order import SuiteProgress
 from muster.cli.terminal.display import Display, shown
 from muster.cli.terminal.progress import ProgressState
+from muster.domain.canonical import JsonObject
 from muster.domain.case import Status
 from muster.domain.run import Run
 from muster.settings import Settings, load_settings
@@ -63,7 +63,7 @@ class DemoSuite:
         """What names the run on a command line: it is in a store of its own."""
         return f"{self.report.run.id} --home {self.folder / HOME}"
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """Return it as JSON."""
         return {
             "run": self.report.run.id,

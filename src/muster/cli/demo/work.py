@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 import muster
+from muster.domain.canonical import JsonObject
 
 AGENT = "anthropic/claude-sonnet-5-5"  # a name with a price; who answers is the rehearsal server
 MAX_TOKENS = 64
@@ -50,7 +51,7 @@ def prompt(letter: str) -> str:
     return f"Label this letter with one word.\n\n{letter}"
 
 
-def spec() -> dict[str, Any]:
+def spec() -> JsonObject:
     """Return the whole piece of work as data."""
     return {"agent": AGENT, "letters": list(LETTERS), "samples": SAMPLES}
 

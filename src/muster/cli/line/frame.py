@@ -5,9 +5,9 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from muster.cli.terminal.output import CommonOptions, discard, fail, fail_with
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import Interrupted, MusterError
 
 
@@ -37,7 +37,7 @@ def answered(common: CommonOptions, work: Callable[[], int | None]) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # all is said: a signal from here on needs no words
 
 
-def _unexpected(error: Exception) -> dict[str, Any]:
+def _unexpected(error: Exception) -> JsonObject:
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next

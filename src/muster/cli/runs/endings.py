@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from rich.console import Console
 
@@ -18,6 +17,7 @@ from muster.cli.outcome import ReportedEnding, RunEnding
 from muster.cli.reports import Teller
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.kind import WorkKind
 from muster.domain.run import Run
@@ -56,7 +56,7 @@ def _reported(kind: WorkKind) -> RunEnding:
     )
 
 
-def _summary_view(summary: RunSummary) -> dict[str, Any]:
+def _summary_view(summary: RunSummary) -> JsonObject:
     return {"ok": summary.ok, "verdict": summary.verdict}
 
 

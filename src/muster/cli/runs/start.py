@@ -12,6 +12,7 @@ from muster.cli.runs.options import StartArguments
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument
 from muster.text.json_documents import json_fault
 
@@ -83,7 +84,7 @@ def _parsed(text: str, where: str) -> Any:
         raise BadArgument(what, suggestions=("""write it like --input '{"agent": "sim/echo"}'""",)) from error
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -9,9 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import StepFailed
 from muster.domain.isolation import Isolation
 from muster.engine.context import Context
@@ -46,7 +45,7 @@ class ChainTree:
         async def work() -> Json:
             return saved_json(await save_tree(self.spec, self.tree.name))
 
-        saved: dict[str, Any] = await ctx.step(f"chain/saved/{ctx.run}", work)
+        saved: JsonObject = await ctx.step(f"chain/saved/{ctx.run}", work)
         await ctx.emit("chain/saved/told", "chain.saved", {name: saved[name] for name in ("branch", "summary")})
         return saved
 

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from muster.sim.cli_agent.script import BadScript, Step
@@ -113,7 +114,7 @@ def ignore_term() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-def die(how: dict[str, Any]) -> NoReturn:
+def die(how: Mapping[str, Any]) -> NoReturn:
     """End at once, by a signal or with a code."""
     if how.get("log"):
         os.write(2, str(how["log"]).encode("utf-8", "backslashreplace"))
@@ -135,7 +136,7 @@ def start_children(count: int, *, escape: bool, hold_output: bool) -> None:
         os.close(reader)
 
 
-def noise(line: dict[str, Any]) -> bytes:
+def noise(line: Mapping[str, Any]) -> bytes:
     """Make a line that is no event."""
     text = str(line.get("text", "noise"))
     size = int(line.get("size", 0))

@@ -1,6 +1,7 @@
 """Calls tools of the MCP servers that the scripted CLI agent was told of, over HTTP on loopback."""
 
 import json
+from collections.abc import Mapping
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 _SECONDS = 30
 
 
-def call_tool(config: str | None, full_name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+def call_tool(config: str | None, full_name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
     """Call `mcp__SERVER__TOOL`; return what it gave and whether it failed. Raises OSError, ValueError or KeyError."""
     if config is None:
         raise ValueError("there is no --mcp-config and MUSTER_MCP_CONFIG is not set")

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muster.sim.cli_agent import behaviors
@@ -56,7 +56,7 @@ class Player:
         self._cost = 0.0
         self._answer: str | None = None
         self._data: Any = None
-        self._error: dict[str, Any] | None = None
+        self._error: Mapping[str, Any] | None = None
         self._stays = False
 
     def run(self) -> int:
@@ -107,20 +107,20 @@ class Player:
     def _think(self, text: str) -> None:
         self._write_message([{"type": "thinking", "thinking": text}])
 
-    def _write_message(self, content: list[dict[str, Any]]) -> None:
+    def _write_message(self, content: list[Mapping[str, Any]]) -> None:
         message = {"role": "assistant", "model": self._call.model, "content": content}
         self._write_line("assistant", message=message)
 
-    def _tool(self, tool: dict[str, Any]) -> None:
+    def _tool(self, tool: Mapping[str, Any]) -> None:
         self._tools([tool])
 
-    def _tools(self, used: list[dict[str, Any]]) -> None:
+    def _tools(self, used: list[Mapping[str, Any]]) -> None:
         ids = self._begin(used)
         for tool in used:
             self._play(tool.get("meanwhile", ()))
         self._end(ids, [use(tool, tool.get("input", {}), self._call.mcp_config) for tool in used])
 
-    def _begin(self, used: list[dict[str, Any]]) -> list[str]:
+    def _begin(self, used: list[Mapping[str, Any]]) -> list[str]:
         ids = [f"toolu_{self._uses + number:02d}" for number in range(1, len(used) + 1)]
         self._uses += len(used)
         self._write_message(
@@ -139,8 +139,8 @@ class Player:
         ]
         self._write_line("user", message={"role": "user", "content": content})
 
-    def _ask_permission(self, asked: str | dict[str, Any]) -> None:
-        tool: dict[str, Any] = {"name": asked} if isinstance(asked, str) else asked
+    def _ask_permission(self, asked: str | Mapping[str, Any]) -> None:
+        tool: Mapping[str, Any] = {"name": asked} if isinstance(asked, str) else asked
         if tool["name"] in self._call.allowed:
             self._tool(tool)
             return
@@ -162,12 +162,12 @@ class Player:
         self._heard = str(heard["message"]["content"])
         self._write_line("user", message=heard["message"], uuid=heard["uuid"], isReplay=True)
 
-    def _crash(self, how: int | dict[str, Any]) -> None:
+    def _crash(self, how: int | Mapping[str, Any]) -> None:
         how = {"code": how} if isinstance(how, int) else how
         self._writer.write(str(how.get("partial", "")).encode())
         behaviors.die(how)
 
-    def _children(self, children: int | dict[str, Any]) -> None:
+    def _children(self, children: int | Mapping[str, Any]) -> None:
         children = {"count": children} if isinstance(children, int) else children
         behaviors.start_children(
             children.get("count", 1),
@@ -175,14 +175,14 @@ class Player:
             hold_output=children.get("hold_output", False),
         )
 
-    def _noise(self, line: str | dict[str, Any]) -> None:
+    def _noise(self, line: str | Mapping[str, Any]) -> None:
         line = {"text": line} if isinstance(line, str) else line
         if line.get("to") == "stderr":
             os.write(2, behaviors.noise(line))
         else:
             self._writer.write(behaviors.noise(line))
 
-    def _fail(self, error: str | dict[str, Any]) -> None:
+    def _fail(self, error: str | Mapping[str, Any]) -> None:
         self._error = {"text": error} if isinstance(error, str) else error
 
     def _set_cost(self, dollars: float) -> None:
@@ -229,7 +229,7 @@ class Player:
         }
         return found if self._data is None else found | {"structured_output": self._data}
 
-    def _failure(self) -> dict[str, Any] | None:
+    def _failure(self) -> Mapping[str, Any] | None:
         if self._call.budget is not None and self._cost > self._call.budget:
             text = f"spent ${self._cost:g} of at most ${self._call.budget:g}"
             return {"subtype": "error_max_budget_usd", "text": text}
@@ -271,7 +271,7 @@ ACTIONS: dict[str, Callable[[Player, Any], None]] = {
 }
 
 
-def use(tool: dict[str, Any], given: dict[str, Any], mcp_config: str | None = None) -> ToolOutcome:
+def use(tool: Mapping[str, Any], given: Mapping[str, Any], mcp_config: str | None = None) -> ToolOutcome:
     """Use a tool; one that is not real gives what the script says."""
     act, remote = _REAL.get(tool["name"]), tool["name"].startswith("mcp__")
     if (act is None and not remote) or "result" in tool:
@@ -282,24 +282,24 @@ def use(tool: dict[str, Any], given: dict[str, Any], mcp_config: str | None = No
         return ToolOutcome(f"{type(error).__name__}: {error}", failed=True)
 
 
-def _use_remote(mcp_config: str | None, name: str, given: dict[str, Any]) -> ToolOutcome:
+def _use_remote(mcp_config: str | None, name: str, given: Mapping[str, Any]) -> ToolOutcome:
     from muster.sim.cli_agent.mcp_client import call_tool  # a client of HTTP takes longer to load than all of this
 
     return ToolOutcome(*call_tool(mcp_config, name, given))
 
 
-def _read(given: dict[str, Any]) -> str:
+def _read(given: Mapping[str, Any]) -> str:
     with open(_inside(given["file_path"]), encoding="utf-8") as file:  # noqa: PTH123
         return file.read()
 
 
-def _write(given: dict[str, Any]) -> str:
+def _write(given: Mapping[str, Any]) -> str:
     with open(_inside(given["file_path"]), "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(given["content"])
     return f"wrote {given['file_path']}"
 
 
-def _edit(given: dict[str, Any]) -> str:
+def _edit(given: Mapping[str, Any]) -> str:
     text = _read(given)
     old = given["old_string"]
     if text.count(old) != 1:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from muster.domain.budget import Budgets, levels_above, lineage_level, require_left, run_level
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import (
     AlreadyContinued,
     AwaitsSignal,
@@ -64,7 +64,7 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
     _note_levels(database, new.id, new.budgets)
     _join_lineage(database, new)
-    data: dict[str, Any] = {"workload": new.workload, "name": new.name}
+    data: JsonObject = {"workload": new.workload, "name": new.name}
     if new.origin is not None:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
     write_event(database, codec, NewEvent(run=new.id, kind="run.created", data=data, at=new.created_at))
@@ -266,7 +266,7 @@ def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, 
     settle_open_attempts(database, codec, run, ending.at)  # there are none, unless a settlement could not be written
     database.execute("release_run", _ending_parameters(run, epoch, ending, codec))
     database.execute("delete_partials", {"run_id": run})
-    data: dict[str, Any] = {"reason": ending.reason}
+    data: JsonObject = {"reason": ending.reason}
     if ending.error is not None:
         data["error"] = ending.error
     write_event(database, codec, NewEvent(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))

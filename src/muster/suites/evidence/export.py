@@ -255,7 +255,7 @@ class _Exporting:
 
     def _predicate(self) -> dict[str, Json]:
         run, spec = self._suite.run, self._suite.spec
-        told = {
+        told: dict[str, Json] = {
             "format": FORMAT,
             "run": _chosen(typed.to_builtins(run), ("id", "name", "state", "created_at", "started_at", "ended_at")),
             "suites": [{"name": suite.name, "cases": suite.cases} for suite in self._suite.snapshot.suites],

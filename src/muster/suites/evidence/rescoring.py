@@ -11,6 +11,7 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muster.domain.canonical import Json
 from muster.domain.case import Status
 from muster.domain.errors import BadFile, MusterError
 from muster.domain.run import RunState
@@ -180,7 +181,7 @@ class _Rescoring:
             result, _ = self._hear(verdict)
             self._differ(_difference(result, None, NO_CASE))
 
-    def _weigh(self, case: Case, verdict: dict[str, Any], roll: UnitRoll) -> None:
+    def _weigh(self, case: Case, verdict: Mapping[str, Json], roll: UnitRoll) -> None:
         """Score one verdict again and compare."""
         was, testimony = self._hear(verdict)
         if flaw := roll.tick(was):
@@ -204,7 +205,7 @@ class _Rescoring:
         self._figures.add(was if redacted else now)
         self._differ(_difference(was, now, flaw or now.why, redacted=redacted))
 
-    def _hear(self, verdict: dict[str, Any]) -> tuple[CaseResult, RecordedVerdict]:
+    def _hear(self, verdict: Mapping[str, Json]) -> tuple[CaseResult, RecordedVerdict]:
         result = read_as(CaseResult, verdict.get("result"), VERDICTS)
         self._units.mention(result)
         self._settled.add(result)
@@ -257,7 +258,7 @@ class _Rescoring:
         return number, tuple(keys), tuple(strays)
 
 
-def _spec_of(run: dict[str, Any]) -> SuiteSpec:
+def _spec_of(run: Mapping[str, Json]) -> SuiteSpec:
     try:
         spec = read_spec(run["spec"])
     except (MusterError, KeyError) as error:
@@ -267,7 +268,7 @@ def _spec_of(run: dict[str, Any]) -> SuiteSpec:
     return spec
 
 
-def _rules_of(environment: dict[str, Any]) -> ScoringRules:
+def _rules_of(environment: Mapping[str, Json]) -> ScoringRules:
     try:
         return rules_in(environment)
     except MusterError as error:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from securesystemslib.dsse import Envelope
@@ -85,7 +85,7 @@ def read_statement(data: bytes) -> SignedStatement:
         raise EvidenceFault(STATEMENT, "was changed") from error
 
 
-def _statement_of(payload: dict[str, Any]) -> Statement:
+def _statement_of(payload: Mapping[str, Json]) -> Statement:
     if (payload["_type"], payload["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise ValueError("a statement about something else")
     subjects = tuple((str(subject["name"]), str(subject["digest"]["sha256"])) for subject in payload["subject"])

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Set
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from muster.domain.canonical import JsonObject
 from muster.suites.format.forms import CaseForm, CheckForm, HeadForm
 from muster.suites.format.reading import SuiteReader
 from muster.suites.format.suite import examine
@@ -150,7 +150,7 @@ def manifest_findings(folder: Path, suite: str, ids: Set[str]) -> Iterator[Flaw]
         yield from _about_files(path, manifest)
 
 
-def _about_cases(path: Path, manifest: dict[str, Any], ids: Set[str]) -> Iterator[Flaw]:
+def _about_cases(path: Path, manifest: JsonObject, ids: Set[str]) -> Iterator[Flaw]:
     listed = manifest.get("case_ids")
     if not isinstance(listed, list):
         return
@@ -161,7 +161,7 @@ def _about_cases(path: Path, manifest: dict[str, Any], ids: Set[str]) -> Iterato
             yield _finding(path, "manifest-cases", f"case_ids {words} {shortened}")
 
 
-def _about_files(path: Path, manifest: dict[str, Any]) -> Iterator[Flaw]:
+def _about_files(path: Path, manifest: JsonObject) -> Iterator[Flaw]:
     fixtures = manifest.get("fixtures")
     for entry in fixtures if isinstance(fixtures, list) else []:
         name, digest = (entry.get("path"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
+from muster.domain.canonical import JsonObject
 from muster.suites.format.foreign import advice_on
 from muster.suites.format.forms import (
     CaseForm,
@@ -175,7 +176,7 @@ def rest_of(tree: Any, flawed: Iterable[Place], name: str) -> CaseForm | None:
         return None
 
 
-def _replace(rest: dict[str, Any], place: Place) -> None:
+def _replace(rest: JsonObject, place: Place) -> None:
     """Take out a place: the innermost item of a list of forms that it is in, or else its key."""
     if (place[:2] == ("input", "messages") and len(place) == 2) or place == ("input",):
         rest["input"] = {"messages": [_MESSAGE]}

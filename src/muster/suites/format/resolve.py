@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from muster.domain.call import Message, Quality, Role
+from muster.domain.canonical import JsonObject
 from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
 from muster.suites.format.names import STAND_IN
 from muster.suites.format.reading import SuiteFiles
@@ -158,7 +159,7 @@ class _Resolution:
             turn=form.turn,
         )
 
-    def _schema(self, form: CheckForm, place: Place) -> dict[str, Any] | None:
+    def _schema(self, form: CheckForm, place: Place) -> JsonObject | None:
         if form.schema_file is None:
             return form.inline_schema
         try:

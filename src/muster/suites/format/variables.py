@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.suites.values.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
 from muster.text import typed
 from muster.text.document_tree import Unreadable
@@ -143,7 +143,7 @@ class CaseTemplate:
         return {name: fill for name in names if (fill := self._fill_of(getattr(value, name)))}
 
 
-def _without(value: Any, changes: Mapping[str, Fill]) -> dict[str, Any]:
+def _without(value: Any, changes: Mapping[str, Fill]) -> JsonObject:
     """Return the fields of a record that stay as they are."""
     return {field.name: getattr(value, field.name) for field in fields(value) if field.name not in changes}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from muster.domain.canonical import JsonObject
 from muster.text.document_tree import Items, Map, Unreadable
 from muster.text.files import whole_text
 
@@ -49,7 +50,7 @@ class TomlFile:
         return head, cases
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> JsonObject:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

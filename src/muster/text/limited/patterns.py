@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
 
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument
 from muster.text.limited.allowance import CpuAllowance
 from muster.text.limited.pattern_library import compile_pattern, is_found, require_size
@@ -63,7 +63,7 @@ def found_in(pattern: str, texts: Sequence[str], allowance: CpuAllowance | None 
             with allowance.spending():
                 return is_found(pattern, texts, seconds)
         require_size(pattern)
-        request: dict[str, Any] = {"pattern": pattern, "texts": list(texts), "search": seconds}
+        request: JsonObject = {"pattern": pattern, "texts": list(texts), "search": seconds}
         answer = evaluate_elsewhere(_named(pattern), request, allowance, seconds + CHECK_SECONDS)
     except (TimeoutError, TooSlow):
         answer = {"slow": True}

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text.limited.allowance import CpuAllowance
 
@@ -34,7 +36,7 @@ class TooSlow(BadArgument):
 
 
 def evaluate_elsewhere(
-    what: str, request: dict[str, Any], allowance: CpuAllowance, seconds: float | None = None
+    what: str, request: Mapping[str, Json], allowance: CpuAllowance, seconds: float | None = None
 ) -> dict[str, Any]:
     """Return the answer of a process; the CPU that it used is taken from the allowance.
 

@@ -10,9 +10,9 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.text.limited.allowance import ENDLESS_SCHEMA
 from muster.text.limited.pattern_library import compile_pattern, is_found, load_patterns
@@ -40,7 +40,7 @@ def main() -> None:
             return
 
 
-def _evaluation(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+def _evaluation(request: Mapping[str, Json]) -> Callable[[], Mapping[str, Json]]:
     """Return what a line asks for; the library that does it is loaded, which counts for no evaluation."""
     if "pattern" in request:
         load_patterns()
@@ -53,7 +53,7 @@ def _evaluation(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     return lambda: {"wrong": library.schema_flaw_of(schema)}
 
 
-def _answer(evaluate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _answer(evaluate: Callable[[], Mapping[str, Json]]) -> Mapping[str, Json]:
     try:
         return evaluate()
     except TimeoutError:

@@ -78,7 +78,7 @@ def guarded_flaw(value: Json, schema: bytes, allowance: CpuAllowance, *, formats
     return _wrong({"schema": schema.decode(), "value": value, "formats": formats}, allowance)
 
 
-def _wrong(request: dict[str, Any], allowance: CpuAllowance) -> str | None:
+def _wrong(request: Mapping[str, Json], allowance: CpuAllowance) -> str | None:
     wrong: str | None = evaluate_elsewhere("the schema", request, allowance)["wrong"]
     return wrong
 

@@ -5,10 +5,9 @@ Everything that is the same for all agents stands first, so that a provider can 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from muster.domain.call import Message, Request, Role
-from muster.domain.canonical import Json, canonical
+from muster.domain.canonical import Json, JsonObject, canonical
 from muster.text.expressions import PART, parse
 from muster.verify.declaration.verification import MAX_TOKENS, Shape, Verifier
 from muster.verify.findings.answers import COUNTS, extra_names, measures_of
@@ -160,7 +159,7 @@ _MEASURES: dict[str, dict[str, Json]] = {
 
 def asked_schema(verifier: Verifier) -> dict[str, Json]:
     """Return the schema that is sent with a request, with the keys of the user's own schema beside ours."""
-    ours: dict[str, Any] = {
+    ours: JsonObject = {
         "findings": {"type": "array", "items": _FINDING},
         "summary": {"anyOf": [_SUMMARY_SCHEMA, {"type": "null"}]},
         **{name: _MEASURES[name] for name in measures_of(verifier.shape)},

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument
 from muster.text.diagnostics import Diagnostics
 from muster.text.document_tree import Place, Plain, Unreadable, plain_value
@@ -128,7 +129,7 @@ class _AgentReader:
             self._say((key,), "is empty: the prompt tells the model what to look for")
         return text.strip()
 
-    def schema(self) -> dict[str, Any] | None:
+    def schema(self) -> JsonObject | None:
         """Return the user's own schema."""
         given = self._tree.get("schema")
         if given is None:
@@ -139,7 +140,7 @@ class _AgentReader:
             self._say(("schema",), str(error))
             return None
 
-    def _schema(self, given: Any) -> dict[str, Any]:
+    def _schema(self, given: Any) -> JsonObject:
         named = isinstance(given, str) and not isinstance(given, Plain)
         found = object_beside(self._folder, str(given)) if named else plain_value(given)
         if not isinstance(found, dict):

@@ -4,9 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.text.json_documents import flaw_of, read_object
 from muster.text.schemas.json_schema import flaw as schema_flaw
 from muster.verify.declaration.verification import Shape
@@ -176,7 +175,7 @@ def accepted(shape: Shape | None, own: Mapping[str, Json] | None = None) -> dict
     extra = extra_names(own)
     allowed = MEASURES if shape is None or _is_open(own) else (*_OF_SHAPE[shape], *extra)
     required = () if shape is None else _REQUIRED[shape]
-    ours: dict[str, Any] = {"findings": {"type": "array", "items": FINDING}, "summary": SUMMARY}
+    ours: JsonObject = {"findings": {"type": "array", "items": FINDING}, "summary": SUMMARY}
     # What counts is checked by us, whoever allowed it.
     ours |= {name: schema for name, schema in MEASURES.items() if name in allowed}
     return {

@@ -1,10 +1,11 @@
 """Rows of batches to values and back."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from muster.domain.batch import Batch, BatchEndpoint, BatchMember, BatchShare, BatchState, Plan, Saving, Tally, Tariff
 from muster.domain.budget import Level
+from muster.domain.canonical import JsonObject
 from muster.domain.entry import AttemptId, AttemptState
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
@@ -20,7 +21,7 @@ _endpoint = typed.Decoder(BatchEndpoint)
 _tariffs = typed.Decoder(dict[str, Tariff])
 
 
-def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
+def plan_parameters(plan: Plan, codec: Codec) -> JsonObject:
     """Spell a new batch as parameters."""
     return {
         "id": plan.id,
@@ -36,7 +37,7 @@ def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
     }
 
 
-def restored_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
+def restored_parameters(batch: Batch, codec: Codec) -> JsonObject:
     """Spell a batch from elsewhere as parameters; only the provider's part of its story comes along."""
     return {
         "id": batch.id,
@@ -56,7 +57,7 @@ def restored_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
     }
 
 
-def batch_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
+def batch_parameters(batch: Batch, codec: Codec) -> JsonObject:
     """Spell what changes in a batch as parameters."""
     return {
         "id": batch.id,

@@ -1,10 +1,9 @@
 """The journal in the database: attempts opened in groups, steps remembered once, drivers fenced off by epoch."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from muster.domain.budget import Decision, Granted
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.entry import (
     Entry,
     EntryState,
@@ -66,7 +65,7 @@ def _note_agents(database: DatabaseConnection, calls: Sequence[Parameters]) -> N
     database.send_many("note_agent", [{"agent": agent, "run_id": run} for agent, run in sorted(called)])
 
 
-def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
+def call_parameters(opening: Opening, codec: Codec) -> JsonObject:
     """Spell an opening as parameters."""
     return {
         "run_id": opening.attempt.run,

@@ -1,10 +1,10 @@
 """Attempts settled in the database: outcome, cost and event of a group in one transaction, and what came too late."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from muster.domain.budget import Level
 from muster.domain.call import Quality, Reply
+from muster.domain.canonical import JsonObject
 from muster.domain.entry import AttemptState, Failed, Outcome, Replied, Settled, Settlement
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
@@ -130,7 +130,7 @@ class SettlementRow:
         self.state, self.cost, self.lane = _judge(outcome, reply, self.reserved)
         self.kept = True  # whether its reply, if any, is the call's
         self._failure = failure = outcome if isinstance(outcome, Failed) else None
-        self.columns: dict[str, Any] = {  # of the attempt and of the call
+        self.columns: JsonObject = {  # of the attempt and of the call
             "run_id": self.run,
             "key": attempt.key,
             "n": attempt.n,
