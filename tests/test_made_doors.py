@@ -28,7 +28,7 @@ from muster.settings import load_settings
 
 from .surveys import SURVEY, SurveyOrder
 
-GROUP = CliGroup("muster", CommandEntry("Surveys.", commands={SURVEY.command_name: command_of(SURVEY)}))
+GROUP = CliGroup("muster", CommandEntry("Surveys.", commands={SURVEY.command_name: command_of(AppKind(kind=SURVEY))}))
 MODELS = '[serve]\nmodels = ["sim/echo"]\n'
 WORDS = {"question": "blue", "agents": ["sim/echo"], "repeats": 2}
 RESULT = {"answers": {"blue": 2}}
@@ -161,14 +161,14 @@ async def test_python_starts_one(tmp_path: Path) -> None:
         assert SURVEY.spec_of is not None
         handle = await muster.start(SURVEY.workload, SURVEY.spec_of(order))
         assert await handle.result() == RESULT
-        run = await (await start_order(muster, SURVEY, order)).wait()
+        run = await (await start_order(muster, order, kind=SURVEY)).wait()
         assert (run.result, run.tags) == (RESULT, ("colours",))
 
 
 async def test_an_order_of_python_is_checked(tmp_path: Path) -> None:
     async with opened(tmp_path) as muster:
         with pytest.raises(BadArgument, match="repeats"):
-            await start_order(muster, SURVEY, SurveyOrder(question="blue", agents=("sim/echo",), repeats=9))
+            await start_order(muster, SurveyOrder(question="blue", agents=("sim/echo",), repeats=9), kind=SURVEY)
 
 
 def test_agents_of_an_order_are_known_by_their_form() -> None:
@@ -179,6 +179,6 @@ def test_agents_of_an_order_are_known_by_their_form() -> None:
 def test_what_is_made_is_looked_for_only_under_names_that_are_not_written_down() -> None:
     written = {"list": CommandEntry("List them.")}
     assert CommandTable(written, "work.nowhere:COMMANDS")["list"].about == "List them."
-    assert list(CommandTable(written, "work.table:COMMANDS")) == ["list"]  # all built-in kinds have their own
+    assert list(CommandTable(written, "work.table:COMMANDS")) == ["list", "council", "battle", "scale"]
     with pytest.raises(ModuleNotFoundError):
         CommandTable(written, "work.nowhere:COMMANDS").get("survey")

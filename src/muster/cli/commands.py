@@ -1,7 +1,16 @@
 """The table of commands: name, what the help says of it, and the function; its module is loaded when it is called."""
 
+from functools import partial
+
 from muster.cli.line import CliGroup, CommandEntry
+from muster.cli.line.commands import load_place
 from muster.cli.line.table import CommandTable
+
+
+def _made(command: str) -> object:
+    """Return what makes the arguments of a command from what its kind of work declares."""
+    return load_place("work.table:arguments_by_name")(command)
+
 
 RUNS = {
     "list": CommandEntry("List the newest runs.", "runs.list:list_runs"),
@@ -291,23 +300,23 @@ COMMANDS = {
     "council": CommandEntry(
         "Let agents discuss a question in rounds: they propose answers, score each other's, and the best one wins.\n\n"
         "Exit code 0 means that a proposal won.",
-        "councils.command:council",
+        "work.command:start",
         COUNCIL,
-        arguments="councils.options:CouncilArguments",
+        arguments=partial(_made, "council"),
     ),
     "battle": CommandEntry(
         "Let an agent talk with a counterpart until validators or judges decide that a goal is reached.\n\n"
         "Exit code 0 means that the goal was reached, or that no goal was set and the battle ran to its limit.",
-        "battles.command:battle",
+        "work.command:start",
         BATTLE,
-        arguments="battles.options:BattleArguments",
+        arguments=partial(_made, "battle"),
     ),
     "scale": CommandEntry(
         "Measure agents or prompts with many battles: outcomes, intervals, times, costs, and a revised prompt.\n\n"
         "Exit code 0 means that --min-goal-rate is met; without it, that every battle reached its goal or its limit.",
-        "battles.command:scale",
+        "work.command:start",
         SCALE,
-        arguments="battles.options:ScaleArguments",
+        arguments=partial(_made, "scale"),
     ),
     "trace": CommandEntry(
         "Show a council round by round; for any other run, list its events.", "councils.command:trace"

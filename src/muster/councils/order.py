@@ -141,6 +141,7 @@ class CouncilOrder(CouncilFields, LimitedRunOrder):
             tool="The whole question: the members see nothing else.",
             argument=True,
             metavar="QUESTION|-",
+            piped=True,
             required_at=REMOTE,
         ),
     ] = None

@@ -127,6 +127,7 @@ class OrderField(ValueBounds):
     option_help: str = ""  # where an option says the opposite, or more
     argument: bool = False  # on the command line: known by its place
     when_more: str = ""  # advice for somebody who gives one argument too many
+    piped: bool = False  # on the command line, - or nothing is what stands on standard input
     bare: str | None = None
     joined: bool = False
     metavar: str = ""
@@ -345,6 +346,15 @@ def named_agents(order: Any) -> Iterator[str]:
                 yield from named_agents(value)
             elif value and one.declared.form is FieldForm.AGENT:
                 yield value
+
+
+def named_files(order: Any) -> Iterator[str]:
+    """Yield the files that an order names."""
+    kind: Any = type(order)
+    for one in order_fields(kind):
+        given = getattr(order, one.name)
+        if one.declared.form is FieldForm.PATH and given:
+            yield from map(str, given if isinstance(given, tuple) else (given,))
 
 
 def shared_fields(order: Any, kind: type) -> Mapping[str, Any]:

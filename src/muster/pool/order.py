@@ -51,6 +51,7 @@ class PromptField:
             argument=True,
             metavar="PROMPT",
             when_more="quote the prompt",
+            piped=True,
             min_length=1,
             max_length=MAX_PROMPT,
         ),

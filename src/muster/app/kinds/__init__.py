@@ -16,7 +16,7 @@ from muster.battles.kind import BATTLE, SCALE
 from muster.battles.order import BattlesOrder
 from muster.councils.kind import COUNCIL
 from muster.domain.kind import WorkKind
-from muster.domain.order import Door, order_fields
+from muster.domain.order import LOCAL, Door, order_fields
 from muster.domain.run import Run
 from muster.pool.kind import CHAIN, FAN_OUT, TASK
 from muster.suites.kind import GENERATION, SUITE
@@ -79,7 +79,8 @@ class AppKind:
         """Return whether what starts it at a door is made from its order."""
         fields = () if self.kind.order is None else order_fields(self.kind.order)
         is_open = any(one.at(door) for one in fields)
-        return is_open and door not in self.doors.own and bool(self.kind.spec_of or self.doors.submit)
+        own = self.doors.start if door in LOCAL else self.doors.submit
+        return is_open and door not in self.doors.own and bool(self.kind.spec_of or own)
 
     @property
     def action(self) -> str:
@@ -172,6 +173,8 @@ KINDS: tuple[AppKind, ...] = (
         part="councils",
         doors=KindDoors(
             submit="muster.app.serving.councils:submit_council",
+            start="muster.app.orders:start_council",
+            hint="send its members a text with: muster council inject {run} TEXT",
             example={"question": "Which bridge first?", "agents": ["sim/echo", "sim/slow"], "rounds": 1},
             has_list=True,
             tool="start_council",
@@ -189,6 +192,7 @@ KINDS: tuple[AppKind, ...] = (
         part="battles",
         doors=KindDoors(
             submit="muster.app.serving.battles:submit_battle",
+            start="muster.app.orders:start_battle",
             path="/api/battles/start",
             camel=True,
             example=_BATTLE,
@@ -206,6 +210,8 @@ KINDS: tuple[AppKind, ...] = (
         part="battles.scales",
         doors=KindDoors(
             submit="muster.app.serving.battles:submit_battle",
+            start="muster.app.orders:start_scale",
+            heading="Battle",
             schema="Scale",
             path="/api/scale/start",
             camel=True,

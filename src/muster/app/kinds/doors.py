@@ -15,6 +15,9 @@ class KindDoors:
     """
 
     submit: str = ""  # "module:function", (muster, order), for orders over a network; by default app/orders.py
+    start: str = ""  # "module:function", (muster, order, detach=…), for those of the command
+    heading: str = ""  # of options that have none of their own; by default what people call one
+    hint: str = "cancel it with: muster runs cancel {run}"  # what the command says of a run that it has started
     action: str = ""  # what the audit log calls it
     schema: str = ""  # the name of the body of a request, without Body
     path: str = ""  # of the request; by default /api/ and what people call several

@@ -37,6 +37,7 @@ class QuestionFields(SamplingFields):
             argument=True,
             metavar="PROMPT",
             when_more="quote the prompt",
+            piped=True,
             min_length=1,
             max_length=MAX_PROMPT,
             required_at=REMOTE,

@@ -1,26 +1,17 @@
-"""`muster battle` and `muster scale`, and what is known of battles while they are played."""
+"""What is known of battles and scale tests while they are played; their starts are made (`cli/work`)."""
 
 from typing import TYPE_CHECKING, Annotated
 
-from muster.app import Muster
-from muster.app.kinds import BATTLE, SCALE
 from muster.app.views.battles import (
     battle_status_view,
     decisions_view,
     messages_view,
     scale_status_view,
 )
-from muster.cli.battles.options import BattleArguments, ScaleArguments
-from muster.cli.battles.order import BATTLES, SCALES
 from muster.cli.battles.table import decision_line, message_line
-from muster.cli.formats import formats_of
 from muster.cli.line import Argument, Option
-from muster.cli.options import require_sendable
-from muster.cli.outcome import drive_and_conclude
-from muster.cli.reports import wanted_reports
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, note
-from muster.text.words import count
+from muster.cli.terminal.output import CommonOptions, answer, clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,36 +32,6 @@ ScaleArgument = Annotated[
         help="Its id, the beginning of the id, its name, or `last`: the last scale test.",
     ),
 ]
-
-
-def battle(common: CommonOptions, arguments: BattleArguments) -> int:
-    """Let two sides talk until a goal is reached."""
-    order, patience, detach = arguments.order, arguments.patience, arguments.detach
-    require_sendable(order, patience, detach=detach)
-    wanted = wanted_reports(arguments.reports or (), formats_of(BATTLE), common)
-
-    async def work(muster: Muster) -> int:
-        spec = muster.battles.ordered(order)
-        handle = await muster.battles.start(spec, muster.runs.ordered(order), detach=detach)
-        note(common, f"started run {handle.id}; cancel it with: muster runs cancel {handle.id}")
-        return await drive_and_conclude(muster, handle, BATTLES, wanted, common)
-
-    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
-
-
-def scale(common: CommonOptions, arguments: ScaleArguments) -> int:
-    """Play many battles and sum them up."""
-    order, patience, detach = arguments.order, arguments.patience, arguments.detach
-    require_sendable(order, patience, detach=detach)
-    wanted = wanted_reports(arguments.reports or (), formats_of(SCALE), common)
-
-    async def work(muster: Muster) -> int:
-        spec = muster.battles.ordered_scale(order)
-        handle = await muster.battles.scales.start(spec, muster.runs.ordered(order), detach=detach)
-        note(common, f"started run {handle.id}: {count(spec.runs, 'battle')}, {spec.at_once} at a time")
-        return await drive_and_conclude(muster, handle, SCALES, wanted, common)
-
-    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
 
 
 def battle_status(common: CommonOptions, run: BattleArgument) -> None:

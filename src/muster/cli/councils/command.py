@@ -1,7 +1,5 @@
-"""`muster council` with `inject` and `stop`, and `muster trace`."""
+"""`muster council inject` and `stop`, and `muster trace`; a start is made (`cli/work`)."""
 
-import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
@@ -9,19 +7,13 @@ from muster.app.councils.councils import CouncilReport, council_view
 from muster.app.kinds import COUNCIL
 from muster.app.views.councils import signal_view
 from muster.app.views.runs import details_view
-from muster.cli.councils.options import CouncilArguments
-from muster.cli.councils.order import COUNCILS
 from muster.cli.councils.table import tell_trace
-from muster.cli.formats import formats_of
 from muster.cli.line import Argument
-from muster.cli.options import RunArgument, require_sendable
-from muster.cli.outcome import drive_and_conclude
-from muster.cli.reports import wanted_reports
+from muster.cli.options import RunArgument
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.runs import event_line
 from muster.domain.entry import Signal
-from muster.domain.errors import BadArgument
 from muster.text.views import Document, View
 
 if TYPE_CHECKING:
@@ -36,33 +28,6 @@ CouncilArgument = Annotated[
     ),
 ]
 MOST_EVENTS = 1000
-
-
-def council(common: CommonOptions, arguments: CouncilArguments) -> int:
-    """Let agents argue about a question."""
-    given, patience, detach = arguments.order, arguments.patience, arguments.detach
-    require_sendable(given, patience, detach=detach)
-    wanted = wanted_reports(arguments.reports or (), formats_of(COUNCIL), common, [str(file) for file in given.files])
-    order = replace(given, question=_question(given.question))
-
-    async def work(muster: Muster) -> int:
-        spec = muster.councils.ordered(order)
-        handle = await muster.councils.start(spec, muster.runs.ordered(order), detach=detach)
-        note(common, f"started run {handle.id}; send its members a text with: muster council inject {handle.id} TEXT")
-        return await drive_and_conclude(muster, handle, COUNCILS, wanted, common)
-
-    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
-
-
-def _question(given: str | None) -> str:
-    if given not in (None, "-"):
-        return given
-    if sys.stdin is None or sys.stdin.isatty():
-        raise BadArgument("no question given", suggestions=('muster council "QUESTION" --agent A --agent B',))
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeError:
-        raise BadArgument("the question is not UTF-8") from None
 
 
 def inject(

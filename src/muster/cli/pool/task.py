@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
+from muster.app.kinds import TASK
 from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import Merge, OverlapReport
 from muster.app.views.errors import task_error
@@ -17,6 +18,7 @@ from muster.cli.pool.options import TaskArguments
 from muster.cli.pool.tables import permission_text, task_notes, tasks_table
 from muster.cli.pool.words import notice_lines, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
+from muster.cli.standard_input import filled
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, fail_with, note, warn
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.errors import BadArgument, Interrupted, state_verb
@@ -33,7 +35,7 @@ NewTotalOption = Annotated[
 
 def run(common: CommonOptions, arguments: TaskArguments) -> int:
     """Run a task and wait until it ends or waits for review; runs in this process if no process runs the pool."""
-    order, streams = arguments.whole(), sys.stdout.isatty() and not common.json
+    order, streams = filled(arguments.order, TASK), sys.stdout.isatty() and not common.json
 
     async def work(muster: Muster) -> Task:
         SignalHandler(muster, warn).install()
@@ -55,7 +57,7 @@ def run(common: CommonOptions, arguments: TaskArguments) -> int:
 
 def submit(common: CommonOptions, arguments: TaskArguments) -> int:
     """Queue a task for the process that runs the pool."""
-    order = arguments.whole()
+    order = filled(arguments.order, TASK)
 
     async def work(muster: Muster) -> tuple[Task, bool]:
         task = await muster.pool.tasks.submit_ordered(order)

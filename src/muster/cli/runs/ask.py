@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.app import Muster
+from muster.app.kinds import QUESTION
 from muster.app.kinds.question_order import QuestionOrder
 from muster.app.questions.ask import AskOutcome, Question, question_of
 from muster.app.runs.handle import RunHandle
@@ -14,13 +15,13 @@ from muster.cli.options import require_sendable
 from muster.cli.outcome import leave
 from muster.cli.runs.options import AskArguments
 from muster.cli.session import with_muster
+from muster.cli.standard_input import filled
 from muster.cli.terminal.display import Display, SilentDisplay, display
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn, write_to
 from muster.cli.terminal.runs import run_cost, saving_words, tokens_line, tool_line
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument
 from muster.domain.run import Mode
 from muster.text.words import seconds_of
 
@@ -29,7 +30,7 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
     """Ask one question and print the answer."""
     given, patience, detach = arguments.order, arguments.patience, arguments.detach
     require_sendable(given, patience, detach=detach)
-    order = replace(given, prompt=read_text(given.prompt, "prompt", "write it after the agent, or pipe it in"))
+    order = filled(given, QUESTION)
     batch = order.dispatch is Mode.BATCH
     asked = AskedQuestion(
         question=question_of(order, stream=sys.stdout.isatty() and not common.json and not batch),
@@ -44,23 +45,6 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
 
     found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
     return conclude(common, found, printed=asked.question.stream)
-
-
-def read_text(given: str | None, noun: str, remedy: str) -> str:
-    """Return a text that was given, or that stands on standard input."""
-    if given is None and (sys.stdin is None or sys.stdin.isatty()):
-        raise BadArgument(f"no {noun} given", suggestions=(remedy,))
-    text = given if given not in (None, "-") else _piped(noun)
-    if not text.strip():
-        raise BadArgument(f"the {noun} is empty", suggestions=(remedy,))
-    return text
-
-
-def _piped(noun: str) -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeError:
-        raise BadArgument(f"the {noun} is not UTF-8") from None
 
 
 def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
+from muster.app.kinds import AppKind
 from muster.cli.line import Bundle
 from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption, report_option
 from muster.domain.batch import Patience
-from muster.domain.kind import WorkKind
 from muster.domain.run_order import RunOrder
 
 
@@ -16,7 +16,7 @@ from muster.domain.run_order import RunOrder
 class WorkArguments:
     """What was said on the command line to start work of a kind."""
 
-    kind: WorkKind
+    known: AppKind
     order: RunOrder
     detach: bool
     allow_unpriced: bool
@@ -24,18 +24,19 @@ class WorkArguments:
     reports: tuple[str, ...] = ()
 
 
-def arguments_of(kind: WorkKind) -> Callable[..., WorkArguments]:
+def arguments_of(known: AppKind) -> Callable[..., WorkArguments]:
     """Return what makes the arguments of a command; its signature has the options."""
 
     def collect(*, reports: list[str] | None = None, **given: Any) -> WorkArguments:
-        return WorkArguments(kind=kind, reports=tuple(reports or ()), **given)
+        return WorkArguments(known=known, reports=tuple(reports or ()), **given)
 
-    collect.__signature__ = Signature(list(_parameters(kind)))  # type: ignore[attr-defined]  # what options are read from
+    collect.__signature__ = Signature(list(_parameters(known)))  # type: ignore[attr-defined]  # what options are read from
     return collect
 
 
-def _parameters(kind: WorkKind) -> tuple[Parameter, ...]:
-    order: Any = Annotated[kind.order, Bundle(kind.order, kind.title)]
+def _parameters(known: AppKind) -> tuple[Parameter, ...]:
+    kind = known.kind
+    order: Any = Annotated[kind.order, Bundle(kind.order, known.doors.heading or kind.title)]
     reports: Any = Annotated[list[str] | None, report_option(kind)]
     return (
         _parameter("order", order),

@@ -1,20 +1,27 @@
 """Commands that are made from what kinds of work declare, as a list of all commands needs them: quick to load."""
 
 from functools import partial
+from typing import Any
 
-from muster.app.kinds import made_at
+from muster.app.kinds import AppKind, made_at
 from muster.cli.line.commands import CommandEntry, load_place
-from muster.domain.kind import WorkKind
 from muster.domain.order import Door
 
+START = "work.command:start"
 
-def command_of(kind: WorkKind) -> CommandEntry:
+
+def command_of(known: AppKind) -> CommandEntry:
     """Return the command that starts work of a kind, made from its order."""
-    return CommandEntry(kind.about, "work.command:start", arguments=partial(_arguments_of, kind))
+    return CommandEntry(known.kind.about, START, arguments=partial(_arguments_of, known))
 
 
-def _arguments_of(kind: WorkKind) -> object:
-    return load_place("work.options:arguments_of")(kind)
+def arguments_by_name(command: str) -> Any:
+    """Return what makes the arguments of a command that is made but has words or commands of its own."""
+    return _arguments_of(next(known for known in made_at(Door.COMMAND) if known.kind.command_name == command))
 
 
-COMMANDS = {known.kind.command_name: command_of(known.kind) for known in made_at(Door.COMMAND) if known.kind.spec_of}
+def _arguments_of(known: AppKind) -> Any:
+    return load_place("work.options:arguments_of")(known)
+
+
+COMMANDS = {known.kind.command_name: command_of(known) for known in made_at(Door.COMMAND)}
