@@ -153,6 +153,8 @@ NO_ROUTE = {
         "require": "a part of submit",
         "require_room": "a part of submit",
         "call_limit": "a part of other use cases",
+        "require_next_call": "a part of other use cases",
+        "shortfall": "a part of other use cases",
         "submit_ordered": "by app.serving, for every door",
         "submit": "by app.serving, for every door",
         "most_of": "a part of other use cases",

@@ -1,13 +1,16 @@
-"""Options that several commands share, each group as one value: batches, and what refuses them."""
+"""Options that several commands share, each group as one value: batches, and texts on standard input."""
 
 import math
-from typing import Annotated
+import sys
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
 
 from muster.app.runs.options import dispatch_of, require_name
 from muster.cli.line import Argument, Bundle, Option
 from muster.domain.batch import Patience
 from muster.domain.errors import BadArgument
 from muster.domain.kind import WorkKind
+from muster.domain.order import order_fields, require_bounds
 from muster.domain.run import Mode
 from muster.domain.run_order import DISPATCH, RUN, RunOrder
 
@@ -145,3 +148,32 @@ def report_help(kind: WorkKind) -> str:
 def report_option(kind: WorkKind) -> Option:
     """Return the option for reports of runs of a kind."""
     return Option("--report", metavar="FORMAT=FILE", heading=RUN, help=report_help(kind))
+
+
+Order = TypeVar("Order", bound=RunOrder)
+
+
+def read_text(given: str | None, noun: str, remedy: str) -> str:
+    """Return a text that was given, or that stands on standard input."""
+    if given is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise BadArgument(f"no {noun} given", suggestions=(remedy,))
+    text = given if given not in (None, "-") else _piped(noun)
+    if not text.strip():
+        raise BadArgument(f"the {noun} is empty", suggestions=(remedy,))
+    return text
+
+
+def filled(order: Order, kind: WorkKind) -> Order:
+    """Return an order with what stands on standard input; raises BadArgument where nothing does."""
+    piped = [one.name for one in order_fields(kind.order) if one.declared.piped]
+    given: dict[str, Any] = {name: read_text(getattr(order, name), name, kind.example) for name in piped}
+    made = replace(order, **given)
+    require_bounds(made)
+    return made
+
+
+def _piped(noun: str) -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeError:
+        raise BadArgument(f"the {noun} is not UTF-8") from None

@@ -48,7 +48,6 @@ from muster.app.pool.task_queries import Task
 from muster.app.pool.trees import OverlapReport
 from muster.app.pool.trees import SavedTaskWork
 from muster.app.pool.values import TaskSpec as TaskSpec
-from muster.domain.task import TaskState as TaskState
 from muster.app.project.diagnosis import DoctorReport
 from muster.app.project.files import CreatedFolder
 from muster.app.project.validation import Linted
@@ -210,6 +209,7 @@ from muster.domain.run import Run as Run
 from muster.domain.run import RunState as RunState
 from muster.domain.run import User as User
 from muster.domain.run_order import RunOrder
+from muster.domain.task import TaskState as TaskState
 from muster.engine.base.clock import Clock as Clock
 from muster.engine.calls.retry import RetryPolicy as RetryPolicy
 from muster.engine.context import Context as Context

@@ -12,13 +12,12 @@ from muster.app.views.errors import task_error
 from muster.app.views.tasks import diff_view, merge_view, result_view, task_view
 from muster.cli.drive import SignalHandler
 from muster.cli.line import Argument, Option
-from muster.cli.options import LimitOption, TaskArgument
+from muster.cli.options import LimitOption, TaskArgument, filled
 from muster.cli.pool.checks import check_of
 from muster.cli.pool.options import TaskArguments
 from muster.cli.pool.tables import permission_text, task_notes, tasks_table
 from muster.cli.pool.words import notice_lines, overlap_lines, work_commands, work_text
 from muster.cli.session import with_muster
-from muster.cli.standard_input import filled
 from muster.cli.terminal.output import CommonOptions, answer, answer_list, clean, fail_with, note, warn
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.errors import BadArgument, Interrupted, state_verb

@@ -6,9 +6,8 @@ from muster.app import Muster
 from muster.app.runs.questions import AnswerOutcome
 from muster.app.views.calls import answer_view
 from muster.cli.line import Argument, Option
-from muster.cli.options import RunArgument
+from muster.cli.options import RunArgument, read_text
 from muster.cli.session import with_muster
-from muster.cli.standard_input import read_text
 from muster.cli.terminal.output import CommonOptions
 from muster.cli.terminal.output import answer as print_answer
 

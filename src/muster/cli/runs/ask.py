@@ -11,11 +11,10 @@ from muster.app.questions.ask import AskOutcome, Question, question_of
 from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import ask_view
 from muster.cli.drive import drive
-from muster.cli.options import require_sendable
+from muster.cli.options import filled, require_sendable
 from muster.cli.outcome import leave
 from muster.cli.runs.options import AskArguments
 from muster.cli.session import with_muster
-from muster.cli.standard_input import filled
 from muster.cli.terminal.display import Display, SilentDisplay, display
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn, write_to
 from muster.cli.terminal.runs import run_cost, saving_words, tokens_line, tool_line

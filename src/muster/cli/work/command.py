@@ -3,13 +3,12 @@
 from muster.app import Muster
 from muster.app.orders import start_of
 from muster.cli.formats import formats_of
-from muster.cli.options import require_sendable
+from muster.cli.options import filled, require_sendable
 from muster.cli.outcome import drive_and_conclude
 from muster.cli.reports import wanted_reports
 from muster.cli.runs.endings import ending_of_kind
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
-from muster.cli.standard_input import filled
 from muster.cli.terminal.output import CommonOptions, note
 from muster.cli.work.options import WorkArguments
 from muster.domain.order import named_files
