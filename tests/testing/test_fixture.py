@@ -38,6 +38,14 @@ async def test_a_day_passes_when_the_test_says_so(muster_test: MusterTest) -> No
         assert await waiting == "morning"
 
 
+def test_a_night_passes_at_once_where_nothing_else_is_waited_for(muster_test: MusterTest) -> None:
+    muster_test.agents["desk"] = FakeAgent([muster.Overloaded("busy"), "morning"])
+    began = muster_test.clock.now()
+
+    assert muster_test.run(night, None) == "morning"
+    assert DAY <= muster_test.clock.now() - began < DAY + 60
+
+
 def test_a_test_that_is_not_async_runs_a_workload(muster_test: MusterTest) -> None:
     muster_test.agents["desk"] = agent = FakeAgent({"Ada": "Hello, Ada"}, cost_usd="0.01")
 

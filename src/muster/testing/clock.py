@@ -2,7 +2,12 @@
 
 import asyncio
 import heapq
+from collections.abc import Awaitable
 from itertools import count
+from typing import TypeVar
+
+T = TypeVar("T")
+QUIET_SECONDS = 0.02  # of real time, in which nobody goes to sleep: then everybody is taken to be asleep
 
 
 class FakeClock:
@@ -11,7 +16,7 @@ class FakeClock:
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self._now = now
         self._order = count()
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._sleepers: list[tuple[float, int, asyncio.Future[None], float]] = []
         self._arrival = asyncio.Event()
         self.slept: list[float] = []
 
@@ -27,7 +32,7 @@ class FakeClock:
         """Wait until the time was moved far enough."""
         self.slept.append(seconds)
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), waiter))
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), waiter, seconds))
         self._arrival.set()
         await waiter
 
@@ -42,8 +47,34 @@ class FakeClock:
     async def someone_sleeps(self, at_least: float = 0.0) -> float:
         """Wait until somebody sleeps at least so long, and say for how long."""
         while True:
-            for wakes_at, _, waiter in sorted(self._sleepers):
+            for wakes_at, _, waiter, _ in sorted(self._sleepers):
                 if not waiter.done() and wakes_at - self._now >= at_least:
                     return wakes_at - self._now
             self._arrival.clear()
             await self._arrival.wait()
+
+    async def passing(self, work: Awaitable[T]) -> T:
+        """Return what is awaited; whenever nothing happens, the time passes until the next sleeper wakes.
+
+        Whoever sleeps again and again for the same time, such as a heartbeat, is not waited for while others sleep.
+        """
+        task = asyncio.ensure_future(work)
+        repeated = set[float]()
+        try:
+            while not task.done():
+                before = len(self.slept)
+                await asyncio.wait({task}, timeout=QUIET_SECONDS)
+                if not task.done() and len(self.slept) == before:
+                    self._pass(repeated)
+            return task.result()
+        finally:
+            task.cancel()
+
+    def _pass(self, repeated: set[float]) -> None:
+        """Move the time to where the next sleeper wakes."""
+        asleep = [(wakes, seconds) for wakes, _, waiter, seconds in self._sleepers if not waiter.done()]
+        awaited = [one for one in asleep if one[1] not in repeated] or asleep
+        if awaited:
+            wakes, seconds = min(awaited)
+            repeated.add(seconds)
+            self.advance(max(0.0, wakes - self._now))

@@ -31,10 +31,13 @@ class MusterTest:
             await assert_laws(m)
 
     def run(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]) -> ResultT:
-        """Return the result of a workload, for tests that are not async; `options` are those of `Muster.start`."""
+        """Return the result of a workload, for tests that are not async; what it waits for passes at once.
+
+        `options` are those of `Muster.start`.
+        """
 
         async def work() -> ResultT:
             async with self.open() as m:
-                return await (await m.start(workload, spec, **options)).result()
+                return await self.clock.passing((await m.start(workload, spec, **options)).result())
 
         return asyncio.run(work())

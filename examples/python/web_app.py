@@ -1,0 +1,53 @@
+"""A FastAPI service that hands out work: runs go on after a restart, and a request sent twice starts one run.
+
+uvicorn web_app:app
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI, HTTPException, Request
+from pydantic import BaseModel
+from triage import TriageSpec, triage
+
+import muster
+
+FOLDER = Path(__file__).parent
+
+
+class Mail(BaseModel):
+    id: str  # chosen by the client: the name of the run
+    mail: list[str]
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+    async with muster.open(project=FOLDER) as m:
+        app.state.muster = m
+        await m.store.sweep()  # what a process left behind that was killed is interrupted from now on
+        for run in await m.runs.list((muster.RunState.INTERRUPTED, muster.RunState.QUEUED)):
+            await m.resume(run.id)
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.post("/mail", status_code=202)
+async def start(mail: Mail, request: Request) -> dict[str, str]:
+    m: muster.Muster = request.app.state.muster
+    if found := await m.runs.page(name=mail.id, limit=1):
+        return {"run": found[0].id}
+    run = await m.start(triage, TriageSpec(tuple(mail.mail)), name=mail.id, budget_usd="0.50")
+    return {"run": run.id}
+
+
+@app.get("/mail/{id}")
+async def show(id: str, request: Request) -> dict[str, object]:  # noqa: A002  # the name in the path
+    m: muster.Muster = request.app.state.muster
+    try:
+        run = await m.runs.find(id)
+    except muster.NotFound as error:
+        raise HTTPException(404, error.message) from error
+    return {"state": run.state, "cost": str(run.cost), "sorted": run.result}

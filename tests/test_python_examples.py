@@ -1,0 +1,178 @@
+"""The programs in examples/python do what they say, are short, and survive being killed at every point."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muster
+from muster.testing import FakeAgent, kill_everywhere
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "python"
+PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+PRINTED = {
+    "triage": """\
+sorted mail/0
+sorted mail/1
+sorted mail/2
+billing      Your invoice is wrong.
+delivery   ! Where is my parcel?
+other        Good morning!
+""",
+    "tool_loop": """\
+Sorry! Your parcel is on its way, and we refund 20 % of the postage.
+answer/001 find_order({'number': '4711'})
+answer/002 refund({'number': '4711', 'percent': 20})
+answer/003 remember({'note': '4711 was late and is refunded'})
+answer/004
+""",
+    "map_reduce": "A storm came, and bread got dearer. (chapters that failed: [1])\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the examples."""
+    return shutil.copytree(EXAMPLES, tmp_path / "python", ignore=shutil.ignore_patterns(".muster", "__pycache__"))
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"HOME": str(folder), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def test_there_are_five_of_thirty_to_eighty_lines() -> None:
+    assert PROGRAMS == ["map_reduce", "test_triage", "tool_loop", "triage", "web_app"]
+    lengths = {name: len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) for name in PROGRAMS}
+    assert all(30 <= length <= 80 for length in lengths.values()), lengths
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_program_prints_what_it_did(folder: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, f"{name}.py"], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == sorted(PRINTED[name].splitlines())
+
+
+def test_the_tests_of_a_user_pass(folder: Path) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        str(folder),
+    ]
+    done = subprocess.run(
+        [*words, "test_triage.py"], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "4 passed" in done.stdout
+
+
+def desk() -> dict[str, Any]:
+    def tool(name: str, **arguments: Any) -> dict[str, Any]:
+        return {"tool_calls": [{"name": name, "arguments": arguments}]}
+
+    answers: dict[str, Any] = {
+        "^noted": "Sorry!",
+        "refunded": tool("remember", note="late"),
+        "days_late": tool("refund", number="4711", percent=20),
+        "parcel": tool("find_order", number="4711"),
+    }
+    return {"desk": FakeAgent(answers, cost_usd="0.01")}
+
+
+def writer() -> dict[str, Any]:
+    return {"writer": FakeAgent({"storm": "A storm.", "bread": "Bread."}, otherwise="Nothing.", cost_usd="0.001")}
+
+
+def test_a_loop_of_tools_survives_being_killed_anywhere() -> None:
+    import tool_loop
+
+    report = kill_everywhere(tool_loop.answer, tool_loop.QUESTION, agents=desk, budget_usd="1.00")
+    assert report.result == "Sorry!"
+    assert len(report.kills) > 30
+
+
+def test_children_survive_being_killed_anywhere() -> None:
+    import map_reduce
+
+    book = map_reduce.Book(("The storm broke the mast.", ""))
+    report = kill_everywhere(map_reduce.report, book, agents=writer, budget_usd="1.00")
+    assert report.result == {"text": "A storm.", "failed": [1]}
+    assert len(report.kills) > 30
+
+
+@contextmanager
+def served(folder: Path, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    words = [sys.executable, "-m", "uvicorn", "web_app:app", "--port", str(port), "--log-level", "warning"]
+    with subprocess.Popen(words, cwd=folder, env=environment(folder)) as server:
+        try:
+            until = time.monotonic() + 60
+            while not _answers(port):
+                assert server.poll() is None
+                assert time.monotonic() < until
+            yield server
+        finally:
+            server.kill()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.2)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def asked(port: int, path: str, body: Any = None) -> tuple[int, Any]:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"} if data else {}
+    )
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+async def test_a_service_goes_on_with_what_the_one_before_left(folder: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    order = {"id": "monday", "mail": ["Where is my parcel?", "Your invoice is wrong."]}
+    with served(folder, port) as server:
+        assert asked(port, "/mail/monday")[0] == 404
+        status, first = asked(port, "/mail", order)
+        assert (status, asked(port, "/mail", order)) == (202, (202, first))
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    with served(folder, port) as server:
+        until = time.monotonic() + 60
+        while (shown := asked(port, "/mail/monday")[1])["state"] != "completed":
+            assert time.monotonic() < until, shown
+        assert [letter["label"] for letter in shown["sorted"]] == ["delivery", "billing"]
+    async with muster.open(project=folder) as m:
+        assert len(await m.runs.page()) == 1
