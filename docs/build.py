@@ -1,4 +1,4 @@
-"""Makes the command reference and the schema of a new store from the code; `--check` only says if they are fresh."""
+"""Makes what is made from the code: commands, fields, a schema and a stub; `--check` only says if it is fresh."""
 
 import re
 import sqlite3
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from docs.fields import fields_page
 from docs.sync_stub import sync_stub
 from muster.cli.commands import app
 from muster.cli.line.commands import SETTINGS
@@ -50,6 +51,7 @@ def main() -> int:
     """Write the documents, or say which are stale."""
     made = {
         "docs/COMMANDS.md": commands(),
+        "docs/FIELDS.md": fields_page(),
         "src/muster/store/migrations/sqlite.sql": tables(),
         "src/muster/sync/__init__.pyi": sync_stub(),
     }

@@ -2,7 +2,8 @@
 
     python -m tests.test_declared_once message_limit
 
-prints every line of the source that names a field, in any spelling.
+prints every line of the source that names a field, in any spelling, with what it is there, and counts the places in
+which the field is written: where it is declared, and where it is used.
 """
 
 import ast
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
 from pydantic.alias_generators import to_camel
 
 from muster.domain.order import DeclaredField, order_fields
@@ -23,7 +25,6 @@ DOORS = ("cli", "api", "mcp", "app/serving")
 COMMON = {"budget_usd", "job_id", "max_tokens", "output_schema", "run_id", "run_tags", "timeout_secs", "user_message"}
 # Where a door names a field for another reason than to declare it.
 REASONS = {
-    ("app/serving/battles.py", "confirm_judge"): "requests may name only agents of the library",
     ("cli/chains/order.py", "rows_file"): "read once, for several chains",
     ("cli/pool/fan_out.py", "dry_run"): "of worktrees that would be removed",
     ("app/serving/councils.py", "policy_file"): "the file of a policy of the library",
@@ -211,13 +212,53 @@ def _declares(file: str) -> bool:
     return file.endswith("order.py") and not file.startswith(DOORS)
 
 
+FIELDS = ("message_limit", "rounds", "timeout_secs", "plateau_turns", "max_rejections", "judge_samples")
+GENERATED = ("docs/COMMANDS.md", "docs/FIELDS.md")
+USED = "used"
+
+
+def role_of(field: str, file: str, line: str) -> str:
+    """Return what a line is that names a field: its declaration, a use, or a further place."""
+    declares = re.match(rf"{field}\s*:", line) is not None
+    if declares and _declares(file) and "Annotated[" in line:
+        return "declared"
+    if file.startswith(DOORS) and (file, field) not in REASONS | VALUES_WRITTEN and field in telling():
+        return "named by a door"
+    known = DECLARED_AGAIN | VALUES_WRITTEN
+    return "declared again" if declares and (file, field) not in known and field in telling() else USED
+
+
+def places(field: str) -> tuple[int, dict[str, list[str]]]:
+    """Return in how many places a field is written, all its uses being one, and its lines by what they are."""
+    found: dict[str, list[str]] = {}
+    for file, number, line in lines_with(field):
+        found.setdefault(role_of(field, file, line), []).append(f"{file}:{number}: {line[:100]}")
+    written = sum(len(lines) for role, lines in found.items() if role != USED)
+    return written + (USED in found), found
+
+
+def generated(field: str) -> list[str]:
+    """Return the generated documents that name a field."""
+    spelled = {field, to_camel(field), field.replace("_", "-"), f"--{field.removesuffix('_secs')}"}
+    texts = {name: (SOURCE.parent.parent / name).read_text(encoding="utf-8") for name in GENERATED}
+    return [name for name, text in texts.items() if any(one in text for one in spelled)]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_is_written_where_it_is_declared_and_where_it_is_used(field: str) -> None:
+    number, found = places(field)
+    assert number == 2, found
+    assert generated(field) == list(GENERATED)
+
+
 def main() -> None:
-    """Print where fields are named."""
-    for field in sys.argv[1:]:
-        found = list(lines_with(field))
-        print(f"{field}: {len(found)} lines in {len({file for file, _, _ in found})} files")
-        for file, number, line in found:
-            print(f"  {file}:{number}: {line[:100]}")
+    """Print where fields are written."""
+    for field in sys.argv[1:] or FIELDS:
+        number, found = places(field)
+        print(f"{field}: {number} places, and in {' and '.join(generated(field))}")
+        for role, lines in found.items():
+            print(f"  {role} ({len(lines)})")
+            print("".join(f"    {line}\n" for line in lines), end="")
 
 
 if __name__ == "__main__":

@@ -11,10 +11,12 @@ from muster.app.serving.order_models import OrderBody, OrderModel, asked_for, or
 from muster.domain.order import Door
 
 
-def ordered(kind: Any, *, name: str, camel: bool = False, **example: Any) -> Any:
-    """Return the dependency that reads the body of a request as an order; its schema shows the example."""
+def ordered(kind: Any, *, name: str, camel: bool = False) -> Any:
+    """Return the dependency that reads the body of a request as an order; its schema shows the order's example."""
     made = order_model(kind, Door.REQUEST, name=name, camel=camel)
-    model: type[OrderModel] = type(name, (made,), {"__doc__": made.__doc__, "model_config": _showing(example)})
+    names, example = made.names(), getattr(kind, "example", {})
+    shown = _showing({names[field]: value for field, value in example.items()})
+    model: type[OrderModel] = type(name, (made,), {"__doc__": made.__doc__, "model_config": shown})
 
     def read(body: OrderModel) -> OrderBody[Any]:
         order = body.order()

@@ -157,6 +157,8 @@ class BattleFields(SamplingFields, TimeLimitField):
 class BattleOrder(BattleFields, RunOrder):
     """What is said to start a battle."""
 
+    example: ClassVar = {"agent": "sim/echo", "counterpart": "sim/echo", "user_message": "Hello", "message_limit": 2}
+
     without: ClassVar = {"dispatch": frozenset({Door.TOOL})}
 
     validators: Annotated[
@@ -320,6 +322,8 @@ class Measurement:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOrder(BattleOrder, Measurement):
     """What is said to start a scale test: a battle, and how it is measured."""
+
+    example: ClassVar = {**BattleOrder.example, "runs": 2}
 
     agent: Annotated[
         str,

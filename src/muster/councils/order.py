@@ -134,6 +134,8 @@ class CouncilOrder(CouncilFields, LimitedRunOrder):
     The time limit is that of its rounds: the best proposal by then stands.
     """
 
+    example: ClassVar = {"question": "Which bridge first?", "agents": ["sim/echo", "sim/slow"], "rounds": 1}
+
     question: Annotated[
         Text | None,
         OrderField(

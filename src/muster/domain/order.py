@@ -1,6 +1,6 @@
 """Orders: what a caller may say to start a kind of work, declared once as a dataclass whose fields hold metadata.
 
-    message_limit: Annotated[int, OrderField(help="Maximum replies of the agent.", min=1, max=25)] = 25
+    replies: Annotated[int, OrderField(help="Maximum replies of the agent.", min=1, max=25)] = 25
 
 Every door is derived from that: options of commands, bodies of requests, inputs of tools, jobs of the queue, forms.
 Nothing here reads what a door was given; `field_flaws` checks a value that was made.

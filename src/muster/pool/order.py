@@ -271,6 +271,8 @@ class TaskRunOrder(TimedRunOrder):
 class TaskOrder(TaskFields, AgentSettings, TaskRunOrder):
     """A task for a slot of the pool; where and with which rights it works is the operator's choice."""
 
+    example: ClassVar = {"prompt": "Write a haiku about bridges."}
+
     slot_tags: Annotated[
         tuple[Name, ...],
         OrderField(

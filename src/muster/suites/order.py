@@ -193,6 +193,8 @@ class SuiteChoice(SuiteFields):
 class SuiteOrder(SuiteChoice, LimitedRunOrder):
     """A run of suites."""
 
+    example: ClassVar = {"suites": ["smoke"], "agents": ["sim/echo"]}
+
     replay: Annotated[
         str | None, replace(_EARLIER_RUN, help="Take every answer from a run or a file; calls no agent.")
     ] = None

@@ -52,7 +52,13 @@ MEDIA = {
     "html": "text/html; charset=utf-8",
 }
 REPORTS: dict[int | str, JsonObject] = {
-    200: {"content": {kind: {"schema": {"type": "string"}} for name, kind in MEDIA.items() if name != "json"}}
+    200: {
+        "content": {
+            kind: {"schema": {"type": "object" if kind.endswith("json") else "string"}}
+            for name, kind in MEDIA.items()
+            if name != "json"
+        }
+    }
 }
 
 

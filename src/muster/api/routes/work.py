@@ -26,7 +26,7 @@ def route_of(known: AppKind) -> APIRouter:
     kind, doors = known.kind, known.doors
     place = kind.plural.replace(" ", "-")
     router = APIRouter(tags=[place], route_class=JsonRoute)
-    given: Any = ordered(kind.order, name=f"{known.schema}Body", camel=doors.camel, **doors.example)
+    given: Any = ordered(kind.order, name=f"{known.schema}Body", camel=doors.camel)
     submit, answer = submission(known), loaded(doors.answer) if doors.answer else _any_run
 
     async def list_runs(muster: Opened, after: After = None, limit: PageLimit = 20) -> RunPageView:

@@ -93,9 +93,6 @@ class AppKind:
         return self.doors.schema or self.kind.class_name
 
 
-_BATTLE: Mapping[str, Any] = {
-    "agentId": "sim/echo", "counterpart": "sim/echo", "userMessage": "Hello", "messageLimit": 2,
-}  # fmt: skip
 KINDS: tuple[AppKind, ...] = (
     AppKind(
         kind=TASK,
@@ -103,7 +100,6 @@ KINDS: tuple[AppKind, ...] = (
         doors=KindDoors(
             submit="muster.app.serving.tasks:submit_task",
             action="submit task",
-            example={"prompt": "Write a haiku about bridges."},
             answer="muster.app.serving.tasks:submitted_task",
             has_list=True,
             tool="submit_task",
@@ -129,7 +125,6 @@ KINDS: tuple[AppKind, ...] = (
             action="start ask",
             schema="Ask",
             path="/api/ask",
-            example={"agent": "sim/echo", "prompt": "Hello"},
             has_list=True,
             tool="ask",
             told="Ask one agent one question, without a slot or tools: a single durable model call. Returns an id; "
@@ -143,7 +138,6 @@ KINDS: tuple[AppKind, ...] = (
         part="chains",
         doors=KindDoors(
             submit="muster.app.serving.chains:submit_chain",
-            example={"chain": "greet", "input": {"topic": "bridges"}},
             has_list=True,
             tool="run_chain",
             told="Run a chain of the operator's library: steps of prompts and commands, in order, each with the output "
@@ -158,7 +152,6 @@ KINDS: tuple[AppKind, ...] = (
         doors=KindDoors(
             submit="muster.app.serving.suites:submit_suite",
             path="/api/suites/start",
-            example={"suites": ["smoke"], "agents": ["sim/echo"]},
             has_list=True,
             tool="run_suite",
             told="Run test suites of the operator's library against agents: cases with checks and judges, pass rates "
@@ -175,7 +168,6 @@ KINDS: tuple[AppKind, ...] = (
             submit="muster.app.serving.councils:submit_council",
             start="muster.app.orders:start_council",
             hint="send its members a text with: muster council inject {run} TEXT",
-            example={"question": "Which bridge first?", "agents": ["sim/echo", "sim/slow"], "rounds": 1},
             has_list=True,
             tool="start_council",
             told="Let several agents argue about a question: each proposes, all score each other's proposals, until "
@@ -195,7 +187,6 @@ KINDS: tuple[AppKind, ...] = (
             start="muster.app.orders:start_battle",
             path="/api/battles/start",
             camel=True,
-            example=_BATTLE,
             answer="muster.app.serving.battles:started_battle",
             has_list=True,
             told="Test an agent in a conversation with a counterpart who wants a goal; judges say when it is reached. "
@@ -215,7 +206,6 @@ KINDS: tuple[AppKind, ...] = (
             schema="Scale",
             path="/api/scale/start",
             camel=True,
-            example={**_BATTLE, "runCount": 2},
             answer="muster.app.serving.battles:started_scale",
             has_list=True,
             queue="scale-tests",

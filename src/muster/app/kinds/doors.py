@@ -22,7 +22,6 @@ class KindDoors:
     schema: str = ""  # the name of the body of a request, without Body
     path: str = ""  # of the request; by default /api/ and what people call several
     camel: bool = False  # names of fields in requests are in camelCase
-    example: Mapping[str, Any] = field(default_factory=dict)  # of a body
     answer: str = ""  # "module:function", (muster, run), the view of what was started; by default that of any run
     has_list: bool = False  # a route of its own lists the runs
     tool: str = ""  # the name of the tool

@@ -58,6 +58,8 @@ class QuestionFields(SamplingFields):
 class QuestionOrder(QuestionFields, LimitedRunOrder):
     """One question to one agent."""
 
+    example: ClassVar = {"agent": "sim/echo", "prompt": "Hello"}
+
     without: ClassVar = {"concurrency": frozenset({Door.COMMAND}), "timeout_secs": frozenset({Door.TOOL})}  # one call
 
     output_schema: Annotated[

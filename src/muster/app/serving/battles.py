@@ -7,6 +7,7 @@ from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.app.views.battles import StartedBattleView, StartedScaleView, started_battle_view, started_scale_view
 from muster.battles.order import BattleOrder, BattlesOrder, ScaleOrder
+from muster.domain.order import named_agents
 from muster.domain.run import Run
 
 Order = TypeVar("Order", bound=BattleOrder)
@@ -35,8 +36,6 @@ async def started_scale(muster: MusterParts, run: Run) -> StartedScaleView:
 def _allowed(muster: MusterParts, order: Order) -> Order:
     """Return an order within the operator's time limit; raises BadArgument for agents that requests may not name."""
     programs = [str(one["agent"]) for one in order.validators if one.get("agent")]
-    more = [order.reviser, *order.agents] if isinstance(order, ScaleOrder) else []
-    named = [order.subject, order.counterpart, order.judge, order.confirm_judge, *programs, *more]
-    muster.library.require_agents([name or None for name in named])
+    muster.library.require_agents([*named_agents(replace(order, agent=order.subject)), *programs])
     longest = muster.settings.request_timeout
     return replace(order, timeout_secs=min(order.timeout_secs or longest, longest))

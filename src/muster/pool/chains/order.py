@@ -17,6 +17,8 @@ MAX_INPUT = 1_000_000  # characters of all inputs of a chain, as JSON
 class ChainOrder(LimitedRunOrder):
     """A run of a chain: of the library, or of files."""
 
+    example: ClassVar = {"chain": "greet", "input": {"topic": "bridges"}}
+
     without: ClassVar = dict.fromkeys(("dispatch", "timeout_secs"), frozenset({Door.TOOL}))
 
     files: Annotated[
