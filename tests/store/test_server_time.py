@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from muster.store.postgres.server_time import STALE_SECONDS, ServerTime
+from muster.store.postgres.server_time import OLD_SECONDS, STALE_SECONDS, ServerTime
 from muster.store.queries import DatabaseConnection
 
 
@@ -51,12 +51,16 @@ def test_the_time_goes_on_from_the_answer_by_the_monotonic_clock(clocks: Clocks)
 
 def test_the_server_is_asked_again_after_some_seconds(clocks: Clocks) -> None:
     found = asked(clocks)
-    stale = [found.is_stale]
-    clocks.pass_(STALE_SECONDS + 1)
+    stale, old = [found.is_stale], [found.is_old]
+    clocks.pass_(OLD_SECONDS + 1)
+    stale.append(found.is_stale)
+    old.append(found.is_old)
+    clocks.pass_(STALE_SECONDS - OLD_SECONDS)
     stale.append(found.is_stale)
     clocks.there += 7.0  # somebody set its clock
     ask(found, clocks, 0.0)
-    assert [*stale, found.is_stale] == [False, True, False]
+    assert [*stale, found.is_stale] == [False, False, True, False]
+    assert [*old, found.is_old] == [False, True, False]
     assert found.now() == pytest.approx(clocks.there)
 
 

@@ -254,6 +254,7 @@ class Engine:
 
     def meet(self, workers: Sequence[PresentWorker]) -> None:
         """Take note of all workers: keep to a share of what providers allow, and leave to the first what it does."""
+        self._present_workers, self._looked_at = workers, self._with.clock.monotonic()
         self.election.meet(workers)
         self._with.limiters.divide(max(1, len(self._living(workers))))
 

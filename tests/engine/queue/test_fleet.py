@@ -10,7 +10,7 @@ from muster.domain.errors import AwaitsSignal
 from muster.domain.ids import RunId
 from muster.domain.run import Lease, Run, RunState
 from muster.engine.queue.base import HandleJob, JobAnswer, OfferedRun, QueuedJob, QueueServer, is_due, queue_of
-from muster.engine.queue.fleet import LATER_SECONDS, FallbackDelivery, answer_of
+from muster.engine.queue.fleet import LATER_SECONDS, SEEN_SECONDS, FallbackDelivery, answer_of
 
 RUN = Run(
     id=RunId("r1"),
@@ -125,6 +125,27 @@ class ScriptedQueue:
 
     async def canceled(self, runs: Collection[RunId]) -> Collection[RunId]:
         return ()
+
+
+async def test_a_server_relies_on_what_it_knows_of_workers_until_it_would_take_runs_itself() -> None:
+    everything = frozenset({"battles", "scale-tests", "runs"})
+    known, alive, asked = everything, everything, list[float]()
+
+    async def served(within: float) -> frozenset[str]:
+        nonlocal known
+        asked.append(within)
+        known = known if within else alive
+        return known
+
+    delivery = FallbackDelivery(served=served)
+    assert not (await delivery.look((), offered=False)).take
+    known = frozenset()  # nothing was heard of them for a while
+    assert not (await delivery.look((), offered=False)).take
+    alive = frozenset()  # they are dead
+    assert (await delivery.look(())).take == everything
+    alive = everything
+    assert not (await delivery.look(())).take
+    assert asked == [SEEN_SECONDS, SEEN_SECONDS, 0.0, 0.0, 0.0]
 
 
 async def test_a_server_drives_what_no_worker_takes_and_says_so_once() -> None:

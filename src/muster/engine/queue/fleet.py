@@ -26,12 +26,13 @@ from muster.engine.queue.base import (
     is_recoverable,
 )
 from muster.engine.queue.progress import JobProgress
-from muster.engine.queue.sweeps import QUIET_SECONDS, SWEEP_SECONDS, CancelKeys, FleetRuns
+from muster.engine.queue.sweeps import SWEEP_SECONDS, CancelKeys, FleetRuns
 from muster.store.base import Store, UnfinishedRuns
 
 BEAT_SECONDS = 30.0
 AGAIN_SECONDS = 5.0  # after which a run that is still due is announced again
 NEW_SECONDS = 1.0  # for which a run is left to whoever stored it: it announces it, or offers it to its own worker
+SEEN_SECONDS = 7.5  # for which a server relies on what it knows of workers; one that registers learns it then
 LATER_SECONDS = 2.0  # after which a job of another program asks again how its run stands
 AT_ONCE = 20  # runs that are announced at the same time
 
@@ -219,7 +220,9 @@ class FallbackDelivery:
     async def look(self, driven: Collection[RunId], *, leads: bool = True, offered: bool = True) -> DeliveryLook:
         """Return the queues that no worker serves."""
         # A worker of this machine is seen dead at once all the same, and one elsewhere by what it wrote last.
-        take = self._queues - await self._served(0.0 if offered else QUIET_SECONDS)
+        take = self._queues - await self._served(0.0 if offered else SEEN_SECONDS)
+        if not offered and self._taken is not None and take - self._taken:  # what was known may be too old for that
+            take = self._queues - await self._served(0.0)
         if take != self._taken:
             self._taken = take
             self._tell()

@@ -85,8 +85,14 @@ class PostgresConnection:
 
     sign = "%s"  # of a parameter
 
-    def __init__(self, address: PostgresAddress, mark: WriterMark | None = None) -> None:
-        self.address, self._mark = address, mark
+    def __init__(
+        self,
+        address: PostgresAddress,
+        mark: WriterMark | None = None,
+        on_snapshot: "Callable[[PostgresConnection], None]" = lambda connection: None,
+    ) -> None:
+        """Open the session; `on_snapshot` may read along whenever several queries are read at one moment."""
+        self.address, self._mark, self._on_snapshot = address, mark, on_snapshot
         self._queries = numbered_queries()
         self._held: set[str] = set()  # locks of this transaction
         self._number = 0  # of the last transaction
@@ -187,6 +193,7 @@ class PostgresConnection:
         """Read everything as it is at one moment."""
         self._send(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
+            self._on_snapshot(self)
             yield
         finally:
             self._roll_back()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from muster.store.queries import DatabaseConnection
 
 STALE_SECONDS = 5.0  # after which the server is asked again
+OLD_SECONDS = 3.0  # after which it is asked along with what is read together anyway
 LONGEST_ANSWER = 0.5  # seconds: the time in a later answer is too old to be of use, unless it is the first
 
 
@@ -28,6 +29,11 @@ class ServerTime:
     def is_stale(self) -> bool:
         """Return whether the server should be asked again."""
         return self._ahead is None or self._monotonic() - self._asked_at > STALE_SECONDS
+
+    @property
+    def is_old(self) -> bool:
+        """Return whether to ask the server again where that takes no transaction of its own."""
+        return self._ahead is None or self._monotonic() - self._asked_at > OLD_SECONDS
 
     def ask(self, database: DatabaseConnection) -> None:
         """Ask the server; its answer is taken as that of the middle of the time that it took."""

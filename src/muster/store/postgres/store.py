@@ -61,11 +61,11 @@ class PostgresReader(DatabaseReader):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _read(self, work: Callable[[DatabaseConnection], T]) -> T:
-        connection = self._idle.pop() if self._idle else PostgresConnection(self._address)
+        connection = self._idle.pop() if self._idle else PostgresConnection(self._address, on_snapshot=self._ask)
         try:
             if self._time.is_stale or self._doubts_tables:
-                with connection.snapshot():  # one transaction
-                    self._ask(connection)
+                with connection.snapshot():
+                    pass
             return work(connection)
         finally:
             if connection.is_lost:
@@ -74,7 +74,9 @@ class PostgresReader(DatabaseReader):
                 self._idle.append(connection)
 
     def _ask(self, connection: PostgresConnection) -> None:
-        """Ask for the time of the server and the version of the tables."""
+        """Ask for the time of the server and the version of the tables, unless that was asked a moment ago."""
+        if not self._time.is_old and not self._doubts_tables:
+            return
         self._doubts_tables = True
         self._time.ask(connection)
         require_known_tables(connection)  # every read fails from then on, not only the one that looked first
