@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from muster.store.queries import DatabaseConnection
 
-STALE_SECONDS = 5.0  # after which the server is asked again
+STALE_SECONDS = 7.0  # after which the server is asked again; longer than between two sweeps
 OLD_SECONDS = 3.0  # after which it is asked along with what is read together anyway
 LONGEST_ANSWER = 0.5  # seconds: the time in a later answer is too old to be of use, unless it is the first
 
