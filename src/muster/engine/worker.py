@@ -11,7 +11,7 @@ from muster.engine.base.clock import Clock
 from muster.engine.context import Context
 from muster.engine.drive import Leave
 from muster.engine.engine import Engine
-from muster.engine.queue.base import QUEUES, OfferedRun, RunDelivery, StoreDelivery, is_due, queue_of
+from muster.engine.queue.base import QUEUES, DeliveryLook, OfferedRun, RunDelivery, StoreDelivery, is_due, queue_of
 from muster.engine.queue.turns import DriveCaps, NoCaps, StoredTurns, client_of
 from muster.store.base import Store
 
@@ -98,7 +98,7 @@ class Worker:
         leads = self._present and election.is_first(self._queues)
         look = await self._delivery.look(self._driven, leads=leads, offered=self._offered)
         await self._register(look.present, self._queues if look.serves else frozenset())
-        if self._offered or look.take != self._took or self._is_time_to_take():
+        if self._offered or look.take != self._took or self._is_time_to_take(look):
             self._took, self._took_at = look.take, self._clock.monotonic()
             self._offered = False
             await self._take(look.take)
@@ -143,11 +143,11 @@ class Worker:
         """Return the runs that any worker drives, without children."""
         return [run for run in await self._store.runs.driven() if run.parent is None]
 
-    def _is_time_to_take(self) -> bool:
+    def _is_time_to_take(self, look: DeliveryLook) -> bool:
         """Return whether to look for due runs of which nothing was told, or that are not left alone any more."""
         now = self._clock.monotonic()
         again = any(self._took_at < until <= now for until in self._left_alone.values())
-        return again or now - self._took_at >= QUIET_SECONDS
+        return again or (not look.nothing_due and now - self._took_at >= QUIET_SECONDS)
 
     async def _sweep(self) -> None:
         """Sweep from time to time: calls write all the time, and every write ends a wait."""

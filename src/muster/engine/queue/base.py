@@ -95,6 +95,7 @@ class DeliveryLook:
     take: frozenset[str]
     present: bool = True
     serves: bool = True  # others may leave runs of its queues to it
+    nothing_due: bool = False  # as was read a moment ago: the worker need not look for runs that nobody told of
     offers_later: bool = False  # a run that was passed over while its client had enough is offered again only later
 
 

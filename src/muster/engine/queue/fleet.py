@@ -226,10 +226,11 @@ class FallbackDelivery:
         if take != self._taken:
             self._taken = take
             self._tell()
+        nothing_due = False
         if self._cancels is not None and (take or driven):  # else workers look for it
             with contextlib.suppress(QueueFailed):
-                await self._cancels.look(offered=offered)
-        return DeliveryLook(take=take, present=bool(take) or bool(driven), serves=False)
+                nothing_due = not (await self._cancels.look(offered=offered)).due
+        return DeliveryLook(take=take, present=bool(take) or bool(driven), serves=False, nothing_due=nothing_due)
 
     async def is_idle(self) -> bool:
         """Return True: jobs are for workers."""
