@@ -132,6 +132,18 @@ def ask(text: str, *, system: str = "") -> Request:
     return Request(messages=(Message(role=Role.USER, text=text),), system=system)
 
 
+def request_of(given: str | Request) -> Request:
+    """Return what is asked as a request; raises BadArgument for what is none."""
+    if isinstance(given, str):
+        return ask(given)
+    if isinstance(given, Request):
+        return given
+    raise BadArgument(
+        f"a request must be a text or a muster.Request, not a {type(given).__name__}",
+        suggestions=("write values into the text: json.dumps(…)",),
+    )
+
+
 def says_something(text: str) -> bool:
     """Return whether a text has a character that can be seen, in a terminal too."""
     shown = _ESCAPE.sub("", text) if any(begin in text for begin in _ESCAPE_BEGINS) else text
@@ -344,6 +356,8 @@ def message_json(message: Message) -> JsonObject:
 
 def require_key(key: str) -> None:
     """Refuse what cannot name a thing in a run."""
+    if not isinstance(key, str):
+        raise BadArgument(f"a key must be a text, not {key!r}", suggestions=('write it as text: key=f"item/{number}"',))
     if not key or len(key) > LONGEST_KEY or not key.isprintable():
         raise BadArgument(
             f"{key[:60]!r} is not a valid key",

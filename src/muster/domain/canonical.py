@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from muster.domain.errors import BadArgument
@@ -18,6 +18,7 @@ else:  # a type that contains itself, and a variable with a default, are for typ
     DataT_co = TypeVar("DataT_co", covariant=True)
 JsonObject: TypeAlias = dict[str, JsonValue]  # what we write: made of values whose types are known
 
+MAX_DEPTH = 100  # that is searched for what is no JSON
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -33,7 +34,32 @@ def plain_json(value: Json, what: str) -> Json:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadArgument(f"{what} is not plain JSON: {error}") from error
+        place, why, way = _unplain(value) or ("", str(error), "")
+        where = f" at {place}" if place else ""
+        raise BadArgument(f"{what} is not plain JSON{where}: {why}", suggestions=(way,) if way else ()) from error
+
+
+def _unplain(value: Json, place: str = "", depth: int = 0) -> tuple[str, str, str] | None:
+    """Return the place of the first value that is no JSON, what is wrong with it, and what to do; None for none."""
+    if depth > MAX_DEPTH or value is None or isinstance(value, str | bool | int):
+        return None
+    if isinstance(value, float):
+        odd = value != value or value in (float("inf"), float("-inf"))
+        return (place, f"it is {value}", "use None where there is no number") if odd else None
+    parts: Iterable[tuple[Any, Json]] = ()
+    if isinstance(value, dict):
+        parts = ((f".{name}", part) for name, part in value.items())
+    elif isinstance(value, list | tuple):
+        parts = ((f"[{number}]", part) for number, part in enumerate(value))
+    elif hasattr(value, "__await__"):
+        return place, "it was not awaited", "write await before the call"
+    else:
+        known = (
+            "write list(…)" if isinstance(value, set | frozenset) else "declare its type, or write its fields as a dict"
+        )
+        return place, f"it is a {type(value).__name__}", known
+    found = (_unplain(part, f"{place}{step}".removeprefix("."), depth + 1) for step, part in parts)
+    return next(filter(None, found), None)
 
 
 def digest(value: Json) -> str:

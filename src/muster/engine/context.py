@@ -14,35 +14,46 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import CORO_CREATED, getcoroutinestate
+from itertools import count
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
-from muster.domain.call import Reply, Request, ask, require_key
+from muster.domain.call import Reply, Request, request_of, require_key
 from muster.domain.canonical import Json, JsonValue, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
-from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
+from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
 from muster.engine.base.clock import STEP, Clock
 from muster.engine.base.driven_run import ChildOptions, DrivenRun
-from muster.engine.base.mapping import GroupLimits, gather, ordered_map, require_limit, returning_failures
+from muster.engine.base.mapping import (
+    GroupLimits,
+    gather,
+    ordered_map,
+    require_item_function,
+    require_limit,
+    returning_failures,
+)
 from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
 from muster.engine.declared import ResultT, SpecT, WorkloadFunction, declared
 from muster.engine.memory import RunMemory, require_new
 from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
-from muster.engine.steps import StepRetries, Steps
+from muster.engine.steps import StepRetries, Steps, require_function
 from muster.engine.tools import ToolLoop
 from muster.engine.waits import RunWaits, inside, require_moment, require_seconds
 from muster.store.base import Store
 
 T = TypeVar("T")
 R = TypeVar("R")
+SHOWN_KEYS = 5  # of calls that were not awaited
+AWAIT_CALL = "write await ctx.call(…), or give the call to ctx.gather"
 
 
 class CallOptions(TypedDict, total=False):
@@ -107,6 +118,8 @@ class Context:
         self._on_delta = None if on_delta is None else DeltaListener(on_delta, f"run {driven.run.id}")
         self._driven, self._receiver = driven, receiver
         self._drawn: set[str] = set()  # keys of random numbers
+        self._numbers = count()
+        self._unawaited: dict[int, tuple[str, Coroutine[Any, Any, Reply[Any]]]] = {}  # calls that have not begun
 
     # The parts below are made when first used: most runs only call.
 
@@ -208,13 +221,14 @@ class Context:
         BudgetExhausted, and so does an `optional` one that a budget of the run does not cover: the run goes on. All
         else that stops the run ends it, whether or not the workload catches it.
         """
-        request = ask(request) if isinstance(request, str) else request
+        request = request_of(request)
         if system or schema is not None:
             request = completed(request, system, schema)
         listener: OnDelta | None = self._listener(key) if stream else None
         if on_delta is not None:
             listener = DeltaListener(on_delta, f"call {key!r} of run {self._run.id}")
-        calling = self._path.call(
+        making = partial(
+            self._path.call,
             agent,
             request,
             key,
@@ -229,9 +243,27 @@ class Context:
             inbox=inbox,
             optional=optional,
         )
-        found = calling if schema is None else fitting(calling, schema)
         step = STEP.get()
-        return found if step is None else inside(step, found)
+
+        async def calling() -> Reply[Any]:
+            self._unawaited.pop(number, None)
+            made = making()
+            found = made if schema is None else fitting(made, schema)
+            return await (found if step is None else inside(step, found))
+
+        number, begun = next(self._numbers), calling()
+        self._unawaited[number] = key, begun
+        return begun
+
+    def require_awaited(self) -> None:
+        """Raise BadArgument for calls that were made and never awaited: nothing was asked."""
+        forgotten = [(key, call) for key, call in self._unawaited.values() if getcoroutinestate(call) == CORO_CREATED]
+        self._unawaited.clear()
+        for _, call in forgotten:
+            call.close()
+        if forgotten:
+            keys = ", ".join(repr(key) for key, _ in forgotten[:SHOWN_KEYS])
+            raise BadArgument(f"nothing was asked under {keys}: the call was not awaited", suggestions=(AWAIT_CALL,))
 
     @overload
     async def tools(
@@ -282,7 +314,7 @@ class Context:
             return self.call(agent, turn, key=key, timeout=timeout, schema=schema)
 
         loop = ToolLoop(tools, ask=ask_at, step=self.step, max_turns=max_turns)
-        return await loop.answer(key, completed(ask(request) if isinstance(request, str) else request, system, None))
+        return await loop.answer(key, completed(request_of(request), system, None))
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
@@ -323,6 +355,7 @@ class Context:
         """
         # Twice the concurrency: while some items are on the wire others are being written down.
         wide = 2 * self._run.concurrency if limit is None else require_limit(limit)
+        require_item_function(function)
         if return_exceptions:
             return ordered_map(returning_failures(function, self._concerns_one_item), items, wide)
         return ordered_map(function, items, wide)
@@ -354,6 +387,7 @@ class Context:
         a key that had a value before under this driver: `recall` reads one again.
         """
         require_key(key)
+        require_function(key, function)
         with self._memory.claimed(key, "step"):
             return await self._steps.once(key, function, StepRetries(retries, backoff))
 

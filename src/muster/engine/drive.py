@@ -374,7 +374,9 @@ async def _turns() -> None:
 async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
     STEP.set(None)  # a child is not in the step in which its parent waits for it
     try:
-        return plain_json(await workload(context, spec), "the result of the workload")
+        result = await workload(context, spec)
+        context.require_awaited()
+        return plain_json(result, "the result of the workload")
     except SystemExit as error:  # else it would end the whole process, with every other run in it
         raise RuntimeError(f"the workload tried to exit the process with {error.code!r}") from error
 

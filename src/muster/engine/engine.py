@@ -38,7 +38,7 @@ from muster.engine.context import Context
 from muster.engine.drive import BEAT_SECONDS, LEASE_SECONDS, Drive, Leave, Listener
 from muster.engine.election import Election
 from muster.engine.queue.sharing import ChildSharing, SharedChild
-from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
+from muster.engine.workload import Preparation, Workload, WorkloadSource, noting, prepared
 from muster.store.base import Claim, PresentWorker, RunRelease
 
 _UNDER_WAY: Counter[RunId] = Counter()  # driven or being claimed by any engine of this process: how often
@@ -113,13 +113,15 @@ class Engine:
         leave: Leave = Leave.NEVER,
         before: Preparation | None = None,
         attached: Mapping[str, Json] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
     ) -> Coroutine[Any, Any, Run]:
         """Claim a run and drive it until it is over, let go, or only waits for what `leave` names.
 
+        `on_error` is told what the workload raised.
         What is `attached` goes into the volatile part of its requests while it is driven here, and is not remembered.
         A stop counts for it from the moment of this call on, before its coroutine has had a turn.
         """
-        return self._drive_root(run_id, on_delta, leave, before, attached, self._expect(run_id))
+        return self._drive_root(run_id, on_delta, leave, before, attached, on_error, self._expect(run_id))
 
     async def _drive_root(
         self,
@@ -128,13 +130,16 @@ class Engine:
         leave: Leave,
         before: Preparation | None,
         attached: Mapping[str, Json] | None,
+        on_error: Callable[[Exception], None] | None,
         beginning: _Beginning,
     ) -> Run:
         try:
             run = await self._with.store.runs.get(run_id)
             if run is None:
                 raise NotFound(f"there is no run {run_id}")
-            run = await self._drive(run, on_delta, None, beginning, leave=leave, before=before, attached=attached)
+            run = await self._drive(
+                run, on_delta, None, beginning, leave=leave, before=before, attached=attached, on_error=on_error
+            )
         finally:
             self._beginning.discard(beginning)
         if run.state is RunState.CANCELED:
@@ -333,11 +338,13 @@ class Engine:
         leave: Leave = Leave.NEVER,
         before: Preparation | None = None,
         attached: Mapping[str, Json] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
     ) -> Run:
         """Claim a run and drive it to its end, under its parent if it is a child."""
         workload = self._workloads.find(run.workload)
         driven = await self._take(run, attached or {})
         whole = workload if before is None else prepared(workload, before)
+        whole = whole if on_error is None else noting(whole, on_error)
         drive = self._prepare(driven, whole, on_delta, leave, parent)
         self._beginning.discard(beginning)
         if beginning.told is not None:

@@ -15,6 +15,7 @@ from muster.domain.entry import EntryKind
 from muster.domain.errors import BadArgument, MusterError
 from muster.engine.base.clock import STEP, Activity, Clock
 from muster.engine.base.driven_run import StopState
+from muster.engine.base.mapping import dismiss
 from muster.engine.memory import RunMemory
 from muster.engine.values import returned
 
@@ -94,6 +95,17 @@ class Steps:
                 if step.stopped is not None:  # what the step lacks would be missing for ever
                     self._halt.note(step.stopped)
                     raise step.stopped
+
+
+def require_function(key: str, function: object) -> None:
+    """Raise BadArgument for a step that is no function, such as what one returned."""
+    if callable(function):
+        return
+    dismiss(function)
+    raise BadArgument(
+        f"step {key!r} must be a function, not a {type(function).__name__}",
+        suggestions=("give the function and do not call it: ctx.step(key, work), or ctx.step(key, lambda: work(1))",),
+    )
 
 
 async def call_function(function: Callable[[], Any], threads: AbstractAsyncContextManager[Any] | None = None) -> Any:

@@ -103,6 +103,8 @@ def _plain(value: object, what: str, way: str) -> Json:
 def _dump(value: Any) -> Any:
     if isinstance(value, ModelInstance):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    if hasattr(value, "__await__"):
+        raise TypeError("it was not awaited; write await before the call")
     raise TypeError(f"a {type(value).__name__} is not JSON")
 
 

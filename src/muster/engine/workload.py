@@ -45,6 +45,19 @@ def prepared(workload: Workload, before: Preparation) -> Workload:
     return run
 
 
+def noting(workload: Workload, note: Callable[[Exception], None]) -> Workload:
+    """Return a workload that tells what it raises; an observer in this process learns more than is stored."""
+
+    async def run(ctx: "Context", spec: Any) -> Json:
+        try:
+            return await workload(ctx, spec)
+        except Exception as error:
+            note(error)
+            raise
+
+    return run
+
+
 class WorkloadSource(Protocol):
     """Where an engine finds the functions of the runs it drives."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from muster.domain.errors import BadArgument, MusterError, StoreFailed
+from muster.domain.errors import BadArgument, MusterError, StoreFailed, store_closed
 from muster.store.queries import NO_LOCKS, CommitUnknown, DatabaseConnection, Locked, Locks, merge_locks
 
 BUSY = 4  # writes in one commit
@@ -139,7 +139,7 @@ class Writer:
         self, group: WriteGroup[Any, Any] | None, item: Any, locks: Locks = NO_LOCKS, begins: bool = False
     ) -> "asyncio.Future[Any]":
         if self._closing:
-            raise StoreFailed("the store is closed")
+            raise store_closed()
         require_loop(self._loop)
         future: PendingWrite[Any] = PendingWrite(loop=self._loop)
         refusal = self._dead or (self.shortage if begins else None)

@@ -42,7 +42,9 @@ class Question(QuestionFields):
         """Refuse what nobody can be asked."""
         for name, text in (("agent", self.agent), ("prompt", self.prompt), ("system", self.system)):
             if not isinstance(text, str):
-                raise BadArgument(f"{name} must be a string, not {text!r}")
+                raise BadArgument(
+                    f"{name} must be a string, not {text!r}", suggestions=("write values as text: json.dumps(…)",)
+                )
             if not is_text(text):
                 raise BadArgument(f"the {name} is not UTF-8")
         if not self.prompt.strip():

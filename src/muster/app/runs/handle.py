@@ -1,14 +1,14 @@
 """A run in the hand of a Python program: its events, its result and a way to cancel it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from copy import copy
 from typing import Any, Generic
 
 from muster.app.runs.actions import RunActions
 from muster.domain.canonical import DataT_co
 from muster.domain.entry import Event
-from muster.domain.errors import Conflict, Overdraft, RunFailed
+from muster.domain.errors import Conflict, Overdraft, RecordedFailure, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.engine.values import PLAIN, ValueType
@@ -28,7 +28,9 @@ class RunHandle(Generic[DataT_co]):
         run: RunId,
         driving: "asyncio.Task[Run] | None",
         sweep: Callable[[], Awaitable[object]],
+        raised: Sequence[Exception] = (),
     ) -> None:
+        self._raised = raised  # by the workload, while it is driven here
         self._runs, self._store, self._sweep = runs, store, sweep
         self._type = PLAIN  # of its result
         self.id: RunId = run
@@ -60,14 +62,19 @@ class RunHandle(Generic[DataT_co]):
             raise
 
     async def result(self) -> DataT_co:
-        """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget."""
+        """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget.
+
+        The cause of RunFailed is what the workload raised here; of a run driven elsewhere it is what was recorded.
+        """
         run = await self.wait()
         if run.state is RunState.COMPLETED:
             result: DataT_co = self._type.read(run.result, f"the result of run {run.id}")
             if run.ended_reason == Overdraft.code:
                 raise Overdraft.of(run.error or {}, result)
             return result
-        raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+        failed = RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+        recorded = None if run.error is None else RecordedFailure(run.error)
+        raise failed from (self._raised[-1] if self._raised else recorded)
 
     async def cancel(self) -> None:
         """Ask for the run to be canceled and wait until it is."""

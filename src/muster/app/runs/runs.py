@@ -162,11 +162,12 @@ class Runs(RunContinuations):
     ) -> RunHandle:
         """Drive a run in this process."""
         leave = Leave.FOR_BATCHES if detach else Leave.NEVER
-        driving = self._engine.drive(run.id, on_delta, leave=leave, before=before)
+        raised: list[Exception] = []
+        driving = self._engine.drive(run.id, on_delta, leave=leave, before=before, on_error=raised.append)
         task = asyncio.get_running_loop().create_task(driving)
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
-        return self._handle(run.id, task)
+        return self._handle(run.id, task, raised)
 
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""
@@ -257,8 +258,8 @@ class Runs(RunContinuations):
         """Return the options of a run that was ordered; without a budget, that of the settings."""
         return self.options(**terms_of(order, dispatch))
 
-    def _handle(self, run: RunId, task: "asyncio.Task[Run] | None") -> RunHandle:
-        return RunHandle(self, self._store, run, task, self._engine.sweep_in_turn)
+    def _handle(self, run: RunId, task: "asyncio.Task[Run] | None", raised: Sequence[Exception] = ()) -> RunHandle:
+        return RunHandle(self, self._store, run, task, self._engine.sweep_in_turn, raised)
 
     def _require_going_on(self) -> None:
         if self._stopped is not None:

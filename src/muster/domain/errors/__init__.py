@@ -142,6 +142,7 @@ from muster.domain.errors.runs import (
     needs_higher_budget,
     resume_command,
     state_verb,
+    store_closed,
 )
 
 __all__ = [
@@ -217,4 +218,5 @@ __all__ = [
     "needs_higher_budget",
     "resume_command",
     "state_verb",
+    "store_closed",
 ]

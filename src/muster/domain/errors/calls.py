@@ -243,7 +243,8 @@ class RecordedFailure(CallFailed):
     code = "recorded_failure"
 
     def __init__(self, recorded: Mapping[str, Any]) -> None:
-        super().__init__(str(recorded.get("message", "failed")), status=recorded.get("status"))
+        ways = tuple(map(str, recorded.get("suggestions") or ()))
+        super().__init__(str(recorded.get("message", "failed")), status=recorded.get("status"), suggestions=ways)
         self.recorded = dict(recorded)
 
     def record(self) -> dict[str, Any]:

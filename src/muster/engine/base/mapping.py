@@ -1,6 +1,7 @@
 """Many things at once in bounded memory: results in order, and no paid work thrown away for another's failure."""
 
 import asyncio
+import inspect
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -18,11 +19,52 @@ BUFFERS = 8  # finished results held back for the order, as a multiple of the wi
 
 async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
     """Wait for all, then give the results or raise the first failure."""
-    results = await asyncio.gather(*awaitables, return_exceptions=True)
+    given: list[Any] = list(awaitables)
+    for one in given:
+        if not inspect.isawaitable(one):
+            dismiss(*given)
+            raise BadArgument(
+                f"ctx.gather waits for awaitables, and a {type(one).__name__} is none",
+                suggestions=("give calls one by one, without await before them: ctx.gather(*calls)",),
+            )
+    results = await asyncio.gather(*given, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return results  # type: ignore[return-value]
+
+
+def dismiss(*given: object) -> None:
+    """Close coroutines that nobody will wait for, also those in lists."""
+    for one in given:
+        if inspect.iscoroutine(one):
+            one.close()
+        elif isinstance(one, list | tuple):
+            dismiss(*one)
+
+
+def require_item_function(function: Callable[..., object]) -> None:
+    """Raise BadArgument for a function that cannot be called with the number of an item and the item."""
+    try:
+        inspect.signature(function).bind(0, None)
+    except ValueError:  # of what is not written in Python nothing is known
+        return
+    except TypeError as error:
+        raise BadArgument(
+            f"the function of ctx.map is called with the number of an item and the item: {error}",
+            suggestions=("write async def work(number, item)",),
+        ) from error
+
+
+def begun(function: Callable[[int, T], Awaitable[R]], number: int, item: T) -> Awaitable[R]:
+    """Return what a function of an item gives to wait for; raises BadArgument when that is nothing to wait for."""
+    found = function(number, item)
+    if not inspect.isawaitable(found):
+        raise BadArgument(
+            f"the function of ctx.map is not async: it returned a {type(found).__name__}",
+            suggestions=("write async def; to call it in a thread, use ctx.step inside",),
+        )
+    return found
 
 
 async def ordered_map(
@@ -53,8 +95,9 @@ def returning_failures(
     """Return the function for a map that yields a failure in the place of its item, if `returns` is true for it."""
 
     async def apply(number: int, item: T) -> R | Exception:
+        beginning = begun(function, number, item)
         try:
-            return await function(number, item)
+            return await beginning
         except Exception as error:
             if returns(error):
                 return error
@@ -190,7 +233,7 @@ class _RunningItems(Generic[T, R]):
     def _start(self, number: int, item: T) -> "asyncio.Future[R]":
         token = _ITEM.set(Item(self, self._outer))  # the task takes it along
         try:
-            return asyncio.ensure_future(self._function(number, item))
+            return asyncio.ensure_future(begun(self._function, number, item))
         finally:
             _ITEM.reset(token)
 

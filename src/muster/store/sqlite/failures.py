@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.domain.errors import KeyTaken, MusterError, StoreAway, StoreFailed
+from muster.domain.errors import KeyTaken, MusterError, StoreAway, StoreFailed, store_closed
 from muster.store.queries import Locked
 
 LEAST_ROOM = 262_144  # bytes; with less a disk counts as full: the log and the memory of a file take as much at once
@@ -70,6 +70,8 @@ def explain(path: Path, error: sqlite3.Error) -> MusterError:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name == "SQLITE_CONSTRAINT_UNIQUE" and "journal.key" in str(error):
         return KeyTaken("the journal already has an entry under this key")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+        return store_closed()
     shortage = FULL if name == "SQLITE_FULL" else None
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):  # of a write that failed SQLite does not tell why
         shortage = shortage_of(path)
