@@ -6,7 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Figure, as_json, batches, calls, memory, page, pool, programs, start, streams, suites, workers
+from bench.figures import (
+    Figure,
+    as_json,
+    batches,
+    calls,
+    memory,
+    page,
+    pool,
+    programs,
+    start,
+    steps,
+    streams,
+    suites,
+    workers,
+)
 
 Part = Callable[[Callable[[str], None]], Iterable[Figure]]
 
@@ -52,6 +66,7 @@ def main() -> None:
         "workers": workers,
         "page": page,
         "start": start,
+        "steps": steps,
     }
     figures, failed = list[Figure](), list[str]()
     for figure in measured({name: parts[name] for name in sys.argv[1:] or parts}, failed):

@@ -1,6 +1,7 @@
 """The figures that are held: what is measured, against what, and how near the goal."""
 
 import json
+import math
 import resource
 import statistics
 import sys
@@ -8,8 +9,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from bench import steps as triage
 from bench.processes import Helper, run_child, started, wait_for
 from muster.testing.sim import RehearsalProcess
 
@@ -21,6 +24,7 @@ ROUNDS = 3
 RESULTS = 50_000
 PARKED = 20_000
 PROGRAMS = 500
+LETTERS = 1_000
 SUITES = (2_000, 20_000)
 QUEUED = (0, 1_000)
 WATCHERS = 1_000
@@ -197,6 +201,27 @@ def suite_by_command(say: Say) -> Iterator[Figure]:
     yield Figure(name=name, value=100 * share, unit="%", goal="≥ 80", held=share >= 0.8)
     yield Figure(name="  CPU for 1,000 cases", value=best["cpu"] / cases * 1000, unit="s", goal="", held=True)
     yield Figure(name="  peak memory", value=best["peak_mb"], unit="MB", goal="", held=True)
+
+
+def steps(say: Say) -> Iterator[Figure]:
+    """Steps of the same small program with Muster and with DBOS, alternating; and what is paid twice after a kill."""
+    kinds = triage.kinds()
+    if "dbos" not in kinds:
+        say("DBOS is not installed (scripts/prepare dbos): there is no peer to compare with")
+    best = dict.fromkeys(kinds, (math.inf, math.inf))
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(ROUNDS):
+            for kind in kinds:
+                say(f"steps with {kind}, round {number + 1} of {ROUNDS}")
+                found = triage.measured(kind, LETTERS, Path(folder, f"{kind}{number}"))
+                cpu, seconds = best[kind]
+                best[kind] = min(cpu, found["cpu_seconds"]), min(seconds, found["seconds"])
+        for kind, (cpu, seconds) in best.items():
+            for name, value in (("CPU", cpu), ("time", seconds)):
+                milliseconds = 1000 * value / LETTERS
+                yield Figure(name=f"{name} of a step with {kind}", value=milliseconds, unit="ms", goal="", held=True)
+            again = triage.killed(kind, LETTERS, Path(folder, f"{kind}-killed"))
+            yield Figure(name="  paid again after a kill", value=again, unit=f"of {LETTERS:,}", goal="", held=True)
 
 
 def pool(say: Say) -> Iterator[Figure]:
