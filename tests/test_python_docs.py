@@ -1,4 +1,4 @@
-"""What docs/PYTHON.md tells is true: its examples run in their order, print what is shown, and leave no method out."""
+"""What the pages on Python tell is true: examples run in their order, print what is shown, and no method is left out."""
 
 import ast
 import inspect
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import chdir, redirect_stdout
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 from types import FunctionType
@@ -43,7 +44,8 @@ from muster.sim.options import Options
 from muster.sim.server import serve
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "PYTHON.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "PYTHON.md").read_text(encoding="utf-8")
+PAGE = GUIDE + (ROOT / "docs" / "PYTHON_REFERENCE.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```\n)?", PAGE, re.DOTALL)
 SERVER = "http://127.0.0.1:8766/anthropic"
 BRISK = Patience(settle=0.05, poll_first=0.2, poll_longest=0.2)
@@ -53,6 +55,7 @@ PARTS: list[tuple[str, type]] = [
     ("`m`", muster.Muster),
     ("`m.runs`", Runs),
     ("a `muster.RunHandle`", RunHandle),
+    ("a `muster.Context`", muster.Context),
     ("`m.suites`", Suites),
     ("`m.verify`", Verifications),
     ("`m.repairs`", CodeRepairs),
@@ -137,3 +140,28 @@ def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> N
 def test_the_row_of_a_smaller_part_has_every_public_method(part: str, kind: type) -> None:
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{part}` |")]
     assert {name for name in vars(kind) if not name.startswith("_")} <= set(re.findall(r"`(\w+)`", row))
+
+
+def test_the_table_of_a_reply_has_every_field_and_method() -> None:
+    public = {name for name in dir(muster.Reply) if not name.startswith("_")}
+    assert told_of("a `muster.Reply`") == public | {field.name for field in fields(muster.Reply)}
+
+
+def test_the_table_of_the_testing_room_has_what_is_public_there() -> None:
+    assert told_of("`muster.testing`") | {"CrashReport"} == set(muster.testing.__all__)
+    table = GUIDE.partition("| of `muster.testing` | |")[2].partition("\n\n")[0]
+    for kind in (muster.testing.FakeClock, muster.testing.MusterTest, muster.testing.CrashReport):
+        hidden = {"monotonic", "now", "sleep"}  # what a clock has for the engine
+        named = {name for name in dir(kind) if not name.startswith("_")} - hidden
+        assert named <= set(re.findall(r"\w+", table)), kind
+
+
+def test_the_tests_that_the_guide_shows_are_those_of_the_examples() -> None:
+    (shown,) = re.findall(r"```py\n(.*?)```", GUIDE, re.DOTALL)
+    whole = (ROOT / "examples" / "python" / "test_triage.py").read_text(encoding="utf-8")
+    assert all(piece.strip() in whole for piece in shown.split("\n\n\n"))
+
+
+def test_the_guide_names_the_lines_of_the_programs_that_are_compared() -> None:
+    lines = [len((ROOT / "bench" / f"steps_{kind}.py").read_text().splitlines()) for kind in ("dbos", "muster")]
+    assert f"| lines of the program | {lines[0]} | {lines[1]} |" in GUIDE
