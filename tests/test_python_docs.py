@@ -1,4 +1,4 @@
-"""What the pages on Python tell is true: examples run in their order, print what is shown, and no method is left out."""
+"""What the pages on Python tell is true: examples run in their order and print what is shown; no method is left out."""
 
 import ast
 import inspect
