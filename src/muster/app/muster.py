@@ -20,7 +20,7 @@ from muster.app.runs.options import RunOptions
 from muster.app.views.errors import not_passed
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
+from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.declared import DeclaredWorkload, ResultT, SpecT, WorkloadFunction, declared
@@ -70,6 +70,7 @@ class StartOptions(SubmitOptions, total=False):
     detach: bool
     on_delta: Listener | None
     origin: Origin | None
+    resume: bool
 
 
 class Muster(MusterParts):
@@ -171,10 +172,13 @@ class Muster(MusterParts):
         detach: bool = False,
         on_delta: Listener | None = None,
         origin: Origin | None = None,
+        resume: bool = False,
     ) -> RunHandle[Any]:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
         A workload that is given as its function takes a spec of the type that it declares, and so is the result.
+        With `resume` the newest run of that name goes on if there is one: it is resumed, followed if somebody drives
+        it, or gives the result that it has. Raises Conflict when that does other work.
         With an origin it takes over what another run remembers, as far as the origin says.
         """
         options = self.runs.options(
@@ -186,6 +190,14 @@ class Muster(MusterParts):
             dispatch=dispatch,
         )
         asked, written = self._declared(workload, spec)
+        if resume:
+            if name is None or origin is not None:
+                raise BadArgument("needs a name, and no origin", argument="resume", suggestions=('add name="nightly"',))
+            named = await self.runs.newest_named(name, asked.name, self._part_of(asked.name).stored(written))
+            if named is not None:
+                self._part_of(asked.name).require_resumable(named)
+                going = await self.runs.follow_or_resume(named, budget_usd=budget_usd, on_delta=on_delta)
+                return returning(going, asked.result)
         handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta, origin=origin)
         return returning(handle, asked.result)
 

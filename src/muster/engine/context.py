@@ -255,16 +255,6 @@ class Context:
         self._unawaited[number] = key, begun
         return begun
 
-    def require_awaited(self) -> None:
-        """Raise BadArgument for calls that were made and never awaited: nothing was asked."""
-        forgotten = [(key, call) for key, call in self._unawaited.values() if getcoroutinestate(call) == CORO_CREATED]
-        self._unawaited.clear()
-        for _, call in forgotten:
-            call.close()
-        if forgotten:
-            keys = ", ".join(repr(key) for key, _ in forgotten[:SHOWN_KEYS])
-            raise BadArgument(f"nothing was asked under {keys}: the call was not awaited", suggestions=(AWAIT_CALL,))
-
     @overload
     async def tools(
         self,
@@ -542,3 +532,15 @@ class Context:
             return None
         listener = self._on_delta
         return lambda delta: listener(key, delta)
+
+
+def require_awaited(ctx: Context) -> None:
+    """Raise BadArgument for calls that a workload made and never awaited: nothing was asked."""
+    made = ctx._unawaited.values()
+    forgotten = [(key, call) for key, call in made if getcoroutinestate(call) == CORO_CREATED]
+    ctx._unawaited.clear()
+    for _, call in forgotten:
+        call.close()
+    if forgotten:
+        keys = ", ".join(repr(key) for key, _ in forgotten[:SHOWN_KEYS])
+        raise BadArgument(f"nothing was asked under {keys}: the call was not awaited", suggestions=(AWAIT_CALL,))

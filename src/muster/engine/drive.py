@@ -30,7 +30,7 @@ from muster.engine.base.signals import Receiver
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
-from muster.engine.context import Context
+from muster.engine.context import Context, require_awaited
 from muster.engine.workload import Workload
 from muster.store.base import RunRelease
 
@@ -375,7 +375,7 @@ async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
     STEP.set(None)  # a child is not in the step in which its parent waits for it
     try:
         result = await workload(context, spec)
-        context.require_awaited()
+        require_awaited(context)
         return plain_json(result, "the result of the workload")
     except SystemExit as error:  # else it would end the whole process, with every other run in it
         raise RuntimeError(f"the workload tried to exit the process with {error.code!r}") from error

@@ -370,6 +370,8 @@ class Muster:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
         A workload that is given as its function takes a spec of the type that it declares, and so is the result.
+        With `resume` the newest run of that name goes on if there is one: it is resumed, followed if somebody drives
+        it, or gives the result that it has. Raises Conflict when that does other work.
         With an origin it takes over what another run remembers, as far as the origin says."""
 
     def start_with(self, workload: str, spec: Json, options: RunOptions, *, detach: bool=..., on_delta: Listener | None=..., origin: Origin | None=...) -> RunHandle:
@@ -450,6 +452,9 @@ class Runs:
 
     def find(self, reference: str) -> Run:
         """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
+
+    def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
+        """Return the newest run of a name that is not a child; raises Conflict for one that does other work."""
 
     def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""
@@ -596,6 +601,9 @@ class Runs:
         All of them spend from the budget that the first was started with; `budget_usd` sets a new total. One that has
         completed is not driven: its result is the answer. Raises Conflict for one that is driven elsewhere."""
 
+    def follow_or_resume(self, run: Run, *, budget_usd: str | float | None=..., on_delta: Listener | None=...) -> RunHandle:
+        """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one."""
+
     def go_on(self, run: Run, on_delta: Listener | None=...) -> RunHandle:
         """Drive a run that was prepared to go on; one that has completed is only looked at."""
 
@@ -664,7 +672,9 @@ class RunHandle(Generic[DataT_co]):
         """Wait until the run is over or stands still."""
 
     def result(self) -> DataT_co:
-        """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget."""
+        """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget.
+
+        The cause of RunFailed is what the workload raised here; of a run driven elsewhere it is what was recorded."""
 
     def cancel(self) -> None:
         """Ask for the run to be canceled and wait until it is."""

@@ -26,9 +26,11 @@ from muster.app.runs.questions import OpenQuestion, questions_of
 from muster.app.runs.shown import shown_call, shown_details, shown_entries
 from muster.domain.batch import Batch
 from muster.domain.budget import Balance, require_server_left
+from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind, Event
 from muster.domain.errors import (
     BadArgument,
+    Conflict,
     NotFound,
 )
 from muster.domain.ids import RunId
@@ -71,6 +73,18 @@ class RunReader:
             raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
         where = f" in {self._settings.store_place}" if self._user.local else ""
         raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",))
+
+    async def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
+        """Return the newest run of a name that is not a child; raises Conflict for one that does other work."""
+        found = await self._store.runs.match(name, self._user.owner)
+        run = next((one for one in found if one.name == name and one.parent is None), None)
+        if run is not None and (run.workload, run.spec) != (workload, spec):
+            differs = "workload" if run.workload != workload else "spec"
+            raise Conflict(
+                f"run {run.id}, named {name!r}, does other work: it has another {differs}",
+                suggestions=("use another name for other work", "start it without resume=True"),
+            )
+        return run
 
     async def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""

@@ -148,6 +148,16 @@ class Runs(RunContinuations):
         self._require_going_on()
         return self.go_on(await self.prepare_resume(reference, budget_usd=budget_usd), on_delta)
 
+    async def follow_or_resume(
+        self, run: Run, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
+    ) -> RunHandle:
+        """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one."""
+        end = await self.end_of_lineage(run)
+        if self._engine.is_beginning(end.id) or (end.is_driven and not self._engine.is_abandoned(end)):
+            return self.watch(end)
+        total = None if parse_budget(budget_usd) == end.cap else budget_usd
+        return await self.resume(end.id, budget_usd=total, on_delta=on_delta)
+
     def go_on(self, run: Run, on_delta: Listener | None = None) -> RunHandle:
         """Drive a run that was prepared to go on; one that has completed is only looked at."""
         return self.watch(run) if run.state is RunState.COMPLETED else self.drive(run, on_delta)
