@@ -20,7 +20,7 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId
 from muster.domain.run import CALLS_ONLY, TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.base.clock import Clock
-from muster.engine.base.driven_run import ChildOptions, DrivenRun, budgets_of
+from muster.engine.base.driven_run import CODE_CHANGED, ChildOptions, DrivenRun, budgets_of
 from muster.store.base import Record, Store
 
 DriveChild = Callable[[Run], Awaitable[Run]]
@@ -48,7 +48,10 @@ class Children:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a child")
         run = await self._store.reuser.newest_child(self._parent.id, key)
         if run is not None and (run.workload, run.spec) != (workload, spec):
-            raise KeyReused(f"key {key!r} is used for another child in this run")
+            raise KeyReused(
+                f"key {key!r} is used for another child in this run",
+                suggestions=("use a different key for each child", CODE_CHANGED),
+            )
         if run is None or self._worth_another(run):
             run = await self._create(key, workload, spec, options, failed=run)
         if entry is None:

@@ -114,6 +114,7 @@ class Context:
         self.limits: Mapping[str, int] = limits or {}  # that the operator of this process sets, by name
         self.rules = driven.rules  # those with which the run, or the one that it comes from, was started
         self._run, self._activity, self._levels = driven.run, driven.activity, driven.levels
+        self.version = 1  # of the code with which the run began, as its workload declared it then
         self._store, self._path, self._clock, self._children = store, path, clock, children
         self._on_delta = None if on_delta is None else DeltaListener(on_delta, f"run {driven.run.id}")
         self._driven, self._receiver = driven, receiver
@@ -160,6 +161,12 @@ class Context:
     def name(self) -> str | None:
         """The name of this run."""
         return self._run.name
+
+    @property
+    def is_resumed(self) -> bool:
+        """Return whether somebody drove this run before, or it goes on with what another one did."""
+        begun = any(not one.calls_only for one in self._driven.inheritance.ancestors)
+        return begun or self._driven.epoch > 1
 
     @property
     def mode(self) -> Mode:

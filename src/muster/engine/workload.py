@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Workload = Callable[["Context", Any], Awaitable[Json]]
 SpecCheck = Callable[[Any], object]  # raises for a spec that the workload could not use
 Preparation = Callable[["Context"], Awaitable[None]]  # does steps of a workload in advance
+VERSION_KEY = "workload/version"  # of the step in which a run remembers it
 W = TypeVar("W", bound="Callable[[Context, Never], Awaitable[object]]")
 
 
@@ -40,6 +41,25 @@ def prepared(workload: Workload, before: Preparation) -> Workload:
 
     async def run(ctx: "Context", spec: Any) -> Json:
         await before(ctx)
+        return await workload(ctx, spec)
+
+    return run
+
+
+def versioned(name: str, version: int, oldest: int, workload: Workload) -> Workload:
+    """Return a workload whose runs know with which version of the code they began: `ctx.version`."""
+
+    async def run(ctx: "Context", spec: Any) -> Json:
+        async def began() -> int:
+            return 1 if ctx.is_resumed else version  # what began without a version is of the first
+
+        ctx.version = await ctx.step(VERSION_KEY, began)
+        if not oldest <= ctx.version <= version:
+            known = f"version {version}" if oldest == version else f"versions {oldest} to {version}"
+            raise BadConfiguration(
+                f"run {ctx.run} began with version {ctx.version} of workload {name!r}, and this code has {known}",
+                suggestions=("resume it where that code is", "or start a new run"),
+            )
         return await workload(ctx, spec)
 
     return run
@@ -73,12 +93,20 @@ class Workloads:
     def __init__(self) -> None:
         self._found: dict[str, Workload] = {}
         self._checks: dict[str, SpecCheck] = {}
+        self._versions: dict[str, tuple[int, int]] = {}  # the current one, and the oldest whose runs go on
         self._promised: dict[str, str] = {}  # modules that are imported when somebody asks for the name
 
-    def workload(self, name: str, *, check: SpecCheck | None = None) -> Callable[[W], W]:
-        """Register an async function under a name; `check` raises for a spec that is refused before a run is stored."""
+    def workload(
+        self, name: str, *, check: SpecCheck | None = None, version: int | None = None, oldest: int = 1
+    ) -> Callable[[W], W]:
+        """Register an async function under a name; `check` raises for a spec that is refused before a run is stored.
 
+        With a `version`, which goes up when the code changes under runs that have not ended, `ctx.version` is that with
+        which a run began; runs of versions before the `oldest` are refused.
+        """
         _require_name(name)
+        if version is not None and not 1 <= oldest <= version:
+            raise BadArgument(f"must be {max(oldest, 1)} or more, not {version!r}", argument="version")
 
         def register(function: W) -> W:
             _require_signature(name, function)
@@ -86,6 +114,8 @@ class Workloads:
             note_name(function, name)
             if check is not None:
                 self._checks[name] = check
+            if version is not None:
+                self._versions[name] = version, oldest
             return function
 
         return register
@@ -96,10 +126,10 @@ class Workloads:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that forgets what is registered from now on."""
-        before, checks = dict(self._found), dict(self._checks)
+        before, checks, versions = dict(self._found), dict(self._checks), dict(self._versions)
 
         def forget() -> None:
-            self._found, self._checks = before, checks
+            self._found, self._checks, self._versions = before, checks, versions
 
         return forget
 
@@ -114,7 +144,8 @@ class Workloads:
             importlib.import_module(self._promised[name])
         if name not in self._found:
             raise self._unknown(name)
-        return typed(declared_as(name, self._found[name]), self._found[name])
+        found = typed(declared_as(name, self._found[name]), self._found[name])
+        return versioned(name, *self._versions[name], found) if name in self._versions else found
 
     def declared(self, name: str) -> DeclaredWorkload:
         """Return what a workload declares; raises BadConfiguration for one that is not known here."""

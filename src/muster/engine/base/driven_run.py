@@ -20,6 +20,9 @@ from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
 from muster.engine.base.clock import STEP, Activity, Clock
 from muster.store.base import Store
 
+# What to do when a resumed run asks something else than it did.
+CODE_CHANGED = "if the code changed meanwhile: let runs that began before ask what they asked (ctx.version)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ancestor:
@@ -53,6 +56,11 @@ class Inheritance:
         self._store = store
         self._ancestors = ancestors
         self.reuse = reuse
+
+    @property
+    def ancestors(self) -> tuple[Ancestor, ...]:
+        """The runs that are looked at, nearest first."""
+        return self._ancestors
 
     @property
     def replays(self) -> bool:
@@ -292,7 +300,7 @@ def require_same(key: str, recorded: str, asked: str) -> None:
     if recorded != asked:
         raise KeyReused(
             f"key {key!r} is used for another request in this run",
-            suggestions=("use a different key for each request", "or fork the run from there on"),
+            suggestions=("use a different key for each request", "or fork the run from there on", CODE_CHANGED),
         )
 
 
