@@ -1,33 +1,13 @@
-"""Every order, by the feature that declares it: what is tested of one is tested of all."""
+"""Every order, by the kinds of work: what is tested of one is tested of all, also of one that is added later."""
 
-from muster.app.kinds.question_order import QuestionOrder
-from muster.battles.order import BattleOrder, ScaleOrder
-from muster.councils.order import CouncilOrder
-from muster.pool.chains.order import ChainOrder
-from muster.pool.order import FanOutOrder, TaskOrder
-from muster.suites.order import GenerationOrder, RejudgeOrder, SuiteOrder
-from muster.verify.order import VerificationOrder
+from collections.abc import Mapping
+from typing import Any
 
-ORDERS: tuple[type, ...] = (
-    BattleOrder,
-    ScaleOrder,
-    CouncilOrder,
-    QuestionOrder,
-    ChainOrder,
-    TaskOrder,
-    FanOutOrder,
-    VerificationOrder,
-    SuiteOrder,
-    RejudgeOrder,
-    GenerationOrder,
-)
-FORMS = {  # by the name of the form in the address of the page
-    "battle": BattleOrder,
-    "scale": ScaleOrder,
-    "council": CouncilOrder,
-    "question": QuestionOrder,
-    "chain": ChainOrder,
-    "task": TaskOrder,
-    "verification": VerificationOrder,
-    "suite": SuiteOrder,
+from muster.app.kinds import KINDS, made_at
+from muster.domain.order import Door
+from muster.suites.order import RejudgeOrder
+
+ORDERS: tuple[type, ...] = (*(known.kind.order for known in KINDS if known.kind.order is not None), RejudgeOrder)
+FORMS: Mapping[str, Any] = {  # by the name of the form in the address of the page
+    known.kind.word.partition(" ")[0]: known.kind.order for known in made_at(Door.REQUEST)
 }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -86,6 +87,30 @@ def test_what_is_found_further_in_has_the_names_of_requests_too(server: Server) 
     both = {"agentId": "sim/echo", "goal": "a", "goals": [{"goal": "b"}]}
     error = server.post("/api/scale/start", both).error
     assert [(one["path"], one["code"]) for one in error["fields"]] == [("goals", "conflict"), ("goal", "conflict")]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fields"),
+    [
+        (
+            "/api/chains",
+            {"chain": "greet", "input": {"tpic": "bees", "color": "red"}},
+            [("input.tpic", "unknown"), ("input.color", "unknown")],
+        ),
+        ("/api/ask", {"agent": "sim/echo", "prompt": " "}, [("prompt", "out_of_bounds")]),
+        (
+            "/api/verify",
+            {"agents": ["nobody", "none"], "waves": [77]},
+            [("agents[0]", "unknown"), ("agents[1]", "unknown"), ("waves[0]", "unknown")],
+        ),
+        ("/api/verify", {"files": "staged", "ref": "main"}, [("ref", "invalid")]),
+    ],
+)
+def test_every_field_that_names_what_there_is_not_is_told(
+    server: Server, path: str, body: dict[str, Any], fields: list[tuple[str, str]]
+) -> None:
+    error = server.post(path, body).error
+    assert [(one["path"], one["code"]) for one in error["fields"]][: len(fields)] == fields, error
 
 
 def test_what_is_wrong_with_a_body_is_told_without_what_was_sent(server: Server) -> None:

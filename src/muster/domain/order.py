@@ -280,7 +280,7 @@ def _type_flaw(given: Any, inner: Any, kind: Any) -> str:
 _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     int: ((int,), "a whole number"),
     float: ((int, float), "a number"),
-    str: ((str,), "a text"),
+    str: ((str,), "a string"),
     bool: ((bool,), "true or false"),
 }
 

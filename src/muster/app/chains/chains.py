@@ -101,15 +101,7 @@ class Chains(KindPart):
         shared = dict(given or {})
         spec = ChainSpec(chain=chain, folder=str(Path(folder).absolute()), input=shared, rows=tuple(rows))
         spec = self._with_tree(spec) if chain.isolation not in (None, Isolation.NONE) else spec
-        for index, one in enumerate([{**shared, **row} for row in rows] or [shared]):
-            if wrong := list(input_flaws(chain, one)):
-                where = f"row {index + 1}: " if rows else ""
-                required = tuple(
-                    ArgumentAdvice("input", "…", entry=name, words="{}")
-                    for name, one in chain.inputs.items()
-                    if one.required
-                )
-                raise BadArgument(f"chain {chain.name}: {where}{wrong[0]}", suggestions=(*wrong[1:], *required))
+        _require_inputs(chain, shared, rows)
         return read_spec(stored(spec))
 
     def plan(self, spec: ChainSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> ChainPlan:
@@ -305,3 +297,15 @@ def _row(path: Path, number: int, line: str) -> Mapping[str, Json]:
     if number > MOST_ROWS:
         raise BadFile(shown(path), f"has more than {MOST_ROWS:,} rows", line=number)
     return found
+
+
+def _require_inputs(chain: Chain, shared: Mapping[str, Json], rows: Sequence[Mapping[str, Json]]) -> None:
+    """Raise BadArgument for all inputs that a chain does not have, or lacks; of rows, for those of the first."""
+    for index, row in enumerate(rows or [{}]):
+        given = {**shared, **row}
+        if found := list(input_flaws(chain, given)):
+            where = f"chain {chain.name}: row {index + 1}" if rows else f"chain {chain.name}"
+            flaws = [replace(flaw, path=f"input.{flaw.path}") for flaw in found]
+            required = (name for name, one in chain.inputs.items() if one.required)
+            ways = tuple(ArgumentAdvice("input", "…", entry=name, words="{}") for name in required)
+            raise BadArgument.of(flaws, about=where, suggestions=ways)

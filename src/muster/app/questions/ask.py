@@ -16,8 +16,9 @@ from muster.app.runs.runs import Runs
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, NotFound
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.ids import RunId
-from muster.domain.order import given_by, require_bounds
+from muster.domain.order import field_flaws, given_by
 from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
@@ -40,16 +41,15 @@ class Question(QuestionFields):
 
     def __post_init__(self) -> None:
         """Refuse what nobody can be asked."""
-        for name, text in (("agent", self.agent), ("prompt", self.prompt), ("system", self.system)):
-            if not isinstance(text, str):
-                raise BadArgument(
-                    f"{name} must be a string, not {text!r}", suggestions=("write values as text: json.dumps(…)",)
-                )
-            if not is_text(text):
-                raise BadArgument(f"the {name} is not UTF-8")
-        if not self.prompt.strip():
-            raise BadArgument("the prompt is empty")
-        require_bounds(self)
+        flaws = list(field_flaws(self))
+        texts: dict[str, Any] = {"agent": self.agent, "prompt": self.prompt, "system": self.system}
+        broken = [name for name, text in texts.items() if isinstance(text, str) and not is_text(text)]
+        flaws += [FieldFlaw(path=name, message="is not UTF-8") for name in broken]
+        if texts["prompt"] is None or (not flaws and not self.prompt.strip()):
+            flaws.append(FieldFlaw(path="prompt", message="is empty", code=FlawCode.OUT_OF_BOUNDS))
+        if flaws:
+            is_value = any(not isinstance(text, str) for text in texts.values())
+            raise BadArgument.of(flaws, suggestions=("write values as text: json.dumps(…)",) if is_value else ())
         self.request()
 
     def request(self) -> Request:

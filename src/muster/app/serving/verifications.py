@@ -29,7 +29,7 @@ async def submit_verification(muster: MusterParts, order: VerificationOrder) -> 
 def _selection(muster: MusterParts, order: VerificationOrder) -> FileSelection:
     """Return the selection of files; a request names no paths."""
     if order.ref is not None and order.files is not ChangedFiles.CHANGED:
-        raise BadArgument("is what changed files are compared with", argument="ref")
+        raise BadArgument("can be given for changed files only", argument="ref")
     return FileSelection(
         changed=order.files is ChangedFiles.CHANGED,
         ref=order.ref,

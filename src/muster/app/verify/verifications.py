@@ -28,6 +28,7 @@ from muster.app.verify.request import (
     VerifyRequest,
 )
 from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.git.repository import Git
@@ -281,18 +282,31 @@ class Verifications(KindPart):
 def _check(declaration: Declaration, choice: VerifyChoice) -> None:
     """Refuse agents and waves that are not declared."""
     names, waves = [agent.name for agent in declaration.agents], declaration.waves
-    for name in choice.agents:
-        if name not in names:
-            raise NotFound(
-                f"unknown agent {name!r} in {declaration.file}", suggestions=(f"agents: {', '.join(names)}",)
-            )
-    for wave in choice.waves:
-        if wave not in waves:
-            raise NotFound(
-                f"no wave {wave} in {declaration.file}", suggestions=(f"waves: {', '.join(map(str, waves))}",)
-            )
+    known, numbers = f"agents: {', '.join(names)}", f"waves: {', '.join(map(str, waves))}"
+    flaws = [
+        _unknown(f"agents[{place}]", f"unknown agent {name!r} in {declaration.file}", known)
+        for place, name in enumerate(choice.agents)
+        if name not in names
+    ]
+    flaws += [
+        _unknown(f"waves[{place}]", f"no wave {wave} in {declaration.file}", numbers)
+        for place, wave in enumerate(choice.waves)
+        if wave not in waves
+    ]
+    if flaws:
+        raise NotFound.of(flaws)
     if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):
-        raise BadArgument("none of the given agents is in the given waves")
+        raise BadArgument(_WORDS, flaws=_APART)
+
+
+def _unknown(path: str, message: str, known: str) -> FieldFlaw:
+    return FieldFlaw(path=path, message=message, code=FlawCode.UNKNOWN, suggestion=known, by_itself=True)
+
+
+_WORDS = "none of the given agents is in the given waves"
+_APART = tuple(
+    FieldFlaw(path=name, message=_WORDS, code=FlawCode.CONFLICT, by_itself=True) for name in ("agents", "waves")
+)
 
 
 async def declared(settings: Settings, folder: Path, named: Path | None) -> Declaration:

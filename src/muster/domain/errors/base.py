@@ -215,3 +215,11 @@ class NotFound(MusterError):
 
     code = "not_found"
     exit_code = 5
+
+    @classmethod
+    def of(cls, flaws: Sequence[FieldFlaw]) -> "NotFound":
+        """Return the error for all fields that name what there is not."""
+        ways = tuple(dict.fromkeys(flaw.suggestion for flaw in flaws if flaw.suggestion))
+        error = cls("; ".join(map(str, flaws)), suggestions=ways)
+        error.flaws = tuple(flaws)
+        return error

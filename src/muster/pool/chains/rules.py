@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.money import MAX_USD
 from muster.pool.chains.chain import (
     MOST_BACKOFF,
@@ -69,13 +70,17 @@ def name_flaw(name: str) -> str | None:
     return f"a name can have at most {_LONGEST_NAME} characters" if len(name) > _LONGEST_NAME else None
 
 
-def input_flaws(chain: Chain, given: Mapping[str, Json]) -> Iterator[str]:
-    """Yield why a chain cannot be run with some inputs."""
+def input_flaws(chain: Chain, given: Mapping[str, Json]) -> Iterator[FieldFlaw]:
+    """Yield why a chain cannot be run with some inputs; a path is the name of an input."""
     known = f"its inputs are {', '.join(chain.inputs)}" if chain.inputs else "it has no inputs"
-    yield from (f"unknown input {name!r}; {known}" for name in given if name not in chain.inputs)
+    for name in given:
+        if name not in chain.inputs:
+            yield FieldFlaw(
+                path=name, message=f"unknown input {name!r}; {known}", code=FlawCode.UNKNOWN, by_itself=True
+            )
     for name, wanted in chain.inputs.items():
         if wanted.required and given.get(name) in (None, ""):
-            yield f"input {name!r} is missing"
+            yield FieldFlaw(path=name, message=f"input {name!r} is missing", code=FlawCode.MISSING, by_itself=True)
 
 
 def complete_input(chain: Chain, given: Mapping[str, Json]) -> dict[str, Json]:

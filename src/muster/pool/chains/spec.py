@@ -50,7 +50,7 @@ def _flaws(spec: ChainSpec) -> Iterator[str]:
         for index, row in enumerate(spec.rows):
             yield from (f"row {index + 1}: {flaw}" for flaw in input_flaws(spec.chain, {**spec.input, **row}))
     else:
-        yield from input_flaws(spec.chain, spec.input)
+        yield from map(str, input_flaws(spec.chain, spec.input))
 
 
 def _unknown(given: Any, kind: Any = ChainSpec, where: str = "") -> Iterator[str]:
