@@ -278,7 +278,7 @@ async def test_a_run_that_is_deleted_ends_its_watchers(tmp_path: Path) -> None:
             RUN, run.claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="interrupted", at=NOW)
         )
         await until(watcher, 3)
-        await run.store.commands.delete(RUN, NOW)
+        await run.store.runs.delete(RUN, NOW)
         with pytest.raises(NotFound, match="deleted"):
             await until(watcher, 4)
 

@@ -80,7 +80,7 @@ async def _fill(path: Path, nights: int, cases: int) -> None:
 
 async def _baseline(store: Store) -> None:
     (found,) = await store.runs.match("night-02")
-    await store.baselines.set("main", found.id, FIRST)
+    await store.records.set_baseline("main", found.id, FIRST)
 
 
 def nightly(night: int, names: Sequence[str]) -> Story:

@@ -255,6 +255,6 @@ async def cancel(path: Path, run: RunId, at: float) -> None:
     store = open_sqlite(path)
     try:
         with contextlib.suppress(Conflict):  # it was over meanwhile
-            await store.commands.cancel(run, at)
+            await store.runs.cancel(run, at)
     finally:
         await store.maintenance.close()

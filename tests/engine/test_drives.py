@@ -233,7 +233,7 @@ async def test_canceling_reaches_the_wire(tmp_path: Path) -> None:
         run = await h.create(chain)
         driving = asyncio.create_task(h.engine.drive(run.id))
         await hanging.arrived.get()
-        await h.store.commands.cancel(run.id, clock.now())
+        await h.store.runs.cancel(run.id, clock.now())
         clock.advance(1.0)
         canceled = await driving
         assert (canceled.state, canceled.ended_reason) == (RunState.CANCELED, "canceled")
@@ -736,7 +736,7 @@ async def test_a_cancel_that_a_dead_driver_never_saw_is_carried_out(tmp_path: Pa
         run = await h.create(chain)
         dead = dead_driver()
         await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
-        await h.store.commands.cancel(run.id, h.clock.now())
+        await h.store.runs.cancel(run.id, h.clock.now())
         with pytest.raises(Conflict, match="canceled"):
             await h.engine.drive(run.id)
         assert (await h.store.runs.get(run.id)).state is RunState.CANCELED  # type: ignore[union-attr]

@@ -48,10 +48,10 @@ async def left_run(folder: Path, first: Driver, second: Driver, age: float = 0.0
         pytest.fail(f"{run}: {error}")
 
     async with house(folder, a=echo(), clock=clock, driver=second) as h:
-        await h.store.workers.register(first, clock.now() - age, QUEUES)
+        await h.store.processes.register(first, clock.now() - age, QUEUES)
         worker = Worker(h.store, h.engine, clock, most=1, on_end=ended.put, on_error=fail)
         serving = asyncio.create_task(worker.serve())
-        while second not in [worker.driver for worker in await h.store.workers.present(clock.now() - 1)]:
+        while second not in [worker.driver for worker in await h.store.processes.present(clock.now() - 1)]:
             await h.store.changes.wait(1, h.store.changes.commits)
         run = await h.create(ask, workload="left")
         await h.store.leases.claim(run.id, dead_driver(), 0, clock.now(), clock.now() + 15)

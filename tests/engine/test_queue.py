@@ -84,7 +84,7 @@ async def test_a_client_with_a_thousand_runs_does_not_keep_others_waiting(tmp_pa
         assert [name for name in found if not name.startswith("first")] == ["second", "third"]
         assert len(h.engine.driving) == 5  # three of the first client, one of each other
         for run in await h.store.runs.submitted(2000):
-            await h.store.commands.cancel(run.id, h.clock.now())
+            await h.store.runs.cancel(run.id, h.clock.now())
         await served.end(serving)
 
 

@@ -71,7 +71,7 @@ async def _work(store: Store, dice: random.Random) -> None:
         await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="error", at=NOW + 2))
     late = dice.sample(opened, 20)
     await asyncio.gather(*(store.journal.settle(settling(one, replied(cost=7))) for one in late))
-    await store.commands.delete(RunId("run1"), NOW + 3)
+    await store.runs.delete(RunId("run1"), NOW + 3)
 
 
 async def _require_recount(store: Store, recount: Callable[[], Rows], seed: int) -> None:

@@ -13,7 +13,7 @@ from muster.store import base
 SOURCE = Path(muster.__file__).parent
 
 # These read nothing: a check of arguments, and a word to the writer.
-AT_ONCE = {"RunOffers.watch", "BatchWriter.check", "Maintenance.give_up", "Maintenance.hide", "StoreTime.now"}
+AT_ONCE = {"RunOffers.watch", "BatchTable.check", "Maintenance.give_up", "Maintenance.hide", "StoreTime.now"}
 
 
 def protocols() -> Iterator[type]:

@@ -23,7 +23,7 @@ Write = Callable[[Store, RunId, int], Awaitable[Any]]
 
 
 async def plan(store: Store, run: RunId, epoch: int) -> None:
-    for decision in await store.batch_writer.plan(planning(run, epoch, 2)):
+    for decision in await store.batches.plan(planning(run, epoch, 2)):
         if isinstance(decision, MusterError):
             raise decision
 
@@ -39,7 +39,7 @@ def step(run: RunId, epoch: int) -> Record:
 WRITES: dict[str, Write] = {
     "open": lambda store, run, epoch: store.journal.open(opening(run, epoch, "late")),
     "record": lambda store, run, epoch: store.journal.record(step(run, epoch)),
-    "reuse": lambda store, run, epoch: store.reuser.reuse(run, epoch, entry(run), NOW),
+    "reuse": lambda store, run, epoch: store.journal.reuse(run, epoch, entry(run), NOW),
     "append": lambda store, run, epoch: store.events.append(run, epoch, "late", {}, NOW),
     "beat": lambda store, run, epoch: store.leases.beat(run, epoch, NOW + 60, 1.0, RunState.RUNNING),
     "release": lambda store, run, epoch: store.leases.release(
@@ -57,7 +57,7 @@ WRITES: dict[str, Write] = {
         AnswerTaking(run=run, epoch=epoch, key="q", address=f"run:{run}", at=NOW, failure={"code": "late"})
     ),
     "plan": plan,
-    "give_up": lambda store, run, epoch: store.batch_writer.give_up(run, epoch, "k", {"code": "late"}, NOW),
+    "give_up": lambda store, run, epoch: store.batches.give_up(run, epoch, "k", {"code": "late"}, NOW),
 }
 
 # Of several who take or expire a run one wins.

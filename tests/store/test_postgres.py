@@ -348,7 +348,7 @@ async def test_the_heartbeats_of_a_process_are_one_transaction_with_one_statemen
         for number in range(3):
             run = (await store.runs.create(new_run(f"run{number}"))).id
             claims.append((run, await store.leases.claim(run, DRIVER, 0, NOW, NOW + LEASE_SECONDS)))
-        await store.commands.cancel(claims[1][0], NOW)
+        await store.runs.cancel(claims[1][0], NOW)
         (before,) = query(database_url, "SELECT split_part(value, ' ', 1) FROM traits WHERE name LIKE 'writer:%'")
         beats = [store.leases.beat(run, claim.epoch, NOW + 15, 1.0, RunState.RUNNING) for run, claim in claims]
         lost = store.leases.beat(claims[2][0], 7, NOW + 15, 1.0, RunState.RUNNING)

@@ -118,11 +118,11 @@ async def test_a_batch_is_canceled_when_two_processes_cancel_its_runs_at_the_sam
             runs = [await driven(here, f"run{number}x{side}") for side in range(2)]
             plans = [planning(run, claim.epoch, 1, name=f"batch{number}") for run, claim in runs]
             second = replace(plans[1].members[0], place=1)
-            await here.batch_writer.plan(replace(plans[0], members=[*plans[0].members, second]))
+            await here.batches.plan(replace(plans[0], members=[*plans[0].members, second]))
             for run, claim in runs:
                 stopped = RunRelease(state=RunState.INTERRUPTED, reason="stopped", at=NOW)
                 await here.leases.release(run, claim.epoch, stopped)
-            await asyncio.gather(here.commands.cancel(runs[0][0], NOW), there.commands.cancel(runs[1][0], NOW))
+            await asyncio.gather(here.runs.cancel(runs[0][0], NOW), there.runs.cancel(runs[1][0], NOW))
             batch = await here.batches.get(plans[0].id)
             assert batch is not None
             assert batch.cancel_requested, number

@@ -138,7 +138,7 @@ async def test_a_deleted_run_leaves_no_text_behind(tmp_path: Path) -> None:
     await store.journal.settle(settling(opened, replied(40)))
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.COMPLETED, reason="it is done", at=NOW))
     assert _texts(tmp_path / "muster.db") == (1, 1)
-    await store.commands.delete(run, NOW)
+    await store.runs.delete(run, NOW)
     assert _texts(tmp_path / "muster.db") == (0, 0)
     await store.maintenance.close()
 
@@ -361,7 +361,7 @@ async def test_vacuum_gives_space_back(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
     for i in range(200):
         run = await store.runs.create(new_run(f"run{i}", name="x" * 5000))
-        await store.commands.delete(run.id, 0.0)
+        await store.runs.delete(run.id, 0.0)
     before = await store.maintenance.info()
     await store.maintenance.vacuum(DRIVER, NOW)
     after = await store.maintenance.info()

@@ -60,7 +60,7 @@ def rows(path: Path) -> dict[str, int]:
 async def test_others_can_write_while_a_large_run_is_deleted(store: SqliteStore, path: Path) -> None:
     run = await full_run(store, "run1", steps=8 * MOST_ROWS)
     other = open_sqlite(path)
-    deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
+    deleting = asyncio.ensure_future(store.runs.delete(run, NOW))
     written = 0
     while not deleting.done():
         await other.runs.create(new_run(f"other{written}"))
@@ -69,7 +69,7 @@ async def test_others_can_write_while_a_large_run_is_deleted(store: SqliteStore,
     assert written > 2
     assert await other.runs.get(run) is None
     for number in range(written):
-        await other.commands.delete(RunId(f"other{number}"), NOW)
+        await other.runs.delete(RunId(f"other{number}"), NOW)
     assert rows(path) == dict.fromkeys(TABLES, 0)
     await other.maintenance.close()
 
@@ -78,7 +78,7 @@ async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_th
     store: SqliteStore, path: Path
 ) -> None:
     run, second = await full_run(store, "run1", steps=3 * MOST_ROWS), await full_run(store, "run2")
-    deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
+    deleting = asyncio.ensure_future(store.runs.delete(run, NOW))
     while await store.runs.get(run) is not None:
         await store.changes.wait(1, store.changes.commits)
     deleting.cancel()
@@ -86,10 +86,10 @@ async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_th
     assert (await store.maintenance.info())["unfinished_deletions"] == 1
     assert [one.id for one in await store.runs.select()] == [second]
     with pytest.raises(NotFound):
-        await store.commands.delete(run, NOW)
+        await store.runs.delete(run, NOW)
     late = opening(run, 1, "k")
     assert (await store.journal.settle(settling(late, replied(40)))).kept is False
-    await store.commands.delete(second, NOW)
+    await store.runs.delete(second, NOW)
     assert rows(path) == dict.fromkeys(TABLES, 0)
 
 
@@ -97,7 +97,7 @@ async def test_a_run_that_is_being_deleted_cannot_be_stored_again_until_it_is_go
     run = await full_run(store, "run1", steps=3 * MOST_ROWS)
     whole = await store.runs.get(run)
     assert whole is not None
-    deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
+    deleting = asyncio.ensure_future(store.runs.delete(run, NOW))
     while await store.runs.get(run) is not None:
         await store.changes.wait(1, store.changes.commits)
     with pytest.raises(Conflict, match="is being deleted"):
@@ -121,7 +121,7 @@ async def test_a_vacuum_leaves_no_claim_and_an_empty_log_though_others_have_the_
     store: SqliteStore, path: Path
 ) -> None:
     other = open_sqlite(path)
-    await store.commands.delete(await full_run(other, "run1", steps=2 * MOST_ROWS), NOW)
+    await store.runs.delete(await full_run(other, "run1", steps=2 * MOST_ROWS), NOW)
     await store.maintenance.vacuum(DRIVER, NOW + 1)
     assert rows(path)["traits"] == 0
     await other.runs.get(RunId("run1"))

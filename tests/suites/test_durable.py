@@ -247,7 +247,7 @@ async def test_an_heir_has_the_cases_the_results_and_the_conversations_of_the_ru
     async with house(tmp_path, a=player.puppet, judge=judge) as h:
         run = await h.create(suite, spec=spec_of(tmp_path, judge="judge"), concurrency=2)
         stopped = await stop_in_the_middle(h, run, player, pages=3)
-        await h.store.commands.cancel(run.id, h.clock.now())
+        await h.store.runs.cancel(run.id, h.clock.now())
         (tmp_path / "cases.yaml").unlink()
         heir = await h.engine.drive((await h.descend(stopped, Origin(run=run.id, reuse=Reuse.REPLIES))).id)
         found = await results_of(h.store, heir)

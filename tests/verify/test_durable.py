@@ -141,7 +141,7 @@ async def test_an_heir_has_the_files_and_the_reports_of_the_run_it_goes_on_with(
     async with house(tmp_path, a=reader.puppet) as h:
         run = await h.create(waves, spec=spec_of(tmp_path), concurrency=1)
         stopped = await stop_in_the_middle(h, run, reader)
-        await h.store.commands.cancel(run.id, h.clock.now())
+        await h.store.runs.cancel(run.id, h.clock.now())
         shutil.rmtree(tmp_path / "code")
         heir = await h.engine.drive((await h.descend(stopped, Origin(run=run.id, reuse=Reuse.REPLIES))).id)
         assert heir.result["passed"]

@@ -319,7 +319,7 @@ async def _scaled(store: Store, run: Run, plan: PlannedBattle) -> ScaledBattle:
     entry = await store.journal.find(run.id, f"{plan.key}{PLAYED}")
     noted = entry.value if entry is not None and isinstance(entry.value, Mapping) else None
     child = (
-        await store.runs.get(RunId(str(noted["run"]))) if noted else await store.reuser.newest_child(run.id, plan.key)
+        await store.runs.get(RunId(str(noted["run"]))) if noted else await store.journal.newest_child(run.id, plan.key)
     )
     return ScaledBattle(plan=plan, report=None if child is None else await summarize_battle(store, child))
 

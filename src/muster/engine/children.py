@@ -46,7 +46,7 @@ class Children:
         entry = await self._store.journal.find(self._parent.id, key)
         if entry is not None and entry.kind is not EntryKind.CHILD:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a child")
-        run = await self._store.reuser.newest_child(self._parent.id, key)
+        run = await self._store.journal.newest_child(self._parent.id, key)
         if run is not None and (run.workload, run.spec) != (workload, spec):
             raise KeyReused(
                 f"key {key!r} is used for another child in this run",

@@ -248,7 +248,7 @@ class Engine:
     async def _present(self, within: float) -> list[PresentWorker]:
         if self._with.clock.monotonic() - self._looked_at >= within:
             self._looked_at = self._with.clock.monotonic()
-            self._present_workers = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
+            self._present_workers = await self._with.store.processes.present(self._with.clock.now() - LEASE_SECONDS)
             self.election.meet(self._present_workers)
         return self._living(self._present_workers)
 

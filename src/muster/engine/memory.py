@@ -53,7 +53,7 @@ class RunMemory:
             if entry is None:
                 entry = await self._inheritance.find(key, no_digest(kind), kind)
                 if entry is not None:
-                    await self._store.reuser.reuse(self._run, self._epoch, entry, self._clock.now())
+                    await self._store.journal.reuse(self._run, self._epoch, entry, self._clock.now())
         if entry is not None and entry.kind is not kind:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a {kind}")
         return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None

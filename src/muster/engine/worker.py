@@ -86,7 +86,7 @@ class Worker:
             raise
         finally:
             await self._delivery.close()
-        await self._store.workers.dismiss(self._engine.driver)
+        await self._store.processes.dismiss(self._engine.driver)
 
     async def _look(self) -> None:
         """Take what is due, and do now and then what workers do for each other."""
@@ -164,10 +164,10 @@ class Worker:
         now, self._present = self._clock.now(), present
         if not present and self._registered_at:
             self._registered_at = 0.0
-            await self._store.workers.dismiss(self._engine.driver)
+            await self._store.processes.dismiss(self._engine.driver)
         elif present and now - self._registered_at >= REGISTER_SECONDS:
             self._registered_at = now
-            self._engine.meet(await self._store.workers.register(self._engine.driver, now, queues))
+            self._engine.meet(await self._store.processes.register(self._engine.driver, now, queues))
 
     async def _over(self) -> None:
         """Wait until everything that was taken is over."""

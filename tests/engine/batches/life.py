@@ -193,7 +193,6 @@ class GatedStore:
 
     def __init__(self, real: SqliteStore, gate: Gate) -> None:
         self.batches = Gated(real.batches, gate, "bodies", "members", "max_tokens")
-        self.batch_writer = Gated(real.batch_writer, gate)
         self.changes = GatedChanges(gate)
 
 
@@ -452,11 +451,11 @@ class World:
             nonce="n",
             tariffs={"sim/echo": TARIFF},
             members=members,
-            bodies=[await self.store.batch_writer.pack(b"\n".join(lines))],
+            bodies=[await self.store.batches.pack(b"\n".join(lines))],
             bytes=10,
             at=NOW,
         )
-        await self.store.batch_writer.plan(plan)
+        await self.store.batches.plan(plan)
         ending = RunRelease(state=RunState.INTERRUPTED, reason="interrupted", at=NOW)
         await self.store.leases.release(self._run, claim.epoch, ending)
 

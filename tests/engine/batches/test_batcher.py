@@ -347,7 +347,7 @@ async def test_a_canceled_run_takes_its_batch_along(tmp_path: Path) -> None:
         run = await place.create(questions, spec=4, dispatch=BATCH)
         driving = asyncio.ensure_future(place.engine.drive(run.id))
         name = await batches.arrived.get()
-        await place.store.commands.cancel(run.id, place.clock.now())
+        await place.store.runs.cancel(run.id, place.clock.now())
         done = await driving
         (batch,) = await place.store.batches.of_run(run.id)
     assert batches.canceled == {name}
@@ -361,7 +361,7 @@ async def test_a_batch_that_others_still_need_is_not_canceled(tmp_path: Path) ->
         one, two = [await place.create(questions, spec=2, dispatch=BATCH) for _ in range(2)]
         drives = [asyncio.ensure_future(place.engine.drive(run.id)) for run in (one, two)]
         await batches.arrived.get()
-        await place.store.commands.cancel(one.id, place.clock.now())
+        await place.store.runs.cancel(one.id, place.clock.now())
         assert (await drives[0]).state is RunState.CANCELED
         assert batches.canceled == set()
         batches.end()

@@ -263,7 +263,7 @@ async def test_whoever_comes_next_cancels_the_unresolved_batch_of_a_canceled_run
         run = await (await muster.start("survey", survey(agent, ASKED), dispatch=batch())).wait()
         [made] = await batches_of(muster, run)
         assert (run.state, made.state) == (RunState.WAITING, BatchState.SENT)
-        await muster._backend.store.commands.cancel(
+        await muster._backend.store.runs.cancel(
             run.id, time.time()
         )  # and whoever did this dies before it tells the provider
     house.play()
@@ -289,10 +289,10 @@ async def test_a_cancel_that_the_provider_accepted_is_not_sent_again_by_every_co
     house.play({"fault": "500", "op": "batch_cancel", "times": "always"})
     async with house.open() as muster:
         accepted = replace(made, cancel_requested=True, note=CANCELING)
-        await muster._backend.store.batch_writer.advance(
+        await muster._backend.store.batches.advance(
             Advance(batch=accepted, was=BatchState.RUNNING, kind="batch.canceling", at=time.time())
         )
-        await muster._backend.store.commands.cancel(handle.id, time.time())
+        await muster._backend.store.runs.cancel(handle.id, time.time())
         await muster._backend.engine.sweep()
         clock.advance(60.0)
         await wait_for(lambda: not muster._backend.engine.batcher.canceling)

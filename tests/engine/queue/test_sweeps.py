@@ -110,7 +110,7 @@ async def test_while_nothing_is_due_or_driven_the_store_is_read_every_five_secon
     assert await look_for(fleet, clock, 0.5, offered=True) == ["a"]  # at most once a second
     assert await look_for(fleet, clock, 0.5) == ["a", "b"]
     for name in ("a", "b"):
-        await store.commands.cancel(RunId(name), NOW)
+        await store.runs.cancel(RunId(name), NOW)
     assert await look_for(fleet, clock, 1.0) == []
     await submit(store, "many", ["c"], NOW + 2)
     assert await look_for(fleet, clock, 1.0, offered=True) == ["c"]

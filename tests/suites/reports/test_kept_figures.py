@@ -33,25 +33,25 @@ cases:
 
 async def test_figures_that_are_kept_are_those_that_were_made(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, made):
-        table, run = suite.store.figures, suite.run.id
+        table, run = suite.store.records, suite.run.id
         await suite.store.maintenance.touch()  # which waits for what was queued before it
-        kept = await table.find(run, f"{FIGURES} {await table.version(run)}")
+        kept = await table.find_figures(run, f"{FIGURES} {await table.figures_version(run)}")
         assert typed.convert(kept, SuiteFigures).subjects == made.subjects
         assert await summarize(suite) == made
 
 
 async def test_figures_of_a_run_that_has_ended_are_not_made_again(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, made):
-        table, run = suite.store.figures, suite.run.id
+        table, run = suite.store.records, suite.run.id
         kept = typed.to_builtins(replace(made, run=None)) | {"cases": 4711}  # type: ignore[arg-type]
-        await table.keep(run, f"{FIGURES} {await table.version(run)}", kept)
+        await table.keep_figures(run, f"{FIGURES} {await table.figures_version(run)}", kept)
         assert (await summarize(suite)).cases == 4711
 
 
 async def test_figures_are_made_anew_when_the_run_has_changed(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, made):
-        table, run = suite.store.figures, suite.run.id
-        await table.keep(run, f"{FIGURES} {await table.version(run)}", {"cases": 4711})
+        table, run = suite.store.records, suite.run.id
+        await table.keep_figures(run, f"{FIGURES} {await table.figures_version(run)}", {"cases": 4711})
         await suite.store.archive.restore_entries([step("late", 1)])
         assert await summarize(suite) == made
         assert await summarize(suite) == made
@@ -59,25 +59,25 @@ async def test_figures_are_made_anew_when_the_run_has_changed(tmp_path: Path) ->
 
 async def test_figures_that_cannot_be_read_are_made_anew(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, made):
-        table, run = suite.store.figures, suite.run.id
-        await table.keep(run, f"{FIGURES} {await table.version(run)}", {"cases": 4711})
+        table, run = suite.store.records, suite.run.id
+        await table.keep_figures(run, f"{FIGURES} {await table.figures_version(run)}", {"cases": 4711})
         assert await summarize(suite) == made
 
 
 async def test_figures_of_a_run_that_goes_on_are_not_kept(tmp_path: Path) -> None:
     async with opened(tmp_path, replace(STORY, state=RunState.INTERRUPTED)) as (suite, _):
-        table, run = suite.store.figures, suite.run.id
-        assert await table.find(run, f"{FIGURES} {await table.version(run)}") is None
+        table, run = suite.store.records, suite.run.id
+        assert await table.find_figures(run, f"{FIGURES} {await table.figures_version(run)}") is None
 
 
 async def test_figures_are_deleted_with_their_run(tmp_path: Path) -> None:
     async with opened(tmp_path, STORY) as (suite, _):
-        table, run = suite.store.figures, suite.run.id
-        made_from = f"{FIGURES} {await table.version(run)}"
-        await suite.store.commands.delete(run, 0.0)
-        assert await table.find(run, made_from) is None
-        await table.keep(run, made_from, {})
-        assert await table.find(run, made_from) is None
+        table, run = suite.store.records, suite.run.id
+        made_from = f"{FIGURES} {await table.figures_version(run)}"
+        await suite.store.runs.delete(run, 0.0)
+        assert await table.find_figures(run, made_from) is None
+        await table.keep_figures(run, made_from, {})
+        assert await table.find_figures(run, made_from) is None
 
 
 async def test_a_worker_makes_the_figures_of_a_suite_run_when_it_ends(tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ class _Keeper:
         plan = Plan(
             id=name, endpoint=ENDPOINT, nonce="n", tariffs={}, members=seats, bodies=[], bytes=0, at=self._at
         )  # fmt: skip
-        await self._store.batch_writer.plan(plan)
+        await self._store.batches.plan(plan)
         expired = Failed(error={"code": "expired"}, uncertain=False, gives_up=True, ended_as=AttemptState.EXPIRED)
         settlements = [
             self._settlement(f"wave/1/{name}/{place}", expired, 0)
@@ -250,7 +250,7 @@ class _Keeper:
             for place, prices in enumerate(members)
         ]
         page = ResultPage(batch=name, settlements=settlements, lines=(b"{}\n",), at=self._at + 5)
-        await self._store.batch_writer.settle(page)
+        await self._store.batches.settle(page)
 
     def _opening(self, key: str) -> Opening:
         return Opening(

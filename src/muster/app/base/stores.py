@@ -246,7 +246,7 @@ class StoreFile:
     async def vacuum(self) -> None:
         """Return the free space of the store to the disk; refused while runs are in progress."""
         await self._engine.sweep()
-        await self._store.commands.finish_deletions()
+        await self._store.runs.finish_deletions()
         await self._store.maintenance.vacuum(self._engine.driver, self._clock.now())
 
     async def sweep(self) -> None:

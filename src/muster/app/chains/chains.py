@@ -181,9 +181,9 @@ class Chains(KindPart):
     async def _keep_changes(self, run: Run) -> None:
         """Keep what changed in the user's repository during a run that was stopped; later changes are not of it."""
         before = await self._untold(run)
-        if before is not None and await self._store.figures.find(run.id, before.digest) is None:
+        if before is not None and await self._store.records.find_figures(run.id, before.digest) is None:
             found = await repository_changes(worktrees_of(read_spec(run.spec)), before.value)
-            await self._store.figures.keep(run.id, before.digest, found)
+            await self._store.records.keep_figures(run.id, before.digest, found)
 
     async def _untold(self, run: Run) -> Entry | None:
         """Return the user's repository before a run that ended without telling what changed in it."""
@@ -248,7 +248,7 @@ class Chains(KindPart):
                 outputs[step.name] = typed.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
         if spec.compares and (before := await self._untold(run)) is not None:
-            kept = await self._store.figures.find(run.id, before.digest)
+            kept = await self._store.records.find_figures(run.id, before.digest)
             found = replace(found, repository=kept or {})
         found = replace(found, rows=tuple([await self._with_output(run, row) for row in found.rows]))
         current = found.current

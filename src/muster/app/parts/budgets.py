@@ -40,7 +40,7 @@ class ServerBudgets:
         """Set what all runs that are ever started through a kind of server may cost in total."""
         cap = parse_budget(budget_usd)
         if cap is not None:
-            await self._store.commands.cap_level(server_level(server), cap)
+            await self._store.runs.cap_level(server_level(server), cap)
 
     async def funds(self, server: str) -> ServerFunds:
         """Return what is spent and left."""

@@ -16,7 +16,7 @@ from muster.domain.entry import Signal
 from muster.domain.errors import Conflict
 from muster.engine.context import Context
 from muster.pool.tasks import SlotProfile, TaskSpec
-from muster.store.base import SlotStanding, SlotTable
+from muster.store.base import PoolTable, SlotStanding
 
 WORKING = (SlotStanding.ACTIVE, SlotStanding.LEAVING)
 Arguments = Mapping[str, Any]  # of a tool; they fit its schema
@@ -45,7 +45,7 @@ class SlotTools:
     """The tools of one slot, while a task of it is driven."""
 
     def __init__(
-        self, slot: SlotProfile, messenger: Messenger, tasks: Tasks, slots: SlotTable, directory: SlotDirectory
+        self, slot: SlotProfile, messenger: Messenger, tasks: Tasks, slots: PoolTable, directory: SlotDirectory
     ) -> None:
         self._slot, self._messenger, self._tasks = slot, messenger, tasks
         self._slots, self._directory = slots, directory

@@ -112,7 +112,7 @@ class Tasks(TaskBudgets):
             if task.rejections + 1 < task.spec.max_rejections:  # the last one ends the task
                 await self.require_round(task.run, total)
             if total is not None:
-                await self._store.commands.set_cap(task.run.id, total, task.run.cap)
+                await self._store.runs.set_cap(task.run.id, total, task.run.cap)
         return await self._review(task, number, {"approved": False, "feedback": feedback}, sender, client_id)
 
     async def allow(
@@ -174,7 +174,7 @@ class Tasks(TaskBudgets):
             priority=spec.priority if priority is None else priority,
         )
         require_bounds(changed)
-        return await self.of(await self._store.commands.amend(run.id, changed.stored()))
+        return await self.of(await self._store.runs.amend(run.id, changed.stored()))
 
     async def claim(self, slot: str) -> Task | None:
         """Give the oldest pending task that fits to a slot; None when the slot is busy or there is no such task."""

@@ -89,7 +89,7 @@ class RunActions(RunReader):
         """Cancel a run and its batches; returns it when its driver has let go, or as it is after a few seconds."""
         await self._engine.sweep()
         run = await self.find(reference)
-        canceled = await self._store.commands.cancel(run.id, self._clock.now())
+        canceled = await self._store.runs.cancel(run.id, self._clock.now())
         if canceled.state is RunState.CANCELED:
             await self._cancel_batches(run.id)
         return await self._until_let_go(await self.get(run.id))
@@ -117,7 +117,7 @@ class RunActions(RunReader):
         """Delete runs with everything in them; none is deleted when one of them is not found."""
         found = list(dict.fromkeys([(await self.find(reference)).id for reference in references]))
         for run in found:
-            await self._store.commands.delete(run, self._clock.now())
+            await self._store.runs.delete(run, self._clock.now())
         return found
 
     async def forget_ended(self, before: float, page: int = PAGE_FORGOTTEN) -> int:
@@ -129,7 +129,7 @@ class RunActions(RunReader):
         while found := [run for run in await self._store.runs.ended(before, page + len(kept)) if run not in kept]:
             for run in found:
                 try:
-                    await self._store.commands.delete(run, self._clock.now())
+                    await self._store.runs.delete(run, self._clock.now())
                     deleted += 1
                 except Conflict:
                     kept.add(run)

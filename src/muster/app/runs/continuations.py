@@ -94,7 +94,7 @@ class RunContinuations(RunActions):
             return await self._descend(end, reuse, cap=cap, budgets=await self._engine.budgets_of(end))
         await self._require_counted(end)
         if cap is not None:
-            await self._store.commands.set_cap(end.id, cap, end.cap)
+            await self._store.runs.set_cap(end.id, cap, end.cap)
         elif end.calls.done < end.calls.total:  # else what is left to do may cost nothing
             require_left(end.id, end.cap, end.total.settled)
         return await self.get(end.id)
@@ -113,7 +113,7 @@ class RunContinuations(RunActions):
 
     async def queue(self, run: RunId) -> Run:
         """Hand a run that stands still to the workers."""
-        queued = await self._store.commands.requeue(run, self._clock.now())
+        queued = await self._store.runs.requeue(run, self._clock.now())
         await self._announce(queued)
         return queued
 

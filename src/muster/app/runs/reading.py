@@ -196,7 +196,7 @@ class RunReader:
         """Return a page of the calls of a run, in their order; `after` is the last key of the page before."""
         require_limit(limit)
         run = await self.find(reference)
-        position = 0 if after is None else await self._store.reuser.position(run.id, after)
+        position = 0 if after is None else await self._store.journal.position(run.id, after)
         if position is None:
             raise NotFound(f"run {run.id} has no entry under the key {after!r}")
         found: list[Entry] = []

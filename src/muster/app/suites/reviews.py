@@ -70,17 +70,17 @@ class Baselines:
         check_baseline_name(name)
         run = await self._find(reference)
         await open_suite_run(self._store, run)  # only what can be compared can be a baseline
-        await self._store.baselines.set(name, run.id, self._clock.now())
+        await self._store.records.set_baseline(name, run.id, self._clock.now())
         return run
 
     async def list(self) -> Sequence[NamedRun]:
         """Return all baselines whose run is still there."""
-        found = [(one, await self._store.runs.get(one.run)) for one in await self._store.baselines.all()]
+        found = [(one, await self._store.runs.get(one.run)) for one in await self._store.records.baselines()]
         return [NamedRun(name=one.name, run=run, at=one.at) for one, run in found if run is not None]
 
     async def remove(self, name: str) -> None:
         """Forget a name; the run stays."""
-        await self._store.baselines.remove(name)
+        await self._store.records.remove_baseline(name)
 
 
 def check_baseline_name(name: str) -> None:

@@ -41,7 +41,7 @@ class SideFinder:
         )
 
     async def _look_up(self, name: str) -> SuiteRun | None:
-        baseline = await self._store.baselines.find(name)
+        baseline = await self._store.records.find_baseline(name)
         run = await self._run(name, required=baseline is None)
         file = await asyncio.to_thread(file_of, name) if self._has_files else None
         kinds = {"baseline": baseline, "run": run, "file": file}

@@ -301,13 +301,13 @@ class Suites(KindPart):
         suite = await self.open(await self._find_stored(reference))
         result = await find_result(suite, draft.case, draft.subject, draft.epoch)
         made = draft.review(suite.run.id, result, self._clock.now())
-        await self._store.reviews.add(made)
+        await self._store.records.add_review(made)
         return AddedReview(review=made, result=result)
 
     async def reviews(self, reference: str) -> tuple[Run, ReviewedRun]:
         """Return a suite run with its reviews, and how far they agree with the judge."""
         suite = await self.open(await self._find_stored(reference))
-        return suite.run, await agreement_of(await self._store.reviews.of_run(suite.run.id), suite.results())
+        return suite.run, await agreement_of(await self._store.records.reviews_of(suite.run.id), suite.results())
 
     async def export_evidence(self, reference: str, output: str | Path, key: str | Path | None = None) -> "Exported":
         """Write a signed archive of a suite run; without a key, the one in the home folder signs it."""

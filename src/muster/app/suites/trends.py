@@ -30,7 +30,7 @@ class SuiteTrends:
                 suggestions=("muster run PATH --agent A --name NAME",),
             )
         names: dict[str, list[str]] = {}
-        for one in await self._store.baselines.all():
+        for one in await self._store.records.baselines():
             names.setdefault(one.run, []).append(one.name)
         runs = await self._runs.page(workloads=(run.workload,), name=run.name, limit=limit)
         points = [

@@ -107,7 +107,7 @@ class Inheritance:
         entry = await self._nearest(key, EntryKind.CHILD)
         if entry is None or entry.kind is not EntryKind.CHILD:
             return None
-        return await self._store.reuser.newest_child(entry.run, key)
+        return await self._store.journal.newest_child(entry.run, key)
 
     async def _nearest(self, key: str, kind: EntryKind) -> Entry | None:
         for ancestor in self._ancestors:
@@ -116,7 +116,7 @@ class Inheritance:
             if ancestor.before is None:
                 entry = await self._store.journal.find(ancestor.run, key)
             else:
-                entry = await self._store.reuser.find_before(ancestor.run, key, ancestor.before)
+                entry = await self._store.journal.find_before(ancestor.run, key, ancestor.before)
             if entry is not None:
                 return entry
         return None
@@ -142,7 +142,7 @@ async def inheritance_of(store: Store, run: Run) -> Inheritance:
         seen.add(origin.run)
         before = None
         if origin.fork_key is not None:
-            before = await store.reuser.position(origin.run, origin.fork_key)
+            before = await store.journal.position(origin.run, origin.fork_key)
             if before is None:
                 raise NotFound(f"run {origin.run} has no entry under the key {origin.fork_key!r}")
         calls_only = calls_only or origin.reuse in CALLS_ONLY
@@ -288,7 +288,7 @@ class CallJournal:
         else:
             entry = await self._inheritance.find(key, digest, final=final, failures=failures)
             if entry is not None:
-                await self._store.reuser.reuse(self._run, self._epoch, entry, self._clock.now())
+                await self._store.journal.reuse(self._run, self._epoch, entry, self._clock.now())
         final = final or self._inheritance.replays
         if entry is not None and entry.error is not None and (final or _is_one_of(entry, failures)):
             raise RecordedFailure(entry.error)

@@ -164,7 +164,7 @@ class Batcher:
 
     async def cancel(self, batch: BatchId) -> bool:
         """Ask the provider to stop a batch and wait until what it produced is here; False when it is over."""
-        if not await self._store.batch_writer.ask_cancel(batch):
+        if not await self._store.batches.ask_cancel(batch):
             return False
         await self._follower.to_end(batch, by_hand=True)
         return True
@@ -317,10 +317,10 @@ class Batcher:
             self._forget_canceled(queue)
 
     async def _compose(self, endpoint: BatchEndpoint, queue: deque[Parked]) -> Composition:
-        nonce = await self._store.batch_writer.nonce(new_nonce(self._random))
+        nonce = await self._store.batches.nonce(new_nonce(self._random))
         name = new_batch_id(self._clock.now(), self._random)
         composition = Composition(id=name, nonce=nonce, agent=self._agents[endpoint], most=self._most(endpoint))
-        return await compose(composition, queue, self._clock.now(), self._store.batch_writer)
+        return await compose(composition, queue, self._clock.now(), self._store.batches)
 
     def _most(self, endpoint: BatchEndpoint) -> BatchLimits:
         limits, patience = self._agents[endpoint].limits, self._patience
@@ -333,7 +333,7 @@ class Batcher:
         """Reserve the money and store the batch; calls without money wait, and the others are composed anew."""
         self._kill.reach("batch.before_plan")
         try:
-            decisions = await self._store.batch_writer.plan(composition.plan(self._clock.now()))
+            decisions = await self._store.batches.plan(composition.plan(self._clock.now()))
         except MusterError as error:
             for parked in composition.parked:
                 self._fail(parked, error)

@@ -205,7 +205,7 @@ class Collector:
             reading = ResultReader(agent, batch, wanted=self._waiters.places(batch.id), odd=odd)
             members = await self._store.batches.members(batch.id, first, after)
             # Queued at once, so that the writer never waits for us.
-            written = self._store.batch_writer.settle(reading.page(lines, members, self._clock.now()))
+            written = self._store.batches.settle(reading.page(lines, members, self._clock.now()))
             await asyncio.sleep(0)  # lets the writer begin
             await self._hand_out(batch, before)
             before = written, reading.outcomes
@@ -223,7 +223,7 @@ class Collector:
 
     async def _tell(self, batch: Batch, odd: OddLines) -> None:
         page = ResultPage(batch=batch.id, settlements=(), lines=odd.lines, at=self._clock.now())
-        await self._store.batch_writer.settle(page)
+        await self._store.batches.settle(page)
         await self._advance(replace(batch, adopted=False, note=str(odd)), "batch.odd")
 
     async def _finish(self, batch: Batch, shortfall: Shortfall) -> None:
@@ -242,9 +242,7 @@ class Collector:
         self._kill.reach("batch.collected")
 
     async def _advance(self, batch: Batch, kind: str) -> None:
-        await self._store.batch_writer.advance(
-            Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now())
-        )
+        await self._store.batches.advance(Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now()))
 
 
 def _flaw(lacking: int) -> str:

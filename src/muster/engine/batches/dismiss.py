@@ -42,7 +42,7 @@ class Dismisser:
             failures = [(member, *failure_of_member(member)) for member in members]
             settlements = [settlement_of(member, failed, self._clock.now()) for member, failed, _ in failures]
             page = ResultPage(batch=batch.id, settlements=settlements, at=self._clock.now())
-            count += await self._store.batch_writer.settle(page)
+            count += await self._store.batches.settle(page)
             for member, _, error in failures:
                 self._waiters.answer(batch.id, member.place, error)
             after = members[-1].place
@@ -63,7 +63,7 @@ class Dismisser:
         )
         advance = Advance(batch=over, was=was, kind=f"batch.{state}", at=now)
         outcome, _ = failure_of(error, ended_as)
-        if not await self._store.batch_writer.dismiss(Dismissal(advance=advance, outcome=outcome)):
+        if not await self._store.batches.dismiss(Dismissal(advance=advance, outcome=outcome)):
             return False
         self._waiters.end(batch.id, error)
         return True

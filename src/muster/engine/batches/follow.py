@@ -291,6 +291,4 @@ class Poller:
         return False
 
     async def _advance(self, batch: Batch, kind: str) -> None:
-        await self._store.batch_writer.advance(
-            Advance(batch=batch, was=BatchState.RUNNING, kind=kind, at=self._clock.now())
-        )
+        await self._store.batches.advance(Advance(batch=batch, was=BatchState.RUNNING, kind=kind, at=self._clock.now()))

@@ -42,7 +42,7 @@ class Claims:
     """Takes, keeps and releases the claims of this process."""
 
     def __init__(self, services: BatchServices) -> None:
-        self._batches, self._book, self._clock = services.store.batches, services.store.batch_writer, services.clock
+        self._batches, self._clock = services.store.batches, services.clock
         self._driver, self._is_gone = services.driver, services.is_gone
         self.turns: set[BatchId] = set()  # at batches that this process polls or reads: what is spooled is shared
 
@@ -61,7 +61,7 @@ class Claims:
             return None
         now = self._clock.now()
         until = now + LEASE_SECONDS
-        return await self._book.claim(
+        return await self._batches.claim(
             BatchClaim(batch=batch, driver=self._driver, at=now, until=until, alone=alone, by_hand=by_hand)
         )
 
@@ -85,14 +85,14 @@ class Claims:
         finally:
             renewal.cancel()
             await _end(task)
-            await self._book.release(claimed)
+            await self._batches.release(claimed)
 
     async def change(self, claimed: Batch, kind: str, **changes: object) -> Batch:
         """Change a sent batch under the claim and return it; raises Conflict when the claim is lost."""
         stored = await self._batches.get(claimed.id) or claimed
         changed = replace(stored, epoch=claimed.epoch, **changes)  # type: ignore[arg-type]
         advance = Advance(batch=changed, was=BatchState.SENT, kind=kind, at=self._clock.now())
-        if not await self._book.advance(advance):
+        if not await self._batches.advance(advance):
             raise lost(claimed)
         return changed
 
@@ -100,7 +100,7 @@ class Claims:
         """Extend the lease again and again; returns when the claim is lost."""
         while True:
             await self._clock.sleep(RENEW_SECONDS)
-            if not await self._book.renew(claimed, self._clock.now() + LEASE_SECONDS):
+            if not await self._batches.renew(claimed, self._clock.now() + LEASE_SECONDS):
                 return
 
 

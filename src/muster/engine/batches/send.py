@@ -32,7 +32,7 @@ from muster.engine.batches.base import BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parked_calls import Parked
 from muster.engine.batches.resolve import BatchResolver, Claims, rejection, unclear
-from muster.store.base import Advance, BatchWriter
+from muster.store.base import Advance, BatchTable
 
 LOOK_SECONDS = 1.0
 USUAL_CREATE_SECONDS = 5.0  # after which whoever waits for another create says so
@@ -97,9 +97,7 @@ class Sender:
         alike = "both have as many requests, and the provider's list would not tell them apart"
         note = f"it waits until it is known whether batch {other.id} was created{most}: {alike}"
         waiting = replace(fresh, note=note, stalled=True, waits_for=other.id)
-        await self._store.batch_writer.advance(
-            Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=now)
-        )
+        await self._store.batches.advance(Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=now))
 
     async def _submit(self, agent: BatchAgent, claimed: Batch, delays: PollDelays) -> float | None:
         """Create the batch; returns the seconds to wait when nothing was created and it is worth another try."""
@@ -141,7 +139,7 @@ class Sender:
                 refuted = Advance(
                     batch=replace(other, **changes), was=other.state, kind="batch.rejected", at=self._clock.now()
                 )
-                await self._store.batch_writer.advance(refuted)
+                await self._store.batches.advance(refuted)
 
     async def _cancel_if_given_up(self, agent: BatchAgent, claimed: Batch, provider_id: str) -> None:
         """Cancel a batch that was abandoned while it was being created: its results are no longer awaited."""
@@ -220,7 +218,7 @@ class Composition:
         )
 
 
-async def compose(composition: Composition, queue: deque[Parked], at: float, book: BatchWriter) -> Composition:
+async def compose(composition: Composition, queue: deque[Parked], at: float, book: BatchTable) -> Composition:
     """Take calls from the queue, oldest first, until the batch is full."""
     batch_format = composition.agent.format
     shared, names = shared_prefixes(queue, composition.most.requests), Names(composition.nonce, composition.id)

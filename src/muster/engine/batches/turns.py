@@ -22,7 +22,7 @@ class TakesTurns:
 
     def __init__(self, step: Step, services: BatchServices, claims: Claims, *, by_hand: bool = False) -> None:
         self._step, self._claims, self._by_hand = step, claims, by_hand
-        self._book, self._clock, self._driver = services.store.batch_writer, services.clock, services.driver
+        self._batches, self._clock, self._driver = services.store.batches, services.clock, services.driver
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Do the step if nobody else does, else wait for a moment; returns to be called again."""
@@ -51,7 +51,7 @@ class TakesTurns:
             for task in (keeping, working):
                 task.cancel()
             await asyncio.wait({keeping, working})
-            await self._book.end_turn(batch.id, self._driver)
+            await self._batches.end_turn(batch.id, self._driver)
 
     async def _work(self, batch: Batch, until: float) -> None:
         await self._step(batch, until)
@@ -61,7 +61,7 @@ class TakesTurns:
             return False
         now = self._clock.now()
         until = now + TURN_SECONDS
-        return await self._book.take_turn(
+        return await self._batches.take_turn(
             BatchClaim(batch=batch, driver=self._driver, at=now, until=until, by_hand=self._by_hand)
         )
 
@@ -69,7 +69,7 @@ class TakesTurns:
         """Extend the turn again and again; returns when it is another's."""
         while True:
             await self._clock.sleep(RENEW_SECONDS)
-            if not await self._book.keep_turn(batch.id, self._driver, self._clock.now() + TURN_SECONDS):
+            if not await self._batches.keep_turn(batch.id, self._driver, self._clock.now() + TURN_SECONDS):
                 return
 
 

@@ -167,7 +167,7 @@ class BatchPath:
             f"call {asking.key!r} failed in {asking.turn} batches: {reason}",
             last=last or TryLater(reason),
         )
-        await self._with.store.batch_writer.give_up(
+        await self._with.store.batches.give_up(
             self._run, self._epoch, asking.key, error.record(), self._with.clock.now()
         )
         raise error

@@ -139,7 +139,7 @@ class SharedChild:
         if self._parent.stopping and isinstance(self._stop, _LEFT_TO_OTHERS):
             return
         with contextlib.suppress(Conflict):  # it is over
-            await self._store.commands.cancel(self._child.id, self._clock.now())
+            await self._store.runs.cancel(self._child.id, self._clock.now())
 
     async def _wait(self, seen: int) -> None:
         """Wait until something was written since, or this was told to stop."""

@@ -64,7 +64,7 @@ class CancelKeys:
         named = await self._keys.canceled(runs)
         for run in named:
             try:
-                await self._store.commands.cancel(run, self._clock.now())
+                await self._store.runs.cancel(run, self._clock.now())
             except (Conflict, NotFound):
                 continue  # it is over, or was never here
         return bool(named)

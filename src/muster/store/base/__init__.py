@@ -1,7 +1,6 @@
 """The seam of the store: what the other rooms know of it.
 
-Every protocol here is one part of a store, and `Store` names the parts; a smaller protocol stands beside them only
-where somebody asks for no more than that (`SlotTable`).
+Every protocol here is one part of a store, and `Store` names the parts.
 
 Every writing method queues its write at once, in the order of the calls, and returns an awaitable that ends when the
 write is durable. It cannot be canceled: a task that is canceled while it waits goes on waiting until the write is
@@ -14,8 +13,7 @@ from typing import Protocol
 from muster.store.base.batches import (
     Advance,
     BatchClaim,
-    BatchReader,
-    BatchWriter,
+    BatchTable,
     Dismissal,
     ResultPage,
 )
@@ -26,7 +24,6 @@ from muster.store.base.journal import (
     Journal,
     OfferWatch,
     Record,
-    Reuser,
     RunArchive,
     RunOffers,
 )
@@ -37,7 +34,6 @@ from muster.store.base.pool import (
     SlotOutcome,
     SlotRecord,
     SlotStanding,
-    SlotTable,
 )
 from muster.store.base.questions import (
     AnswerTaking,
@@ -48,10 +44,8 @@ from muster.store.base.records import (
     AuditRecord,
     AuditTable,
     Baseline,
-    BaselineTable,
-    FigureTable,
     Maintenance,
-    ReviewTable,
+    RecordTable,
     StoreTime,
 )
 from muster.store.base.runs import (
@@ -62,14 +56,12 @@ from muster.store.base.runs import (
     PresentWorker,
     ProcessTable,
     QueueTurn,
-    RunCommands,
     RunPage,
     RunQueue,
     RunRelease,
     RunTable,
     SweptState,
     UnfinishedRuns,
-    WorkerTable,
 )
 from muster.store.base.signals import SignalTable, SignalTaking
 from muster.store.base.totals import (
@@ -94,15 +86,12 @@ __all__ = [
     "AuditRecord",
     "AuditTable",
     "Baseline",
-    "BaselineTable",
     "BatchClaim",
-    "BatchReader",
-    "BatchWriter",
+    "BatchTable",
     "Changes",
     "Claim",
     "Dismissal",
     "Events",
-    "FigureTable",
     "Journal",
     "Leases",
     "LevelTotal",
@@ -116,11 +105,9 @@ __all__ = [
     "QuestionTable",
     "QueueTurn",
     "Record",
+    "RecordTable",
     "ResultPage",
-    "Reuser",
-    "ReviewTable",
     "RunArchive",
-    "RunCommands",
     "RunGroup",
     "RunOffers",
     "RunPage",
@@ -134,7 +121,6 @@ __all__ = [
     "SlotOutcome",
     "SlotRecord",
     "SlotStanding",
-    "SlotTable",
     "Store",
     "StoreSpending",
     "StoreTime",
@@ -142,7 +128,6 @@ __all__ = [
     "SweptState",
     "TotalsReader",
     "UnfinishedRuns",
-    "WorkerTable",
 ]
 
 
@@ -158,10 +143,6 @@ class Store(Protocol):
         """Calls and steps."""
 
     @property
-    def reuser(self) -> Reuser:
-        """What runs take over from others."""
-
-    @property
     def runs(self) -> RunTable:
         """The runs."""
 
@@ -174,20 +155,12 @@ class Store(Protocol):
         """What hooks are to be told."""
 
     @property
-    def commands(self) -> RunCommands:
-        """What people do to runs."""
-
-    @property
     def leases(self) -> Leases:
         """Who drives."""
 
     @property
-    def workers(self) -> WorkerTable:
-        """Which workers are there."""
-
-    @property
     def processes(self) -> ProcessTable:
-        """Which processes drivers have started."""
+        """Which workers are there, and which processes drivers have started."""
 
     @property
     def events(self) -> Events:
@@ -214,24 +187,12 @@ class Store(Protocol):
         """The slots, and their tasks."""
 
     @property
-    def batches(self) -> BatchReader:
+    def batches(self) -> BatchTable:
         """The batches."""
 
     @property
-    def batch_writer(self) -> BatchWriter:
-        """What is written of batches."""
-
-    @property
-    def reviews(self) -> ReviewTable:
-        """What people say about verdicts."""
-
-    @property
-    def figures(self) -> FigureTable:
-        """What runs came to."""
-
-    @property
-    def baselines(self) -> BaselineTable:
-        """What others are compared with."""
+    def records(self) -> RecordTable:
+        """What people say about verdicts, what runs came to, and what others are compared with."""
 
     @property
     def audit(self) -> AuditTable:

@@ -59,12 +59,25 @@ class Dismissal:
     outcome: Failed
 
 
-class BatchReader(Protocol):
-    """The batches of this store; only reads.
+class BatchTable(Protocol):
+    """The batches of this store.
 
     Looked up by the batcher and by what shows batches; their members are read while results are collected and when
     a parked call is resumed, their contents, piece by piece, when a batch is sent or fetched. What finds out what
-    became of batches (`known`, `stalled`, `abandoned`) is called by the batcher at start and by retries.
+    became of batches (`known`, `stalled`, `abandoned`) is called by the batcher at start and by retries. They are
+    written by the batcher and by whoever follows a batch.
+
+    Planning: `nonce` is idempotent, and a plan is stored under its id once. Nothing has been sent when a plan is
+    stored, so a crash after it loses nothing.
+
+    Claims say who may create a batch at the provider, or search for one that was lost. Of several processes one
+    gets the claim; it ends by itself unless it is renewed, and every later write of the one who lost it is refused
+    by its epoch.
+
+    Turns say which process polls a batch that the provider has, and reads its results. A turn ends by itself unless
+    it is kept; it changes no epoch, since nothing that is written under it can harm.
+
+    A transition that is repeated is refused and changes nothing; outcomes that are settled again book nothing twice.
     """
 
     async def get(self, batch: BatchId) -> Batch | None:
@@ -122,23 +135,6 @@ class BatchReader(Protocol):
 
     async def abandoned(self, run: RunId, key: str, after: int) -> int:
         """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
-
-
-class BatchWriter(Protocol):
-    """What is written of batches, by the batcher and by whoever follows a batch.
-
-    Planning: `nonce` is idempotent, and a plan is stored under its id once. Nothing has been sent when a plan is
-    stored, so a crash after it loses nothing.
-
-    Claims say who may create a batch at the provider, or search for one that was lost. Of several processes one
-    gets the claim; it ends by itself unless it is renewed, and every later write of the one who lost it is refused
-    by its epoch.
-
-    Turns say which process polls a batch that the provider has, and reads its results. A turn ends by itself unless
-    it is kept; it changes no epoch, since nothing that is written under it can harm.
-
-    A transition that is repeated is refused and changes nothing; outcomes that are settled again book nothing twice.
-    """
 
     def nonce(self, fresh: str) -> Awaitable[str]:
         """Return the nonce of this store; the first call makes it."""

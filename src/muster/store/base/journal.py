@@ -48,7 +48,9 @@ class Journal(Protocol):
     """Calls and steps with their outcomes, and the money of every attempt.
 
     Called by the driver of a run, on the call path. A driver whose epoch is not the stored one gets LeaseLost, except
-    for `settle`, which books what a late answer cost. `settle` and `record` are idempotent, `open` is not.
+    for `settle`, which books what a late answer cost. `settle` and `record` are idempotent, `open` is not. What another
+    run remembers is taken over by the driver of a run that was resumed or forked from it; `reuse` is idempotent too: a
+    key that is in the journal stays as it is.
     """
 
     @property
@@ -66,14 +68,6 @@ class Journal(Protocol):
 
     def record(self, record: Record) -> Awaitable[Json]:
         """Remember a value under a key, once; return the value that is remembered."""
-
-
-class Reuser(Protocol):
-    """Takes over what another run remembers.
-
-    Called by the driver of a run that was resumed or forked from another. `reuse` is idempotent: a key that is in the
-    journal stays as it is.
-    """
 
     def reuse(self, run: RunId, epoch: int, entry: Entry, at: float) -> Awaitable[None]:
         """Copy another run's entry into this run, free of charge."""

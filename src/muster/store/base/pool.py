@@ -66,8 +66,14 @@ class SlotOutcome:
     errored: bool = False  # it takes no more tasks
 
 
-class SlotTable(Protocol):
-    """The slots of the pool. Written by whoever drives it."""
+class PoolTable(Protocol):
+    """The pool of this store; creating it twice keeps the first.
+
+    Written by whoever drives it and by the use cases. Of several who begin to drive it (`drive_pool`), or who give
+    a slot a task (`assign`), at once, one wins; whoever drives says so again and again, and freeing a slot of
+    another task changes nothing. Of a task that was resumed or tried again only the newest run is listed and
+    counted.
+    """
 
     async def slots(self) -> Sequence[SlotRecord]:
         """Return all slots in their order."""
@@ -80,16 +86,6 @@ class SlotTable(Protocol):
 
     def remove_slot(self, name: str) -> Awaitable[bool]:
         """Forget a slot that has no task; False when it has one."""
-
-
-class PoolTable(SlotTable, Protocol):
-    """The pool of this store; creating it twice keeps the first.
-
-    Written by whoever drives it and by the use cases. Of several who begin to drive it (`drive_pool`), or who give
-    a slot a task (`assign`), at once, one wins; whoever drives says so again and again, and freeing a slot of
-    another task changes nothing. Of a task that was resumed or tried again only the newest run is listed and
-    counted.
-    """
 
     def message_slots(self, messages: Mapping[str, NewSignal]) -> Awaitable[Sequence[str]]:
         """Send its message to each slot that exists and is not stopped, to all or none; return their names."""

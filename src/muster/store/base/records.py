@@ -20,45 +20,38 @@ class Baseline:
     at: float  # when the name was given
 
 
-class ReviewTable(Protocol):
-    """What people say about verdicts. Written by `review`, read by reports; a review may be added again."""
+class RecordTable(Protocol):
+    """What people say about verdicts, figures of runs that have ended, and names of runs that others are compared with.
 
-    def add(self, review: Review) -> Awaitable[None]:
-        """Remember a review; of one person and verdict the newest stays. Raises NotFound for a run that is not here."""
-
-    async def of_run(self, run: RunId) -> Sequence[Review]:
-        """Return the reviews of a run, by case."""
-
-
-class FigureTable(Protocol):
-    """Figures of runs that have ended, kept so that they are made once. Read and written by reports.
-
-    What they were made from is compared: what the run has become since then is never shown with older figures.
+    A review may be added again. Figures are kept so that they are made once: what they were made from is compared, so
+    what the run has become since then is never shown with older figures.
     """
 
-    async def version(self, run: RunId) -> str:
+    def add_review(self, review: Review) -> Awaitable[None]:
+        """Remember a review; of one person and verdict the newest stays. Raises NotFound for a run that is not here."""
+
+    async def reviews_of(self, run: RunId) -> Sequence[Review]:
+        """Return the reviews of a run, by case."""
+
+    async def figures_version(self, run: RunId) -> str:
         """Return what differs once a run that has ended was changed: by a late reply, or the rest of an import."""
 
-    async def find(self, run: RunId, made_from: str) -> Json:
+    async def find_figures(self, run: RunId, made_from: str) -> Json:
         """Return the figures of a run, if they were made from this; None: they were not."""
 
-    def keep(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
+    def keep_figures(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
         """Keep the figures of a run in place of older ones; nothing for a run that is not here."""
 
-
-class BaselineTable(Protocol):
-    """Names of runs that others are compared with. Called by the use cases of baselines and of comparison."""
-
-    def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
+    def set_baseline(self, name: str, run: RunId, at: float) -> Awaitable[None]:
         """Let a name stand for a run, whatever it stood for before; raises NotFound for a run that is not here."""
 
-    async def find(self, name: str) -> Baseline | None:
+    async def find_baseline(self, name: str) -> Baseline | None:
         """Return the baseline of this name."""
 
-    async def all(self) -> Sequence[Baseline]:
+    async def baselines(self) -> Sequence[Baseline]:
         """Return all baselines, by name."""
 
-    def remove(self, name: str) -> Awaitable[None]:
+    def remove_baseline(self, name: str) -> Awaitable[None]:
         """Forget a name; the run stays. Raises NotFound for a name that is not here."""
 
 

@@ -145,6 +145,9 @@ class RunTable(Protocol):
     Lists are read by people (`select`, `roots`, `page`), by workers (`submitted`), by the sweep over dead drivers
     (`driven`) and by whoever forgets what is old (`ended`); `balances` by the engine before a run is driven and when it
     ends.
+
+    What people do to runs from outside raises Conflict for a run whose state does not allow it, NotFound for one that
+    is not here. A deletion that is canceled half-way leaves rows behind that `finish_deletions` removes at any time.
     """
 
     def create(self, new: NewRun) -> Awaitable[Run]:
@@ -185,14 +188,6 @@ class RunTable(Protocol):
 
     async def balances(self, levels: Iterable[str]) -> Mapping[str, Balance]:
         """Return what budgets hold, with their caps; those that are not there are left out."""
-
-
-class RunCommands(Protocol):
-    """What a person does to runs from outside, and caps of budgets that are not those of runs.
-
-    Raises Conflict for a run whose state does not allow it, NotFound for one that is not here. A deletion that is
-    canceled half-way leaves rows behind that `finish_deletions` removes at any time.
-    """
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
         """Ask the driver to stop; a run that nobody drives is canceled at once. Its children are treated likewise."""
@@ -273,8 +268,22 @@ class PresentWorker:
     seen_at: float
 
 
-class WorkerTable(Protocol):
-    """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
+class ProcessTable(Protocol):
+    """Processes of ours that nobody has seen dead yet, and the workers among them.
+
+    Written by whoever starts a process, read at the next start to end what was left behind. Noting a token again and
+    forgetting an unknown one change nothing. Workers write about themselves, again and again; who they are is read
+    before a run is submitted.
+    """
+
+    def note(self, process: OwnedProcess) -> Awaitable[None]:
+        """Remember a process."""
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that was seen dead."""
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Return the processes of a host that nobody has seen dead."""
 
     def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[Sequence[PresentWorker]]:
         """Write that a worker is there, and whose runs may be left to it: those of some queues; return all workers.
@@ -287,20 +296,3 @@ class WorkerTable(Protocol):
 
     async def present(self, since: float) -> Sequence[PresentWorker]:
         """Return the workers that registered since then; some may have died."""
-
-
-class ProcessTable(Protocol):
-    """Processes of ours that nobody has seen dead yet.
-
-    Written by whoever starts a process, read at the next start to end what was left behind. Noting a token again and
-    forgetting an unknown one change nothing.
-    """
-
-    def note(self, process: OwnedProcess) -> Awaitable[None]:
-        """Remember a process."""
-
-    def forget(self, token: str) -> Awaitable[None]:
-        """Forget a process that was seen dead."""
-
-    async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Return the processes of a host that nobody has seen dead."""

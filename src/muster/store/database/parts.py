@@ -16,7 +16,7 @@ from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, AttemptState, Entry, Event, Opening, Settled, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState, StartRequest
+from muster.domain.run import Driver, NewRun, Run, RunState, StartRequest
 from muster.store import claims
 from muster.store.base import Attempt, Claim, Record, RunPage, RunRelease
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
@@ -25,8 +25,9 @@ from muster.store.database.batches.changes import restore_batch
 from muster.store.database.calls import journal
 from muster.store.database.calls.events import NewEvent, write_event
 from muster.store.database.calls.ledger import balance_of
+from muster.store.database.processes import write_query
 from muster.store.database.signals import address_lock
-from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Parameters, Row, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, first
 from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
@@ -261,59 +262,6 @@ class DatabaseLeases:
         return self._writer.run(work, Locks(runs=(run,)), begins=True)
 
 
-class DatabaseProcesses:
-    """Which processes drivers have started."""
-
-    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
-        self._reader, self._writer = reader, writer
-
-    def note(self, process: OwnedProcess) -> Awaitable[None]:
-        """Remember a process."""
-        driver = process.driver
-        return _write(
-            self._writer,
-            "note_process",
-            {
-                "token": process.token,
-                "driver_host": driver.host,
-                "driver_pid": driver.pid,
-                "driver_started": driver.started,
-                "pid": process.pid,
-                "started": process.started,
-                "agent": process.agent,
-                "noted_at": process.at,
-            },
-        )
-
-    def forget(self, token: str) -> Awaitable[None]:
-        """Forget a process that was seen dead."""
-        return _write(self._writer, "forget_process", {"token": token})
-
-    async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Return the processes of a host that nobody has seen dead."""
-        return [_process_of(row) for row in await self._reader.rows("select_processes", {"host": host})]
-
-
-def _process_of(row: Row) -> OwnedProcess:
-    return OwnedProcess(
-        token=row["token"],
-        driver=Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"]),
-        at=row["noted_at"],
-        pid=row["pid"],
-        started=row["started"],
-        agent=row["agent"],
-    )
-
-
-def _write(writer: Writer, query: str, parameters: Parameters) -> Awaitable[None]:
-    """Run one query in a transaction of its own."""
-
-    def work(database: DatabaseConnection) -> None:
-        database.execute(query, parameters)
-
-    return writer.run(work)
-
-
 class DatabaseEvents:
     """Facts about runs, and the half-written text of open calls."""
 
@@ -345,7 +293,7 @@ class DatabaseEvents:
     def put_partial(self, attempt: AttemptId, text: str, at: float) -> Awaitable[None]:
         """Overwrite what an open call has written so far."""
         name = {"run_id": attempt.run, "key": attempt.key, "epoch": attempt.epoch}
-        return _write(self._writer, "put_partial", {**name, "text": self._codec.text(text), "at": at})
+        return write_query(self._writer, "put_partial", {**name, "text": self._codec.text(text), "at": at})
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
         """Return the half-written text of every open call."""

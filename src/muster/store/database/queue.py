@@ -3,18 +3,17 @@
 Clients and workloads are found by seeks in one index, so a look costs the same however many runs wait.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from muster.domain.ids import BatchId, RunId
-from muster.domain.run import Driver, Run, RunState
-from muster.store.base import Announcement, PresentWorker, QueueTurn, SweptState, UnfinishedRuns
+from muster.domain.run import Run, RunState
+from muster.store.base import Announcement, QueueTurn, SweptState, UnfinishedRuns
 from muster.store.codec import run_of
 from muster.store.database import runs
-from muster.store.queries import DatabaseConnection, DatabaseReader, Parameters, Row, first
+from muster.store.queries import DatabaseConnection, DatabaseReader, first
 from muster.store.writer import Writer
 
 WANTED = "hooks"  # the trait that says that endings are noted
-WORKER_SECONDS = 86_400  # after which a worker that has not registered again is forgotten
 
 
 class DatabaseQueue:
@@ -154,42 +153,3 @@ class DatabaseAnnouncements:
             database.execute("delete_announcement", {"run_id": one.run, "seq": one.seq})
 
         return self._writer.run(work)
-
-
-class DatabaseWorkers:
-    """Which workers are there."""
-
-    def __init__(self, reader: DatabaseReader, writer: Writer) -> None:
-        self._reader, self._writer = reader, writer
-
-    def register(self, driver: Driver, at: float, queues: Collection[str] = ()) -> Awaitable[Sequence[PresentWorker]]:
-        """Register a worker, forget those that were killed long ago, and return all of them."""
-        taken = " ".join(sorted(queues))
-
-        def work(database: DatabaseConnection) -> Sequence[PresentWorker]:
-            database.execute("register_worker", {**_driver_parameters(driver), "at": at, "queues": taken})
-            database.execute("forget_workers", {"before": at - WORKER_SECONDS})
-            return [_worker_of(row) for row in database.rows("select_workers", {"since": at - WORKER_SECONDS})]
-
-        return self._writer.run(work)
-
-    def dismiss(self, driver: Driver) -> Awaitable[None]:
-        """Remove a worker."""
-
-        def work(database: DatabaseConnection) -> None:
-            database.execute("dismiss", _driver_parameters(driver))
-
-        return self._writer.run(work)
-
-    async def present(self, since: float) -> Sequence[PresentWorker]:
-        """Return the workers that registered since then."""
-        return [_worker_of(row) for row in await self._reader.rows("select_workers", {"since": since})]
-
-
-def _worker_of(row: Row) -> PresentWorker:
-    driver = Driver(host=row["host"], pid=row["pid"], started=row["started"])
-    return PresentWorker(driver=driver, queues=frozenset(row["queues"].split()), seen_at=row["seen_at"])
-
-
-def _driver_parameters(driver: Driver) -> Parameters:
-    return {"host": driver.host, "pid": driver.pid, "started": driver.started}

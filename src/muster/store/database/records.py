@@ -14,13 +14,46 @@ from muster.store.queries import DatabaseConnection, DatabaseReader, Locks, Para
 from muster.store.writer import Writer
 
 
-class DatabaseBaselines:
-    """The baselines of this store."""
+class DatabaseRecords:
+    """The reviews, the figures and the baselines of this store."""
 
     def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
-    def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
+    def add_review(self, review: Review) -> Awaitable[None]:
+        """Remember a review in place of an older one of the same person."""
+        parameters = _parameters(replace(review, note=self._codec.clean(review.note), by=self._codec.clean(review.by)))
+
+        def work(database: DatabaseConnection) -> None:
+            runs.get(database, review.run)
+            database.execute("put_review", parameters)
+
+        return self._writer.run(work, Locks(runs=(review.run,)))
+
+    async def reviews_of(self, run: RunId) -> Sequence[Review]:
+        """Return the reviews of a run, by case."""
+        return [_review_of(row) for row in await self._reader.rows("select_reviews", {"run_id": run})]
+
+    async def figures_version(self, run: RunId) -> str:
+        """Return what differs whenever a run that has ended was changed."""
+        row = first(await self._reader.rows("select_run_version", {"run_id": run}))
+        return "" if row is None else f"{row['state']} {row['last_seq']} {row['position']}"
+
+    async def find_figures(self, run: RunId, made_from: str) -> Json:
+        """Return the figures of a run, if they were made from this."""
+        row = first(await self._reader.rows("select_figures", {"run_id": run, "made_from": made_from}))
+        return None if row is None else read(row["data"])
+
+    def keep_figures(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
+        """Keep the figures of a run in place of older ones."""
+        parameters = {"run_id": run, "made_from": made_from, "data": self._codec.text(figures)}
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("put_figures", parameters)
+
+        return self._writer.run(work, Locks(runs=(run,)))
+
+    def set_baseline(self, name: str, run: RunId, at: float) -> Awaitable[None]:
         """Let a name stand for a run, whatever it stood for before."""
         if self._codec.clean(name) != name:
             raise BadArgument("the name of the baseline contains a configured secret; use another name")
@@ -31,16 +64,16 @@ class DatabaseBaselines:
 
         return self._writer.run(work, Locks(runs=(run,)))
 
-    async def find(self, name: str) -> Baseline | None:
+    async def find_baseline(self, name: str) -> Baseline | None:
         """Return the baseline of this name."""
         row = first(await self._reader.rows("select_baseline", {"name": name}))
         return _baseline_of(row) if row else None
 
-    async def all(self) -> Sequence[Baseline]:
+    async def baselines(self) -> Sequence[Baseline]:
         """Return all baselines, by name."""
         return [_baseline_of(row) for row in await self._reader.rows("select_baselines", {})]
 
-    def remove(self, name: str) -> Awaitable[None]:
+    def remove_baseline(self, name: str) -> Awaitable[None]:
         """Forget a name; the run stays."""
 
         def work(database: DatabaseConnection) -> None:
@@ -52,53 +85,6 @@ class DatabaseBaselines:
 
 def _baseline_of(row: Row) -> Baseline:
     return Baseline(name=row["name"], run=RunId(row["run_id"]), at=row["set_at"])
-
-
-class DatabaseReviews:
-    """The reviews of all runs."""
-
-    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
-        self._reader, self._writer, self._codec = reader, writer, codec
-
-    def add(self, review: Review) -> Awaitable[None]:
-        """Remember a review in place of an older one of the same person."""
-        parameters = _parameters(replace(review, note=self._codec.clean(review.note), by=self._codec.clean(review.by)))
-
-        def work(database: DatabaseConnection) -> None:
-            runs.get(database, review.run)
-            database.execute("put_review", parameters)
-
-        return self._writer.run(work, Locks(runs=(review.run,)))
-
-    async def of_run(self, run: RunId) -> Sequence[Review]:
-        """Return the reviews of a run, by case."""
-        return [_review_of(row) for row in await self._reader.rows("select_reviews", {"run_id": run})]
-
-
-class DatabaseFigures:
-    """The figures that are kept of runs."""
-
-    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
-        self._reader, self._writer, self._codec = reader, writer, codec
-
-    async def version(self, run: RunId) -> str:
-        """Return what differs whenever a run that has ended was changed."""
-        row = first(await self._reader.rows("select_run_version", {"run_id": run}))
-        return "" if row is None else f"{row['state']} {row['last_seq']} {row['position']}"
-
-    async def find(self, run: RunId, made_from: str) -> Json:
-        """Return the figures of a run, if they were made from this."""
-        row = first(await self._reader.rows("select_figures", {"run_id": run, "made_from": made_from}))
-        return None if row is None else read(row["data"])
-
-    def keep(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
-        """Keep the figures of a run in place of older ones."""
-        parameters = {"run_id": run, "made_from": made_from, "data": self._codec.text(figures)}
-
-        def work(database: DatabaseConnection) -> None:
-            database.execute("put_figures", parameters)
-
-        return self._writer.run(work, Locks(runs=(run,)))
 
 
 def _parameters(review: Review) -> Parameters:

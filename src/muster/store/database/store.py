@@ -9,20 +9,20 @@ from muster.domain.entry import Opening, Settlement
 from muster.store.base import StoreTime
 from muster.store.codec import Codec
 from muster.store.database import runs
-from muster.store.database.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
+from muster.store.database.batches.tables import DatabaseBatches
 from muster.store.database.calls import journal, settlements
 from muster.store.database.parts import (
     DatabaseArchive,
     DatabaseEvents,
     DatabaseJournal,
     DatabaseLeases,
-    DatabaseProcesses,
     DatabaseRuns,
 )
 from muster.store.database.pool import DatabasePool
+from muster.store.database.processes import DatabaseProcesses
 from muster.store.database.questions import DatabaseQuestions
-from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue, DatabaseWorkers
-from muster.store.database.records import DatabaseAudit, DatabaseBaselines, DatabaseFigures, DatabaseReviews
+from muster.store.database.queue import DatabaseAnnouncements, DatabaseQueue
+from muster.store.database.records import DatabaseAudit, DatabaseRecords
 from muster.store.database.signals import DatabaseSignals
 from muster.store.database.totals import DatabaseTotals
 from muster.store.queries import DatabaseConnection, DatabaseReader, Locks
@@ -89,24 +89,18 @@ class DatabaseStore:
     ) -> None:
         self.time: StoreTime = MachineTime()
         self._reads, self._slow_reads, self._writer, self._codec = reader, slow_reader, writer, codec
-        self.journal = self.reuser = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
-        self.runs = self.commands = DatabaseRuns(reader, writer, codec, require_known)
+        self.journal = DatabaseJournal(reader, writer, codec, writes.opens, writes.settles)
+        self.runs = DatabaseRuns(reader, writer, codec, require_known)
         self.leases = DatabaseLeases(writer, codec, writes.beats, on_wait)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
-        self.batches = DatabaseBatchReader(reader)
-        self.batch_writer = DatabaseBatchWriter(writer, codec)
+        self.batches = DatabaseBatches(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
 
     @cached_property
     def queue(self) -> DatabaseQueue:
         """What waits for workers."""
         return DatabaseQueue(self._reads)
-
-    @cached_property
-    def workers(self) -> DatabaseWorkers:
-        """Which workers are there."""
-        return DatabaseWorkers(self._reads, self._writer)
 
     @cached_property
     def announcements(self) -> DatabaseAnnouncements:
@@ -129,19 +123,9 @@ class DatabaseStore:
         return DatabasePool(self._reads, self._writer, self._codec)
 
     @cached_property
-    def reviews(self) -> DatabaseReviews:
-        """What people say about verdicts."""
-        return DatabaseReviews(self._reads, self._writer, self._codec)
-
-    @cached_property
-    def figures(self) -> DatabaseFigures:
-        """What runs came to."""
-        return DatabaseFigures(self._reads, self._writer, self._codec)
-
-    @cached_property
-    def baselines(self) -> DatabaseBaselines:
-        """What others are compared with."""
-        return DatabaseBaselines(self._reads, self._writer, self._codec)
+    def records(self) -> DatabaseRecords:
+        """What people say about verdicts, what runs came to, and what others are compared with."""
+        return DatabaseRecords(self._reads, self._writer, self._codec)
 
     @cached_property
     def audit(self) -> DatabaseAudit:

@@ -221,7 +221,7 @@ class _Exporting:
                     await self._write_child(content, entry.key)
 
     async def _write_child(self, content: Content, key: str) -> None:
-        run = None if self._is_written(key) else await self._suite.store.reuser.newest_child(self._suite.run.id, key)
+        run = None if self._is_written(key) else await self._suite.store.journal.newest_child(self._suite.run.id, key)
         if run is None:
             return
         calls, is_touched = [], False

@@ -256,14 +256,14 @@ FIGURES = 3  # the version of how figures are made and kept: those of another on
 
 async def _kept_figures(suite: SuiteRun) -> SuiteFigures:
     """Return the figures that are kept of a run as it stands, or make them, to be kept."""
-    table, run = suite.store.figures, suite.run.id
-    made_from = f"{FIGURES} {await table.version(run)}"
-    kept = await table.find(run, made_from)
+    table, run = suite.store.records, suite.run.id
+    made_from = f"{FIGURES} {await table.figures_version(run)}"
+    kept = await table.find_figures(run, made_from)
     with suppress(typed.ValidationError):  # of another version of this program
         if kept is not None:
             return typed.convert(kept, SuiteFigures)
     figures = await _gather(suite)
-    table.keep(run, made_from, figures)  # not waited for: who looks needs no store to write to
+    table.keep_figures(run, made_from, figures)  # not waited for: who looks needs no store to write to
     return figures
 
 

@@ -50,7 +50,7 @@ async def stored(store: Store, name: str = "b1") -> Batch:
 async def planned(store: Store, count: int = 3) -> tuple[RunId, Batch]:
     """Store a run with a planned batch."""
     run, claim = await driven(store)
-    assert list(await store.batch_writer.plan(planning(run, claim.epoch, count))) == [Granted()] * count
+    assert list(await store.batches.plan(planning(run, claim.epoch, count))) == [Granted()] * count
     return run, await stored(store)
 
 
@@ -62,10 +62,10 @@ def claiming(batch: Batch, driver: Driver = DRIVER, *, alone: bool = False) -> B
 async def running(store: Store) -> Batch:
     """Store a batch that the provider has."""
     _, batch = await planned(store)
-    claimed = await store.batch_writer.claim(claiming(batch))
+    claimed = await store.batches.claim(claiming(batch))
     assert claimed is not None
     has = replace(claimed, state=BatchState.RUNNING, provider_id="p1")
-    assert await store.batch_writer.advance(Advance(batch=has, was=BatchState.SENT, kind="batch.submitted", at=NOW))
+    assert await store.batches.advance(Advance(batch=has, was=BatchState.SENT, kind="batch.submitted", at=NOW))
     return await stored(store)
 
 
@@ -84,7 +84,7 @@ async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: 
         for place in places
     ]
     page = ResultPage(batch=batch.id, settlements=settlements, lines=(b"{}\n", b"{}\n"), at=NOW + 5)
-    return await store.batch_writer.settle(page)
+    return await store.batches.settle(page)
 
 
 async def remembers_how_a_run_is_dispatched(store: Store) -> None:
@@ -101,9 +101,9 @@ async def remembers_how_a_run_is_dispatched(store: Store) -> None:
 async def plans_a_batch_with_its_money_and_its_exact_bytes(store: Store) -> None:
     """The members, their money and the bytes that will be sent are there together."""
     run, claim = await driven(store, cap=1000)
-    pieces = [await store.batch_writer.pack(piece) for piece in (b"first", b"second")]
+    pieces = [await store.batches.pack(piece) for piece in (b"first", b"second")]
     plan = replace(planning(run, claim.epoch, 3, cap=1000), bodies=pieces, bytes=11)
-    await store.batch_writer.plan(plan)
+    await store.batches.plan(plan)
     batch = await stored(store)
     assert (batch.state, batch.requests, batch.bytes, batch.reserved) == (BatchState.PLANNED, 3, 11, 300)
     assert (batch.endpoint, batch.tariffs["sim/echo"], batch.nonce) == (ENDPOINT, TARIFF, "nonce")
@@ -122,7 +122,7 @@ async def lists_batches_page_by_page(store: Store) -> None:
     run, claim = await driven(store)
     for place, name in enumerate(("b1", "b2", "b3", "b4")):
         plan = planning(run, claim.epoch, 1, name=name)
-        await store.batch_writer.plan(replace(plan, at=NOW + place // 2))  # two and two at the same time
+        await store.batches.plan(replace(plan, at=NOW + place // 2))  # two and two at the same time
     first = await store.batches.select(limit=3)
     last = (first[-1].created_at, first[-1].id)
     assert [batch.id for batch in first] == ["b4", "b3", "b2"]
@@ -134,13 +134,13 @@ async def lists_batches_page_by_page(store: Store) -> None:
 async def plans_nothing_when_one_member_has_no_money(store: Store) -> None:
     """All members are granted or nothing is written, and every member learns its own decision."""
     run, claim = await driven(store, cap=250)
-    decisions = await store.batch_writer.plan(planning(run, claim.epoch, 3, cap=250))
+    decisions = await store.batches.plan(planning(run, claim.epoch, 3, cap=250))
     assert [type(decision) for decision in decisions] == [Granted, Granted, Wait]
     assert await store.batches.get(BatchId("b1")) is None
     found = await store.runs.get(run)
     assert found is not None
     assert (found.spent.reserved, found.calls.total) == (0, 0)
-    never = await store.batch_writer.plan(planning(run, claim.epoch, 1, most=300, cap=250))
+    never = await store.batches.plan(planning(run, claim.epoch, 1, most=300, cap=250))
     assert [type(decision) for decision in never] == [Refused]
 
 
@@ -155,7 +155,7 @@ async def does_not_plan_what_was_answered_meanwhile(store: Store) -> None:
         planning(run, found.lease.epoch, 0, name="b2"),
         members=[Member(opening=again, place=0, size=20, max_tokens=5)],
     )
-    decisions = await store.batch_writer.plan(plan)
+    decisions = await store.batches.plan(plan)
     assert isinstance(decisions[0], KeyTaken)
     assert await store.batches.get(BatchId("b2")) is None
 
@@ -163,7 +163,7 @@ async def does_not_plan_what_was_answered_meanwhile(store: Store) -> None:
 async def turns_away_a_driver_that_was_replaced(store: Store) -> None:
     """A plan of an older epoch is not stored."""
     run, claim = await driven(store)
-    decisions = await store.batch_writer.plan(planning(run, claim.epoch - 1, 1))
+    decisions = await store.batches.plan(planning(run, claim.epoch - 1, 1))
     assert isinstance(decisions[0], LeaseLost)
     assert await store.batches.get(BatchId("b1")) is None
 
@@ -175,21 +175,19 @@ async def lets_only_one_of_creates_that_could_be_confused_be_unresolved(store: S
     assert claim is not None
     for name, count, kind in (("b2", 3, "anthropic"), ("b3", 2, "anthropic"), ("b4", 3, "openai")):
         plan = planning(run, claim.lease.epoch, count, name=name)
-        await store.batch_writer.plan(replace(plan, endpoint=replace(ENDPOINT, kind=kind)))
-    claimed = await store.batch_writer.claim(claiming(batch, alone=True))
+        await store.batches.plan(replace(plan, endpoint=replace(ENDPOINT, kind=kind)))
+    claimed = await store.batches.claim(claiming(batch, alone=True))
     assert claimed == await stored(store)
     assert (claimed.state, claimed.driver, claimed.epoch) == (BatchState.SENT, DRIVER, batch.epoch + 1)
-    assert await store.batch_writer.claim(claiming(batch, OTHER, alone=True)) is None
+    assert await store.batches.claim(claiming(batch, OTHER, alone=True)) is None
     alike = await stored(store, "b2")
-    assert await store.batch_writer.claim(claiming(alike, alone=True)) is None
+    assert await store.batches.claim(claiming(alike, alone=True)) is None
     for name in ("b3", "b4"):  # which has another count, or another provider
-        assert await store.batch_writer.claim(claiming(await stored(store, name), alone=True)) is not None
+        assert await store.batches.claim(claiming(await stored(store, name), alone=True)) is not None
     for grace_until, may_go in ((NOW + 1, False), (NOW, True)):
         unclear = replace(await stored(store), grace_until=grace_until, stalled=True, note="no answer came")
-        assert await store.batch_writer.advance(
-            Advance(batch=unclear, was=BatchState.SENT, kind="batch.unclear", at=NOW)
-        )
-        assert (await store.batch_writer.claim(claiming(alike, alone=True)) is not None) is may_go
+        assert await store.batches.advance(Advance(batch=unclear, was=BatchState.SENT, kind="batch.unclear", at=NOW))
+        assert (await store.batches.claim(claiming(alike, alone=True)) is not None) is may_go
     assert [found.id for found in await store.batches.stalled(10)] == ["b1"]
     assert (await stored(store)).grace_until == NOW
 
@@ -199,14 +197,14 @@ async def gives_an_id_of_the_provider_to_one_batch(store: Store) -> None:
     run, batch = await planned(store)
     claim = await store.runs.get(run)
     assert claim is not None
-    await store.batch_writer.plan(planning(run, claim.lease.epoch, 2, name="b2"))
+    await store.batches.plan(planning(run, claim.lease.epoch, 2, name="b2"))
     took = []
     for planned_batch in (batch, await stored(store, "b2")):
-        claimed = await store.batch_writer.claim(claiming(planned_batch))
+        claimed = await store.batches.claim(claiming(planned_batch))
         assert claimed is not None
         adopting = replace(claimed, state=BatchState.RUNNING, provider_id="p1", adopted=True)
         step = Advance(batch=adopting, was=BatchState.SENT, kind="batch.adopted", at=NOW)
-        took.append(await store.batch_writer.advance(step))
+        took.append(await store.batches.advance(step))
     assert took == [True, False]
     assert (await stored(store, "b2")).state is BatchState.SENT
     assert await store.batches.known(ENDPOINT) == KnownIds(assumed=frozenset({"p1"}))
@@ -216,16 +214,14 @@ async def remembers_why_a_batch_does_not_get_on(store: Store) -> None:
     """What it waits for, since when nothing was heard, how many uploads failed, and whose claim it is."""
     _, batch = await planned(store)
     waiting = replace(batch, note="it waits", stalled=True, waits_for=BatchId("b0"), uploads=2)
-    assert await store.batch_writer.advance(
-        Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=NOW)
-    )
+    assert await store.batches.advance(Advance(batch=waiting, was=BatchState.PLANNED, kind="batch.waiting", at=NOW))
     assert await stored(store) == waiting
     assert await store.batches.stalled(10) == [waiting]
-    claimed = await store.batch_writer.claim(replace(claiming(waiting), by_hand=True))
+    claimed = await store.batches.claim(replace(claiming(waiting), by_hand=True))
     assert claimed is not None
     assert (claimed.by_hand, claimed.stalled, claimed.waits_for, claimed.uploads) == (True, False, None, 2)
     assert await store.batches.stalled(10) == []
-    assert await store.batch_writer.release(claimed)
+    assert await store.batches.release(claimed)
     assert not (await stored(store)).by_hand
 
 
@@ -236,58 +232,58 @@ async def gives_one_process_the_turn_at_a_running_batch(store: Store) -> None:
     """
     batch = await running(store)
     turn = claiming(batch)
-    assert await store.batch_writer.take_turn(turn)
-    assert not await store.batch_writer.take_turn(claiming(batch, OTHER))
+    assert await store.batches.take_turn(turn)
+    assert not await store.batches.take_turn(claiming(batch, OTHER))
     held = await stored(store)
     assert (held.driver, held.lease_until, held.epoch) == (DRIVER, turn.until, batch.epoch)
     for state, kind in ((BatchState.RUNNING, "batch.progress"), (BatchState.ENDED, "batch.ended")):
         step = Advance(batch=replace(held, state=state), was=BatchState.RUNNING, kind=kind, at=NOW)
-        assert await store.batch_writer.advance(step)
+        assert await store.batches.advance(step)
         assert (await stored(store)).lease_until == turn.until
-    assert not await store.batch_writer.keep_turn(batch.id, OTHER, NOW + 99)
-    assert not await store.batch_writer.end_turn(batch.id, OTHER)
-    assert await store.batch_writer.keep_turn(batch.id, DRIVER, NOW + 99)
-    assert await store.batch_writer.end_turn(batch.id, DRIVER)
+    assert not await store.batches.keep_turn(batch.id, OTHER, NOW + 99)
+    assert not await store.batches.end_turn(batch.id, OTHER)
+    assert await store.batches.keep_turn(batch.id, DRIVER, NOW + 99)
+    assert await store.batches.end_turn(batch.id, DRIVER)
     assert ((await stored(store)).driver, (await stored(store)).lease_until) == (None, 0.0)
-    assert await store.batch_writer.take_turn(claiming(await stored(store)))
-    assert await store.batch_writer.take_turn(replace(claiming(await stored(store), OTHER), by_hand=True))
+    assert await store.batches.take_turn(claiming(await stored(store)))
+    assert await store.batches.take_turn(replace(claiming(await stored(store), OTHER), by_hand=True))
     assert ((await stored(store)).driver, (await stored(store)).by_hand) == (OTHER, True)
-    assert not await store.batch_writer.keep_turn(batch.id, DRIVER, NOW + 99)
-    assert await store.batch_writer.end_turn(batch.id, OTHER)
+    assert not await store.batches.keep_turn(batch.id, DRIVER, NOW + 99)
+    assert await store.batches.end_turn(batch.id, OTHER)
     assert not (await stored(store)).by_hand
-    assert await store.batch_writer.take_turn(claiming(await stored(store), OTHER))
+    assert await store.batches.take_turn(claiming(await stored(store), OTHER))
     over = await stored(store)
     collected = Advance(
         batch=replace(over, state=BatchState.COLLECTED), was=BatchState.ENDED, kind="batch.collected", at=NOW
     )
-    assert await store.batch_writer.advance(collected)
-    assert not await store.batch_writer.keep_turn(batch.id, OTHER, NOW + 99)
+    assert await store.batches.advance(collected)
+    assert not await store.batches.keep_turn(batch.id, OTHER, NOW + 99)
 
 
 async def refuses_writes_under_a_claim_that_was_taken_over(store: Store) -> None:
     """Whoever claims a sent batch ends the claim before: renewing, releasing, moving on and dismissing are refused."""
     _, batch = await planned(store)
-    first = await store.batch_writer.claim(claiming(batch))
+    first = await store.batches.claim(claiming(batch))
     assert first is not None
-    second = await store.batch_writer.claim(claiming(first, OTHER))
+    second = await store.batches.claim(claiming(first, OTHER))
     assert second is not None
     assert (second.driver, second.epoch, second.sent_at) == (OTHER, first.epoch + 1, first.sent_at)
-    assert await store.batch_writer.claim(claiming(first)) is None
-    assert not await store.batch_writer.renew(first, NOW + 99)
-    assert not await store.batch_writer.release(first)
+    assert await store.batches.claim(claiming(first)) is None
+    assert not await store.batches.renew(first, NOW + 99)
+    assert not await store.batches.release(first)
     running = replace(first, state=BatchState.RUNNING, provider_id="p1")
     step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
-    assert not await store.batch_writer.advance(step)
+    assert not await store.batches.advance(step)
     refused = replace(first, state=BatchState.REFUSED)
     dismissal = Dismissal(
         advance=Advance(batch=refused, was=BatchState.SENT, kind="batch.refused", at=NOW),
         outcome=Failed(error={"code": "x"}, uncertain=False, gives_up=True),
     )
-    assert not await store.batch_writer.dismiss(dismissal)
+    assert not await store.batches.dismiss(dismissal)
     assert await stored(store) == second
-    assert await store.batch_writer.renew(second, NOW + 99)
+    assert await store.batches.renew(second, NOW + 99)
     assert (await stored(store)).lease_until == NOW + 99
-    assert await store.batch_writer.release(second)
+    assert await store.batches.release(second)
     assert ((await stored(store)).driver, (await stored(store)).lease_until) == (None, 0.0)
 
 
@@ -297,9 +293,7 @@ async def counts_attempts_in_batches_that_were_given_up(store: Store) -> None:
     assert await store.batches.abandoned(run, "b1/0", 0) == 0
     given_up = replace(batch, state=BatchState.ABANDONED)
     advance = Advance(batch=given_up, was=BatchState.PLANNED, kind="batch.abandoned", at=NOW)
-    assert await store.batch_writer.dismiss(
-        Dismissal(advance=advance, outcome=Failed(error={"code": "x"}, uncertain=True))
-    )
+    assert await store.batches.dismiss(Dismissal(advance=advance, outcome=Failed(error={"code": "x"}, uncertain=True)))
     assert await store.batches.abandoned(run, "b1/0", 0) == 1
     assert await store.batches.abandoned(run, "b1/0", 1) == 0
     assert await store.batches.max_tokens(batch.id) == 15
@@ -313,7 +307,7 @@ async def counts_a_call_once_when_a_late_reply_was_faster_than_its_batch(store: 
     taken = await store.leases.claim(run, OTHER, claim.epoch, NOW, NOW + 15)
     again = Member(opening=opening(run, taken.epoch, "b1/0", n=2), place=0, size=20, max_tokens=5)
     other = Member(opening=opening(run, taken.epoch, "b1/1"), place=1, size=20, max_tokens=5)
-    await store.batch_writer.plan(replace(planning(run, taken.epoch, 0), members=[again, other]))
+    await store.batches.plan(replace(planning(run, taken.epoch, 0), members=[again, other]))
     assert (await store.journal.settle(settling(live, replied(30, "late")))).kept
     assert await _settle(store, await stored(store), (0, 1), replied(40, "new")) == 2
     entry, found = await store.journal.find(run, "b1/0"), await store.runs.get(run)
@@ -326,12 +320,12 @@ async def counts_a_call_once_when_a_late_reply_was_faster_than_its_batch(store: 
 async def moves_a_batch_on_once_and_tells_why(store: Store) -> None:
     """A step from a state that it has left is refused; every step is told to the run."""
     run, batch = await planned(store)
-    claimed = await store.batch_writer.claim(claiming(batch, alone=True))
+    claimed = await store.batches.claim(claiming(batch, alone=True))
     assert claimed is not None
     running = replace(claimed, state=BatchState.RUNNING, provider_id="p1", submitted_at=NOW, note="because")
     step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
-    assert await store.batch_writer.advance(step)
-    assert not await store.batch_writer.advance(step)
+    assert await store.batches.advance(step)
+    assert not await store.batches.advance(step)
     found = await stored(store)
     assert (found.state, found.provider_id, found.note) == (BatchState.RUNNING, "p1", "because")
     assert await store.batches.known(ENDPOINT) == KnownIds(sure=frozenset({"p1"}))
@@ -407,12 +401,12 @@ async def lets_go_of_a_waiting_run(store: Store) -> None:
     assert resting is not None
     assert (resting.state, resting.lease.driver, resting.ended_at) == (RunState.WAITING, None, None)
     await raises(Conflict, store.leases.expire(run, resting.lease.epoch, NOW, "nobody died"))
-    await raises(Conflict, store.commands.delete(run, NOW))
-    canceled = await store.commands.cancel(run, NOW + 2)
+    await raises(Conflict, store.runs.delete(run, NOW))
+    canceled = await store.runs.cancel(run, NOW + 2)
     assert canceled.state is RunState.CANCELED
-    await raises(Conflict, store.commands.delete(run, NOW))  # its batch still holds its money
+    await raises(Conflict, store.runs.delete(run, NOW))  # its batch still holds its money
     await _settle(store, batch, (0, 1, 2), replied(40))
-    await store.commands.delete(run, NOW)
+    await store.runs.delete(run, NOW)
 
 
 async def gives_up_a_call(store: Store) -> None:
@@ -422,7 +416,7 @@ async def gives_up_a_call(store: Store) -> None:
     assert found is not None
     await _settle(store, batch, (0,), Failed(error={"code": "x"}, uncertain=False, ended_as=AttemptState.EXPIRED))
     for _ in range(2):
-        await store.batch_writer.give_up(run, found.lease.epoch, "b1/0", {"code": "y"}, NOW)
+        await store.batches.give_up(run, found.lease.epoch, "b1/0", {"code": "y"}, NOW)
     entry = await store.journal.find(run, "b1/0")
     assert entry is not None
     assert (entry.state, entry.error) == (EntryState.FAILED, {"code": "y"})
@@ -434,25 +428,25 @@ async def gives_up_a_call(store: Store) -> None:
 async def notes_a_wish_to_cancel(store: Store) -> None:
     """A batch that is over cannot be canceled."""
     _, batch = await planned(store)
-    assert await store.batch_writer.ask_cancel(batch.id)
+    assert await store.batches.ask_cancel(batch.id)
     assert (await stored(store)).cancel_requested
     over = replace(batch, state=BatchState.REFUSED, collected_at=NOW)
-    await store.batch_writer.advance(Advance(batch=over, was=BatchState.PLANNED, kind="batch.refused", at=NOW))
-    assert not await store.batch_writer.ask_cancel(batch.id)
+    await store.batches.advance(Advance(batch=over, was=BatchState.PLANNED, kind="batch.refused", at=NOW))
+    assert not await store.batches.ask_cancel(batch.id)
 
 
 async def keeps_one_nonce(store: Store) -> None:
     """The first nonce stays."""
-    assert await store.batch_writer.nonce("first") == "first"
-    assert await store.batch_writer.nonce("second") == "first"
+    assert await store.batches.nonce("first") == "first"
+    assert await store.batches.nonce("second") == "first"
 
 
 async def refuses_bodies_with_a_secret(store: Store) -> None:
     """What is sent is stored as it is, so a configured secret cannot be in it; stores in checks have `SECRET`."""
-    store.batch_writer.check("key", "an honest request")
+    store.batches.check("key", "an honest request")
     for key, text in ((f"key/{SECRET}", "text"), ("key", f"say {SECRET}")):
         try:
-            store.batch_writer.check(key, text)
+            store.batches.check(key, text)
         except BadArgument:
             continue
         raise AssertionError("a secret would have been stored")

@@ -112,7 +112,7 @@ async def takes_over_entries_free_of_charge(store: Store) -> None:
     origin = Origin(run=run, reuse=Reuse.REPLIES)
     heir = await store.runs.create(replace(new_run("run2"), origin=origin))
     taken = await store.leases.claim(heir.id, DRIVER, 0, NOW, NOW + 15)
-    await store.reuser.reuse(heir.id, taken.epoch, entry, NOW)
+    await store.journal.reuse(heir.id, taken.epoch, entry, NOW)
     copied = await store.journal.find(heir.id, "k")
     assert copied is not None
     assert (copied.reply, copied.reused_from, copied.state) == (entry.reply, run, EntryState.DONE)
@@ -128,13 +128,13 @@ async def orders_the_journal(store: Store) -> None:
         await store.journal.open(opening(run, claim.epoch, f"k{i}"))
     keys = [entry.key async for entry in store.archive.entries(run, page=3)]
     assert keys == [f"k{i}" for i in range(7)]
-    position = await store.reuser.position(run, "k3")
+    position = await store.journal.position(run, "k3")
     assert position is not None
-    assert await store.reuser.find_before(run, "k3", position) is None
-    older = await store.reuser.find_before(run, "k2", position)
+    assert await store.journal.find_before(run, "k3", position) is None
+    older = await store.journal.find_before(run, "k2", position)
     assert older is not None
     assert older.key == "k2"
-    assert await store.reuser.position(run, "nothing") is None
+    assert await store.journal.position(run, "nothing") is None
 
 
 async def overwrites_partials(store: Store) -> None:

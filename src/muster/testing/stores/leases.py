@@ -105,7 +105,7 @@ async def keeps_terminal_states_final(store: Store) -> None:
     )
     assert over.lease.driver is None
     await raises(Conflict, store.leases.claim(run, OTHER, claim.epoch, NOW, NOW + 15))
-    await raises(Conflict, store.commands.cancel(run, NOW))
+    await raises(Conflict, store.runs.cancel(run, NOW))
     await raises(Conflict, store.leases.release(run, claim.epoch, ending))
 
 
@@ -113,10 +113,10 @@ async def tells_the_driver_of_a_cancel(store: Store) -> None:
     """Canceling a driven run sets a mark that its heartbeat brings; an idle one is canceled at once."""
     run, claim = await driven(store)
     assert await store.leases.beat(run, claim.epoch, NOW + 30, 1.0, RunState.RUNNING) is False
-    await store.commands.cancel(run, NOW)
+    await store.runs.cancel(run, NOW)
     assert await store.leases.beat(run, claim.epoch, NOW + 31, 1.0, RunState.RUNNING) is True
     idle = await store.runs.create(new_run("run2"))
-    assert (await store.commands.cancel(idle.id, NOW)).state is RunState.CANCELED
+    assert (await store.runs.cancel(idle.id, NOW)).state is RunState.CANCELED
 
 
 async def expires_the_run_of_a_dead_driver(store: Store) -> None:
@@ -147,7 +147,7 @@ async def leaves_a_run_to_a_driver_that_renewed_its_lease(store: Store) -> None:
 async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store) -> None:
     """A cancel that the driver did not live to see is carried out when its lease expires."""
     run, claim = await driven(store)
-    await store.commands.cancel(run, NOW)
+    await store.runs.cancel(run, NOW)
     await store.leases.expire(run, claim.epoch, NOW + 5, "its driver died")
     after = await stored(store, run)
     assert (after.state, after.ended_at) == (RunState.CANCELED, NOW + 5)
@@ -156,7 +156,7 @@ async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store
 async def cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel(store: Store) -> None:
     """A driver that was stopped just then leaves no run behind that can neither be resumed nor is canceled."""
     run, claim = await driven(store)
-    await store.commands.cancel(run, NOW)
+    await store.runs.cancel(run, NOW)
     ending = RunRelease(state=RunState.INTERRUPTED, reason="interrupted", at=NOW + 5)
     over = await store.leases.release(run, claim.epoch, ending)
     assert (over.state, over.ended_reason, over.ended_at) == (RunState.CANCELED, "canceled", NOW + 5)
@@ -166,7 +166,7 @@ async def cancels_a_run_whose_result_comes_after_the_cancel(store: Store) -> Non
     """A cancel wins over a result or a failure of which its driver tells before it has seen the cancel."""
     for name, state in (("done", RunState.COMPLETED), ("broken", RunState.FAILED)):
         run, claim = await driven(store, name)
-        await store.commands.cancel(run, NOW)
+        await store.runs.cancel(run, NOW)
         ending = RunRelease(state=state, reason="late", at=NOW + 5, result={"text": "late"})
         over = await store.leases.release(run, claim.epoch, ending)
         assert (over.state, over.ended_reason, over.result) == (RunState.CANCELED, "canceled", None)
@@ -202,25 +202,25 @@ async def knows_which_workers_are_there(store: Store) -> None:
     """A worker is there until it goes, or has not said so for long; after a day it is forgotten."""
 
     async def present(since: float) -> Mapping[Driver, Collection[str]]:
-        return {worker.driver: worker.queues for worker in await store.workers.present(since)}
+        return {worker.driver: worker.queues for worker in await store.processes.present(since)}
 
-    await store.workers.register(DRIVER, NOW, {"runs"})
-    await store.workers.register(OTHER, NOW + 10)
-    await store.workers.register(DRIVER, NOW + 20, {"runs", "battles"})
+    await store.processes.register(DRIVER, NOW, {"runs"})
+    await store.processes.register(OTHER, NOW + 10)
+    await store.processes.register(DRIVER, NOW + 20, {"runs", "battles"})
     assert await present(NOW + 15) == {DRIVER: {"battles", "runs"}}
     assert await present(NOW + 5) == {DRIVER: {"battles", "runs"}, OTHER: set()}
-    await store.workers.dismiss(DRIVER)
+    await store.processes.dismiss(DRIVER)
     assert await present(NOW) == {OTHER: set()}
-    await store.workers.register(DRIVER, NOW + 2 * 86_400)
+    await store.processes.register(DRIVER, NOW + 2 * 86_400)
     assert await present(0.0) == {DRIVER: set()}
 
 
 async def hands_a_resting_run_to_the_workers(store: Store) -> None:
     """An interrupted run can be queued; one that is driven cannot."""
     run, claim = await driven(store)
-    await raises(Conflict, store.commands.requeue(run, NOW))
+    await raises(Conflict, store.runs.requeue(run, NOW))
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="stop", at=NOW))
-    queued = await store.commands.requeue(run, NOW)
+    queued = await store.runs.requeue(run, NOW)
     assert (queued.state, queued.submitted) == (RunState.QUEUED, True)
 
 

@@ -69,15 +69,15 @@ async def keeps_the_end_of_a_lineage_that_is_deleted(store: Store) -> None:
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
     await store.runs.create(heir("run2", run))
     await ended(store, RunId("run2"), RunState.FAILED)
-    await store.commands.delete(RunId("run2"), NOW)
+    await store.runs.delete(RunId("run2"), NOW)
     assert (await stored(store, run)).continued_by is None
     await store.runs.create(heir("run3", run))
     await ended(store, RunId("run3"), RunState.CANCELED)
     await store.runs.create(heir("run4", "run3"))
     await ended(store, RunId("run4"), RunState.COMPLETED)
-    await store.commands.delete(RunId("run3"), NOW)
+    await store.runs.delete(RunId("run3"), NOW)
     assert (await stored(store, run)).continued_by == "run4"
-    await store.commands.delete(RunId("run4"), NOW)
+    await store.runs.delete(RunId("run4"), NOW)
     assert (await stored(store, run)).continued_by == "run4"
     assert await end_of(store, run) == run
     await raises(AlreadyContinued, store.runs.create(heir("run5", run)))
@@ -89,7 +89,7 @@ async def continues_no_run_that_was_deleted(store: Store) -> None:
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
     await store.runs.create(heir("run2", run))
     await ended(store, RunId("run2"), RunState.FAILED)
-    await store.commands.delete(RunId("run2"), NOW)
+    await store.runs.delete(RunId("run2"), NOW)
     await raises(AlreadyContinued, store.runs.create(heir("run3", "run2")))
     assert [one.id for one in await store.runs.select()] == [run]
     assert (await stored(store, run)).continued_by is None
@@ -102,7 +102,7 @@ async def keeps_the_order_of_continuations_whose_clocks_differ(store: Store) -> 
     for name, of, after in (("run2", "run1", -5.0), ("run3", "run2", 1.0)):
         await store.runs.create(heir(name, of, after=after))
         await ended(store, RunId(name), RunState.FAILED)
-    await store.commands.delete(RunId("run3"), NOW)
+    await store.runs.delete(RunId("run3"), NOW)
     assert (await stored(store, run)).continued_by == "run2"
     assert (await stored(store, RunId("run2"))).continued_by is None
     assert await end_of(store, run) == await end_of(store, "run2") == "run2"
@@ -112,7 +112,7 @@ async def leaves_no_continued_run_to_workers(store: Store) -> None:
     """A run that stands still, and for which a completed one from elsewhere is the end, is not driven any more."""
     run, claim = await driven(store)
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="x", at=NOW))
-    await store.commands.requeue(run, NOW)
+    await store.runs.requeue(run, NOW)
     first = await stored(store, run)
     origin = Origin(run=run, reuse=Reuse.REPLIES)
     done = replace(first, id=RunId("run2"), state=RunState.COMPLETED, created_at=NOW + 1, origin=origin)
@@ -127,7 +127,7 @@ async def chooses_one_end_among_runs_from_elsewhere(store: Store) -> None:
     run, claim = await driven(store)
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
     first = await stored(store, run)
-    await store.commands.delete(run, NOW)
+    await store.runs.delete(run, NOW)
     for name, of, state, end in (
         ("run2", "run1", RunState.FAILED, "run2"),
         ("run3", "run2", RunState.INTERRUPTED, "run3"),
@@ -149,13 +149,13 @@ async def chooses_one_end_among_runs_from_elsewhere(store: Store) -> None:
 async def changes_the_cap_of_a_run_that_stands_still(store: Store) -> None:
     """Only a run that stands still gets another total."""
     run, claim = await driven(store)
-    await raises(Conflict, store.commands.set_cap(run, Microdollars(700), None))
+    await raises(Conflict, store.runs.set_cap(run, Microdollars(700), None))
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="x", at=NOW))
-    await store.commands.set_cap(run, Microdollars(700), None)
+    await store.runs.set_cap(run, Microdollars(700), None)
     assert (await stored(store, run)).cap == 700
-    await raises(Conflict, store.commands.set_cap(run, Microdollars(800), None))  # somebody else was faster
-    await store.commands.cancel(run, NOW)
-    await raises(Conflict, store.commands.set_cap(run, Microdollars(900), Microdollars(700)))
+    await raises(Conflict, store.runs.set_cap(run, Microdollars(800), None))  # somebody else was faster
+    await store.runs.cancel(run, NOW)
+    await raises(Conflict, store.runs.set_cap(run, Microdollars(900), Microdollars(700)))
 
 
 CHECKS: tuple[Check, ...] = (

@@ -169,7 +169,7 @@ async def frees_the_money_of_attempts_that_were_never_settled(store: Store) -> N
 async def caps_a_budget_that_is_no_runs(store: Store) -> None:
     """The budget of a server is made with its cap, and can be raised; what is spent under it stays."""
     for cap in (Microdollars(10), Microdollars(30)):
-        await store.commands.cap_level("server:x", cap)
+        await store.runs.cap_level("server:x", cap)
         assert (await store.runs.balances(["server:x"]))["server:x"].cap == cap
 
 

@@ -62,7 +62,7 @@ async def starts_a_child_once(store: Store) -> None:
     child = await store.runs.create(replace(new_run("run2"), parent=parent.id, parent_key="c"))
     again = await store.runs.create(replace(new_run("run3"), parent=parent.id, parent_key="c"))
     assert again.id == child.id == "run2"
-    newest = await store.reuser.newest_child(parent.id, "c")
+    newest = await store.journal.newest_child(parent.id, "c")
     assert newest is not None
     assert newest.id == "run2"
     assert [run.id for run in await store.archive.children(parent.id)] == ["run2"]
@@ -73,21 +73,21 @@ async def forgets_a_run_with_everything_in_it(store: Store) -> None:
     run, claim = await driven(store)
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
-    await raises(Conflict, store.commands.delete(run, NOW))
+    await raises(Conflict, store.runs.delete(run, NOW))
     await store.journal.settle(settling(opened, replied()))
     ending = RunRelease(state=RunState.FAILED, reason="x", at=NOW, error={"message": "m"})
     await store.leases.release(run, claim.epoch, ending)
     heir = replace(new_run("run2"), origin=Origin(run=run, reuse=Reuse.REPLIES))
     await store.runs.create(heir)
-    await raises(Conflict, store.commands.delete(run, NOW))
-    await store.commands.cancel(heir.id, NOW)
-    await raises(Conflict, store.commands.delete(run, NOW))  # it can still be resumed, with the replies of the first
-    await store.commands.delete(heir.id, NOW)
-    await store.commands.delete(run, NOW)
+    await raises(Conflict, store.runs.delete(run, NOW))
+    await store.runs.cancel(heir.id, NOW)
+    await raises(Conflict, store.runs.delete(run, NOW))  # it can still be resumed, with the replies of the first
+    await store.runs.delete(heir.id, NOW)
+    await store.runs.delete(run, NOW)
     assert await store.runs.get(run) is None
     assert await store.journal.find(run, "k") is None
     assert await store.events.read(run, 0, 10) == []
-    await raises(NotFound, store.commands.delete(run, NOW))
+    await raises(NotFound, store.runs.delete(run, NOW))
 
 
 async def forgets_the_budgets_of_a_lineage_with_its_last_run(store: Store) -> None:
@@ -104,9 +104,9 @@ async def forgets_the_budgets_of_a_lineage_with_its_last_run(store: Store) -> No
     heir = replace(new_run("run2"), origin=Origin(run=run, reuse=Reuse.REPLIES), budgets=Budgets(lineage=lineage))
     await store.runs.create(heir)
     all_levels = [DAY.id, run_level(run), run_level(heir.id), lineage, part.id, neighbour.id]
-    await store.commands.delete(heir.id, NOW)
+    await store.runs.delete(heir.id, NOW)
     assert set(await store.runs.balances(all_levels)) == {*all_levels} - {run_level(heir.id)}
-    await store.commands.delete(run, NOW)
+    await store.runs.delete(run, NOW)
     assert set(await store.runs.balances(all_levels)) == {DAY.id, neighbour.id}
 
 
@@ -117,11 +117,11 @@ async def keeps_the_budgets_of_a_deleted_run_for_its_children(store: Store) -> N
     for name in ("run2", "run3"):
         budgets = Budgets(lineage=lineage_level(RunId(name)), above=above)
         await store.runs.create(new_run(name, parent=parent.id, parent_key=name, budgets=budgets))
-    await store.commands.cancel(parent.id, NOW)
-    await store.commands.delete(parent.id, NOW)
-    await store.commands.delete(RunId("run2"), NOW)
+    await store.runs.cancel(parent.id, NOW)
+    await store.runs.delete(parent.id, NOW)
+    await store.runs.delete(RunId("run2"), NOW)
     assert set(await store.runs.balances(above)) == {*above}
-    await store.commands.delete(RunId("run3"), NOW)
+    await store.runs.delete(RunId("run3"), NOW)
     assert not await store.runs.balances([*above, run_level(RunId("run2")), lineage_level(RunId("run3"))])
 
 
@@ -131,8 +131,8 @@ async def keeps_the_budgets_of_a_run_whose_child_is_deleted(store: Store) -> Non
     above = (run_level(parent.id), parent.lineage_level)
     budgets = Budgets(lineage=lineage_level(RunId("run2")), above=above)
     child = await store.runs.create(new_run("run2", parent=parent.id, parent_key="c", budgets=budgets))
-    await store.commands.cancel(parent.id, NOW)
-    await store.commands.delete(child.id, NOW)
+    await store.runs.cancel(parent.id, NOW)
+    await store.runs.delete(child.id, NOW)
     assert set(await store.runs.balances(above)) == {*above}
 
 
@@ -145,7 +145,7 @@ async def restores_a_run_from_elsewhere(store: Store) -> None:
     ending = RunRelease(state=RunState.COMPLETED, reason="done", at=NOW, result=[1])
     over = await store.leases.release(run, claim.epoch, ending)
     entries: list[Entry] = [entry async for entry in store.archive.entries(run)]
-    await store.commands.delete(run, NOW)
+    await store.runs.delete(run, NOW)
     await store.archive.restore_entries(entries)
     await store.archive.restore(over)
     again = await stored(store, run)
@@ -171,36 +171,36 @@ async def keeps_the_newest_review_of_each_person(store: Store) -> None:
         replace(REVIEW, case="a"),
     ]
     for review in (REVIEW, *others):
-        await store.reviews.add(review)
+        await store.records.add_review(review)
     second = replace(REVIEW, opinion=Opinion.RIGHT, at=NOW + 1, note="looked again")
-    await store.reviews.add(second)
-    await store.reviews.add(replace(REVIEW, opinion=Opinion.BORDERLINE, at=NOW - 1))  # a late arrival is no news
-    found = await store.reviews.of_run(RunId("run1"))
+    await store.records.add_review(second)
+    await store.records.add_review(replace(REVIEW, opinion=Opinion.BORDERLINE, at=NOW - 1))  # a late arrival is no news
+    found = await store.records.reviews_of(RunId("run1"))
     assert sorted(found, key=repr) == sorted((second, *others), key=repr)
     assert [review.case for review in found] == sorted(review.case for review in found)
 
 
 async def reviews_only_runs_that_are_here(store: Store) -> None:
     """A review needs its run."""
-    await raises(NotFound, store.reviews.add(REVIEW))
-    assert list(await store.reviews.of_run(RunId("run1"))) == []
+    await raises(NotFound, store.records.add_review(REVIEW))
+    assert list(await store.records.reviews_of(RunId("run1"))) == []
 
 
 async def forgets_reviews_with_their_run(store: Store) -> None:
     """A deleted run takes its reviews along, and no others."""
     for name in ("run1", "run2"):
         await store.runs.create(new_run(name))
-        await store.reviews.add(replace(REVIEW, run=RunId(name)))
-    await store.commands.delete(RunId("run1"), NOW)
-    assert list(await store.reviews.of_run(RunId("run1"))) == []
-    assert len(await store.reviews.of_run(RunId("run2"))) == 1
+        await store.records.add_review(replace(REVIEW, run=RunId(name)))
+    await store.runs.delete(RunId("run1"), NOW)
+    assert list(await store.records.reviews_of(RunId("run1"))) == []
+    assert len(await store.records.reviews_of(RunId("run2"))) == 1
 
 
 async def keeps_secrets_out_of_reviews(store: Store) -> None:
     """A configured secret in a note or a name is not stored."""
     await store.runs.create(new_run("run1"))
-    await store.reviews.add(replace(REVIEW, note=f"it said {SECRET}", by=SECRET))
-    (found,) = await store.reviews.of_run(RunId("run1"))
+    await store.records.add_review(replace(REVIEW, note=f"it said {SECRET}", by=SECRET))
+    (found,) = await store.records.reviews_of(RunId("run1"))
     assert SECRET not in found.note + found.by
     await raises(BadArgument, _set(store, SECRET))
 
@@ -210,38 +210,38 @@ async def gives_a_name_to_one_run_at_a_time(store: Store) -> None:
     for name in ("run1", "run2"):
         await store.runs.create(new_run(name))
     await _set(store, "main")
-    assert await store.baselines.find("main") == Baseline(name="main", run=RunId("run1"), at=NOW)
-    assert await store.baselines.find("MAIN") is None
+    assert await store.records.find_baseline("main") == Baseline(name="main", run=RunId("run1"), at=NOW)
+    assert await store.records.find_baseline("MAIN") is None
     moved = Baseline(name="main", run=RunId("run2"), at=NOW + 1)
     other = Baseline(name="a", run=RunId("run2"), at=NOW)
-    await store.baselines.set(moved.name, moved.run, moved.at)
-    await store.baselines.set(other.name, other.run, other.at)
-    assert list(await store.baselines.all()) == [other, moved]
-    await store.baselines.remove("main")
-    await raises(NotFound, store.baselines.remove("main"))
-    assert list(await store.baselines.all()) == [other]
+    await store.records.set_baseline(moved.name, moved.run, moved.at)
+    await store.records.set_baseline(other.name, other.run, other.at)
+    assert list(await store.records.baselines()) == [other, moved]
+    await store.records.remove_baseline("main")
+    await raises(NotFound, store.records.remove_baseline("main"))
+    assert list(await store.records.baselines()) == [other]
 
 
 async def names_only_runs_that_are_here(store: Store) -> None:
     """A baseline needs its run."""
     await raises(NotFound, _set(store, "main"))
-    assert list(await store.baselines.all()) == []
+    assert list(await store.records.baselines()) == []
 
 
 async def keeps_a_run_that_a_baseline_names(store: Store) -> None:
     """A run with a name cannot be deleted until the name is gone; the refusal tells the name."""
     await store.runs.create(new_run("run1"))
     await _set(store, "main")
-    error = await raises(Conflict, store.commands.delete(RunId("run1"), NOW))
+    error = await raises(Conflict, store.runs.delete(RunId("run1"), NOW))
     assert "main" in error.message
     assert await store.runs.get(RunId("run1")) is not None
-    await store.baselines.remove("main")
-    await store.commands.delete(RunId("run1"), NOW)
+    await store.records.remove_baseline("main")
+    await store.runs.delete(RunId("run1"), NOW)
     assert await store.runs.get(RunId("run1")) is None
 
 
 async def _set(store: Store, name: str) -> None:
-    await store.baselines.set(name, RunId("run1"), NOW)
+    await store.records.set_baseline(name, RunId("run1"), NOW)
 
 
 CHECKS: tuple[Check, ...] = (

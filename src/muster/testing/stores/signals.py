@@ -164,10 +164,10 @@ async def forgets_what_a_canceled_run_waited_for(store: Store) -> None:
     """A canceled run is final, whatever arrives."""
     run, claim = await driven(store)
     await store.leases.release(run, claim.epoch, waiting(AWAITED))
-    await store.commands.cancel(run, NOW + 2)
+    await store.runs.cancel(run, NOW + 2)
     await store.signals.send(REVIEW)
     assert (await stored(store, run)).state is RunState.CANCELED
-    await store.commands.delete(run, NOW + 3)
+    await store.runs.delete(run, NOW + 3)
     assert not await store.signals.read(REVIEW.address, "review")
 
 
@@ -176,7 +176,7 @@ async def forgets_what_a_deleted_run_waited_for(store: Store) -> None:
     run, claim = await driven(store)
     await store.leases.release(run, claim.epoch, waiting(replace(AWAITED, until=NOW + 50)))
     assert await store.signals.wake(NOW + 50) == 1
-    await store.commands.delete(run, NOW + 51)
+    await store.runs.delete(run, NOW + 51)
     assert not (await store.queue.left_behind(NOW + 60)).signals_due
 
 

@@ -46,7 +46,7 @@ async def adds_up_the_money_of_all_days(store: Store) -> None:
     spent = (await store.totals.read()).spent
     assert (spent.reserved, spent.billed, spent.imputed, spent.uncertain) == (100, 40, 0, 100)
     await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="failed", at=NOW))
-    await store.commands.delete(run, NOW)
+    await store.runs.delete(run, NOW)
     after = await store.totals.read()
     assert after.runs == {}
     assert after.spent.billed == 40
@@ -56,7 +56,7 @@ async def counts_batches_and_slots(store: Store) -> None:
     """Batches are counted by state, slots by whether they take tasks and have one."""
     run, claim = await driven(store)
     for name in ("b1", "b2"):
-        await store.batch_writer.plan(planning(run, claim.epoch, name=name))
+        await store.batches.plan(planning(run, claim.epoch, name=name))
     for place, name in enumerate(("one", "two", "three")):
         await store.pool.add_slot(SlotRecord(name=name, place=place))
     await store.pool.assign("two", RunId(run))

@@ -102,9 +102,9 @@ async def finds_the_runs_that_called_an_agent(store: Store) -> None:
     assert await found(agent="other") == []
     for run in (child.id, root):
         await store.leases.release(run, 1, RunRelease(state=RunState.FAILED, reason="error", at=NOW + 3))
-    await store.commands.delete(child.id, NOW + 4)
+    await store.runs.delete(child.id, NOW + 4)
     assert await found(agent="sim/other") == ["run0"]
-    await store.commands.delete(root, NOW + 4)
+    await store.runs.delete(root, NOW + 4)
     assert await found(agent="sim/other") == []
 
 
@@ -122,8 +122,8 @@ async def knows_which_runs_ended_before(store: Store) -> None:
     """Runs that ended before a time are found, the oldest first; those that have not ended are not."""
     for number in range(3):
         await store.runs.create(new_run(f"run{number}"))
-    await store.commands.cancel(RunId("run1"), NOW + 5)
-    await store.commands.cancel(RunId("run0"), NOW + 9)
+    await store.runs.cancel(RunId("run1"), NOW + 5)
+    await store.runs.cancel(RunId("run0"), NOW + 9)
     assert await store.runs.ended(NOW + 6, 10) == ["run1"]
     assert await store.runs.ended(NOW + 10, 10) == ["run1", "run0"]
     assert await store.runs.ended(NOW + 10, 1) == ["run1"]
@@ -195,9 +195,9 @@ async def notes_runs_that_have_ended_for_hooks(store: Store) -> None:
     """While it is wanted, every end of a run is noted once, taken by one, and due again until somebody is done."""
     for number in range(3):
         await store.runs.create(new_run(f"run{number}"))
-    await store.commands.cancel(RunId("run0"), NOW)
+    await store.runs.cancel(RunId("run0"), NOW)
     await store.announcements.want(True)
-    await store.commands.cancel(RunId("run1"), NOW)
+    await store.runs.cancel(RunId("run1"), NOW)
     (one,) = await store.announcements.due(NOW, 10)
     assert (one.run, one.tries) == ("run1", 0)
     assert await store.announcements.take(one, NOW, NOW + 9)
@@ -207,7 +207,7 @@ async def notes_runs_that_have_ended_for_hooks(store: Store) -> None:
     assert (again.run, again.tries) == ("run1", 1)
     await store.announcements.done(again)
     assert not await store.announcements.due(NOW + 99, 10)
-    await store.commands.cancel(RunId("run2"), NOW)
+    await store.runs.cancel(RunId("run2"), NOW)
     await store.announcements.want(False)
     assert not await store.announcements.due(NOW + 99, 10)
 

@@ -1,4 +1,4 @@
-"""The batches of a store over any database: one class reads them, the other writes them."""
+"""The batches of a store over any database, read and written."""
 
 import asyncio
 import zlib
@@ -31,11 +31,11 @@ from muster.store.writer import Writer
 NONCE = "nonce"
 
 
-class DatabaseBatchReader:
-    """The batches of a database, read."""
+class DatabaseBatches:
+    """The batches of a database."""
 
-    def __init__(self, reader: DatabaseReader) -> None:
-        self._reader = reader
+    def __init__(self, reader: DatabaseReader, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
 
     async def get(self, batch: BatchId) -> Batch | None:
         """Return a batch as it stands."""
@@ -129,19 +129,6 @@ class DatabaseBatchReader:
         parameters = {"run_id": run, "prefix": prefix, "length": len(prefix)}
         return [share_of(row) for row in await self._reader.rows("sum_batches_of_keys", parameters)]
 
-    async def _pieces(self, query: str, batch: BatchId) -> AsyncIterator[bytes]:
-        part = 0
-        while (row := first(await self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
-            yield zlib.decompress(row["data"])
-            part += 1
-
-
-class DatabaseBatchWriter:
-    """What is written of the batches of a database."""
-
-    def __init__(self, writer: Writer, codec: Codec) -> None:
-        self._writer, self._codec = writer, codec
-
     def nonce(self, fresh: str) -> Awaitable[str]:
         """Return the nonce of this store; the first call makes it."""
 
@@ -224,6 +211,12 @@ class DatabaseBatchWriter:
         """Note that a call has failed in enough batches."""
         work = partial(give_up, codec=self._codec, run=run, epoch=epoch, key=key, error=error, at=at)
         return self._writer.run(work, Locks(runs=(run,)))
+
+    async def _pieces(self, query: str, batch: BatchId) -> AsyncIterator[bytes]:
+        part = 0
+        while (row := first(await self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
+            yield zlib.decompress(row["data"])
+            part += 1
 
 
 def _account_lock(batch: Batch) -> Locks:
