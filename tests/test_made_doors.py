@@ -16,12 +16,14 @@ from muster.app import Muster, open_muster
 from muster.app.kinds import AppKind
 from muster.app.orders import start_order
 from muster.app.service import Service
+from muster.app.serving.jobs import JobIntake
 from muster.cli.line import CliGroup, CommandEntry
 from muster.cli.line.table import CommandTable
 from muster.cli.main import perform
 from muster.cli.work.table import command_of
 from muster.domain.errors import BadArgument
 from muster.domain.order import named_agents
+from muster.engine.queue.base import QueuedJob
 from muster.mcp.server import TOOLS, Coordinator
 from muster.mcp.tools.work import tool_of
 from muster.settings import load_settings
@@ -182,3 +184,33 @@ def test_what_is_made_is_looked_for_only_under_names_that_are_not_written_down()
     assert list(CommandTable(written, "work.table:COMMANDS")) == ["list", "council", "battle", "scale"]
     with pytest.raises(ModuleNotFoundError):
         CommandTable(written, "work.nowhere:COMMANDS").get("survey")
+
+
+def job(data: dict[str, Any], id_: str = "j1") -> QueuedJob:
+    return QueuedJob(id=id_, queue="runs", data=data)
+
+
+async def test_a_job_starts_work_of_any_kind(tmp_path: Path) -> None:
+    asked = {"start": "question", "agent": "sim/echo", "prompt": "blue"}
+    async with opened(tmp_path) as muster:
+        intake = JobIntake(muster)
+        run = await intake.accept(job(asked))
+        assert (run.id, run.workload, run.spec["prompt"]) == ("j1", "ask", "blue")
+        assert (await intake.accept(job(asked))).id == "j1"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"start": "party"}, "must name a run"),
+        ({"prompt": "blue"}, "must name a run"),
+        ({"start": "question", "agent": "sim/echo"}, "prompt"),
+        ({"start": "question", "agent": "sim/slow", "prompt": "blue"}, "sim/slow"),
+        ({"start": "chain", "files": ["a.yaml"], "chain": "a"}, "files"),
+        ({"start": "verification", "agents_file": "a.yaml"}, "agents_file"),
+    ],
+)
+async def test_a_job_is_refused_by_its_fields(tmp_path: Path, data: dict[str, Any], said: str) -> None:
+    async with opened(tmp_path) as muster:
+        with pytest.raises(BadArgument, match=said):
+            await JobIntake(muster).accept(job(data))
