@@ -128,6 +128,8 @@ async def main(folder: Path) -> Report:
     async with muster.open(folder) as m:
         reply = await m.ask("sim/echo", '{"label": "x", "urgent": true}', schema=Label, budget_usd="0.10")
         assert_type(reply.data, Label)
+        async for piece in m.stream("sim/echo", '{"label": "y"}', schema=Label):
+            assert_type(piece, str | muster.Reply[Label])
         run = await m.start(program, Spec(agent="sim/echo", texts=["one", "two"]), name="typed", tags=["a"])
         assert_type(run, muster.RunHandle[Report])
         async for event in run.events():

@@ -1,6 +1,7 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
@@ -18,7 +19,7 @@ from muster.app.questions.ask import (
 from muster.app.runs.handle import RunHandle, returning
 from muster.app.runs.options import RunOptions
 from muster.app.views.errors import not_passed
-from muster.domain.call import Reply
+from muster.domain.call import Message, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
@@ -43,6 +44,7 @@ T = TypeVar("T")
 class AskOptions(TypedDict, total=False):
     """What may be said of a question besides its prompt, as `Muster.ask` explains it."""
 
+    messages: Sequence[Message]
     system: str
     max_tokens: int | None
     temperature: float | None
@@ -94,12 +96,56 @@ class Muster(MusterParts):
     ) -> Reply: ...
 
     async def ask(
+        self, agent: str, prompt: str, *, schema: SchemaLike | None = None, **options: Unpack[AskOptions]
+    ) -> Reply[Any]:
+        """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
+
+        With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
+        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not. `messages` are the
+        turns of the conversation before the prompt.
+        """
+        question, terms = self._question(agent, prompt, schema, **options)
+        return await self._answered(await self.start_question(question, terms), schema)
+
+    @overload
+    def stream(
+        self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]
+    ) -> AsyncIterator[str | Reply[T]]: ...
+
+    @overload
+    def stream(
+        self, agent: str, prompt: str, *, schema: JsonSchema | None = None, **options: Unpack[AskOptions]
+    ) -> AsyncIterator[str | Reply]: ...
+
+    async def stream(
+        self, agent: str, prompt: str, *, schema: SchemaLike | None = None, **options: Unpack[AskOptions]
+    ) -> AsyncIterator[str | Reply[Any]]:
+        """Ask as `ask` does, and yield the text while it is written, and at the end the reply.
+
+        An attempt that is tried again is told from its beginning; the reply has the whole text. Whoever stops listening
+        does not stop the question: its reply is stored.
+        """
+        question, terms = self._question(agent, prompt, schema, stream=True, **options)
+        told: asyncio.Queue[str | None] = asyncio.Queue()
+        handle = await self.start_question(question, terms, on_delta=lambda key, text: told.put_nowait(text))
+        answering = asyncio.ensure_future(self._answered(handle, schema))
+        answering.add_done_callback(lambda _: told.put_nowait(None))
+        try:
+            while (text := await told.get()) is not None:
+                yield text
+            yield answering.result()
+        finally:
+            answering.cancel()
+
+    def _question(
         self,
         agent: str,
         prompt: str,
+        schema: SchemaLike | None,
         *,
+        stream: bool = False,
+        messages: Sequence[Message] = (),
         system: str = "",
-        schema: SchemaLike | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
         seed: int | None = None,
@@ -107,12 +153,8 @@ class Muster(MusterParts):
         name: str | None = None,
         timeout: float | None = None,
         dispatch: str | Dispatch = LIVE,
-    ) -> Reply[Any]:
-        """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
-
-        With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
-        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not.
-        """
+    ) -> tuple[Question, RunOptions]:
+        """Return a question, and how it is asked."""
         question = Question(
             agent=agent,
             prompt=prompt,
@@ -121,9 +163,13 @@ class Muster(MusterParts):
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
+            stream=stream,
+            messages=tuple(messages),
         )
-        options = self.runs.options(budget_usd=budget_usd, name=name, timeout=timeout, dispatch=dispatch)
-        handle = await self.start_question(question, options)
+        return question, self.runs.options(budget_usd=budget_usd, name=name, timeout=timeout, dispatch=dispatch)
+
+    async def _answered(self, handle: RunHandle, schema: SchemaLike | None) -> Reply[Any]:
+        """Return the reply to a question that was started."""
         try:
             await handle.result()
         except Overdraft as error:

@@ -349,7 +349,17 @@ class Muster:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
         With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
-        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not."""
+        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not. `messages` are the
+        turns of the conversation before the prompt."""
+
+    @overload
+    def stream(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Iterator[str | Reply[T]]: ...
+    @overload
+    def stream(self, agent: str, prompt: str, *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Iterator[str | Reply]:
+        """Ask as `ask` does, and yield the text while it is written, and at the end the reply.
+
+        An attempt that is tried again is told from its beginning; the reply has the whole text. Whoever stops listening
+        does not stop the question: its reply is stored."""
 
     def start_question(self, question: Question, options: RunOptions, *, detach: bool=..., on_delta: Listener | None=...) -> RunHandle:
         """Start the run of a question; raises before anything is stored when nobody could answer it."""

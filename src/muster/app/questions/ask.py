@@ -33,11 +33,12 @@ KEY = "ask"  # of the one call in the journal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(QuestionFields):
-    """What is asked of whom; `stream` asks for the answer while it is written."""
+    """What is asked of whom, after the `messages` of a conversation; `stream` asks for text while it is written."""
 
     prompt: str = field()
     schema: Json = None
     stream: bool = False
+    messages: tuple[Message, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what nobody can be asked."""
@@ -50,12 +51,17 @@ class Question(QuestionFields):
         if flaws:
             is_value = any(not isinstance(text, str) for text in texts.values())
             raise BadArgument.of(flaws, suggestions=("write values as text: json.dumps(…)",) if is_value else ())
+        given: tuple[object, ...] = self.messages
+        wrong = next((one for one in given if not isinstance(one, Message)), None)
+        if wrong is not None:
+            way = 'write muster.Message(role=muster.Role.USER, text="…")'
+            raise BadArgument(f"must be of muster.Message, not {wrong!r}", argument="messages", suggestions=(way,))
         self.request()
 
     def request(self) -> Request:
         """Return the request to the agent."""
         return Request(
-            messages=(Message(role=Role.USER, text=self.prompt),),
+            messages=(*self.messages, Message(role=Role.USER, text=self.prompt)),
             system=self.system,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
@@ -67,7 +73,8 @@ class Question(QuestionFields):
         """Return the spec of its run."""
         names = ("agent", "prompt", "system", "max_tokens", "temperature", "seed", "stream")
         spec = {name: getattr(self, name) for name in names}
-        return spec if self.schema is None else spec | {"schema": self.schema}
+        said = {"messages": typed.to_builtins(self.messages)} if self.messages else {}
+        return spec | said if self.schema is None else spec | said | {"schema": self.schema}
 
 
 def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
