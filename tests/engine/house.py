@@ -24,8 +24,8 @@ from muster.domain.run import Driver, NewRun, Origin, Run
 from muster.engine.base.clock import Clock, SystemClock
 from muster.engine.base.driven_run import BudgetCaps
 from muster.engine.base.killpoints import KillPoints
+from muster.engine.batches.assembly import CREATE_TIMEOUTS, TIMEOUTS, make_batcher
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_batcher
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy

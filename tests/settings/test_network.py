@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadConfiguration
 from muster.domain.network import Network, Proxy
-from muster.settings import PROXY_VARIABLES, Settings, load_settings, parse_proxy, read_network
+from muster.settings import Settings, load_settings
+from muster.settings.proxies import PROXY_VARIABLES, parse_proxy, read_network
 
 
 def settings(**variables: str) -> Settings:

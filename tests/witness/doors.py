@@ -19,7 +19,8 @@ import click
 from muster.app.serving.jobs import JobIntake
 from muster.cli.commands import app
 from muster.cli.line.commands import SETTINGS, CliGroup
-from muster.cli.line.parameters import CliOption, NumberType
+from muster.cli.line.parameters import CliOption
+from muster.cli.line.types import NumberType
 from muster.engine.queue.base import QueuedJob
 from tests import forkserver
 from tests.mcp.coordinated import coordinated, project_in

@@ -29,9 +29,10 @@ from muster.domain.script import Script
 from muster.engine.base.clock import Clock, StoreClock
 from muster.engine.base.driven_run import BudgetCaps
 from muster.engine.base.killpoints import POINTS, KillPoints
+from muster.engine.batches.assembly import CREATE_TIMEOUTS, make_batcher
+from muster.engine.batches.assembly import TIMEOUTS as BATCH_TIMEOUTS
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import CREATE_TIMEOUTS, Batcher, make_batcher
-from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
+from muster.engine.batches.batcher import Batcher
 from muster.engine.calls.admission import BudgetQueue
 from muster.engine.calls.limiter import Limiters
 from muster.engine.calls.retry import RetryPolicy

@@ -42,8 +42,9 @@ from muster.domain.errors import (
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver, RunState
 from muster.engine.base.killpoints import KillPoints
+from muster.engine.batches.assembly import make_batcher
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import Batcher, make_batcher
+from muster.engine.batches.batcher import Batcher
 from muster.store.base import RunRelease, Store
 from muster.store.sqlite.store import SqliteStore, open_sqlite
 from muster.testing.batches import TARIFF, MemoryBatchFormat

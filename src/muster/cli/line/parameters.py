@@ -2,8 +2,6 @@
 
 import importlib
 import inspect
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
@@ -14,8 +12,7 @@ from typing import Any, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from muster.domain.errors import BadArgument
-from muster.domain.money import from_usd
+from muster.cli.line.types import AmountType, ChoiceType, Completer, FilePath, NumberType, completing, files
 from muster.domain.order import (
     DeclaredField,
     Door,
@@ -27,13 +24,10 @@ from muster.domain.order import (
     order_fields,
     require_bounds,
 )
-from muster.text.words import choice_error
 
 OPTIONS = "Options"  # the heading of options that have none of their own
 MAX_SAYABLE = 2**62
 COMMON = "Common options"  # of those that every command takes, and of what click adds
-
-Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def _by_name(name: str) -> Completer:
@@ -72,7 +66,7 @@ class ParameterDeclaration:
         self.metavar = metavar or "|".join(self.values)
         self.shown, self.heading, self.when_more = shown, heading, when_more
         named = _by_name(complete) if isinstance(complete, str) else complete
-        self.complete = named or (_offer(self.values) if self.values else None)
+        self.complete = named or (completing(self.values) if self.values else None)
 
 
 class Option(ParameterDeclaration):
@@ -238,89 +232,6 @@ def _type(kind: Any, declared: ParameterDeclaration) -> click.ParamType[Any]:
     return FilePath() if kind is Path else click.STRING
 
 
-class NumberType(click.ParamType[Any]):
-    """A number as people write it: Python reads other digits, underscores, blanks and words as well."""
-
-    name = "number"
-
-    _SPELLINGS = {  # noqa: RUF012 - never changed
-        int: ("a whole number", re.compile(r"[+-]?[0-9]+")),
-        float: ("a number", re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")),
-    }
-
-    def __init__(self, kind: Any, least: float | None, most: float | None) -> None:
-        self.kind, self.least, self.most = kind, least, most
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, or fail with what it must be."""
-        if not isinstance(value, str):
-            return value
-        noun, spelling = self._SPELLINGS[self.kind]
-        try:
-            number = self.kind(value)
-        except ValueError:  # also of more digits than Python reads
-            number = math.inf
-        if spelling.fullmatch(value) is None or number == math.inf:
-            self.fail(f"must be {noun}, not {value!r}", param, ctx)
-        if self.least is not None and number < self.least:
-            self.fail(f"must be at least {self.least}, not {value}", param, ctx)
-        if self.most is not None and number > self.most:
-            self.fail(f"must be at most {self.most}, not {value}", param, ctx)
-        return number
-
-    @property
-    def bounds(self) -> str:
-        """Return the bounds in words."""
-        if self.least is not None and self.most is not None:
-            return f"{self.least} to {self.most}"
-        if self.least is not None:
-            return f"at least {self.least}"
-        return "" if self.most is None else f"at most {self.most}"
-
-
-class AmountType(click.ParamType[float]):
-    """An amount in dollars."""
-
-    name = "amount"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the amount, or fail with what it must be."""
-        try:
-            from_usd(value)
-        except BadArgument as error:
-            self.fail(error.flaws[0].message, param, ctx)
-        return float(value)
-
-
-class ChoiceType(click.ParamType[str]):
-    """One of a few words."""
-
-    name = "choice"
-
-    def __init__(self, values: Iterable[str]) -> None:
-        self.values = tuple(map(str, values))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word, or fail with those that it can be."""
-        if value in self.values:
-            return str(value)
-        self.fail(choice_error(self.values, value), param, ctx)
-
-
-class FilePath(click.ParamType[Path]):
-    """A path, which need not exist; completed as the shell completes files."""
-
-    name = "path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path."""
-        return Path(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave the completion to the shell."""
-        return files(ctx, param, incomplete)
-
-
 FLAWS = "muster.flaws"  # in the context: the errors about parameters so far
 
 
@@ -385,18 +296,6 @@ def shown_name(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Argument):
         return parameter.human_readable_name
     return max(parameter.opts, key=len)
-
-
-def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Leave the completion to the shell, which knows the files."""
-    return [CompletionItem(incomplete, type="file")]
-
-
-def _offer(values: Iterable[str]) -> Completer:
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(value) for value in values if value.startswith(incomplete)]
-
-    return complete
 
 
 def by_heading(parameters: Iterable[click.Parameter]) -> Iterator[tuple[str, list[click.Parameter]]]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from muster.app.kinds.question_order import QuestionOrder
 from muster.cli.line import Argument, Bundle, Option
-from muster.cli.line.parameters import files
+from muster.cli.line.types import files
 from muster.cli.options import DetachOption, PatienceOptions, RunUnpricedOption
 from muster.domain.run_order import LimitedRunOrder
 

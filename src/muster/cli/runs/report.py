@@ -11,7 +11,7 @@ from muster.app.runs.reports import AnyReport
 from muster.app.views.suites import report_view, written_report_view
 from muster.cli.formats import ALL_FORMATS, TERMINAL
 from muster.cli.line import Argument, Option
-from muster.cli.line.parameters import files
+from muster.cli.line.types import files
 from muster.cli.reports import (
     STDOUT,
     Reportable,

@@ -8,10 +8,8 @@ import contextlib
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from muster.agents.base import BatchAgent
-from muster.domain.agent import Timeouts
 from muster.domain.batch import UNDER_WAY, Batch, BatchEndpoint, BatchLimits, BatchState, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
 from muster.domain.entry import AttemptId
@@ -19,16 +17,13 @@ from muster.domain.errors import BatchLost, BatchOverdue, KeyTaken, LeftWaiting,
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.observation import AttemptBegan
 from muster.domain.run import Driver
-from muster.engine.batches.base import Asker, BatchServices
-from muster.engine.batches.collect import Collector
+from muster.engine.batches.base import BatchServices
 from muster.engine.batches.dismiss import Dismisser
-from muster.engine.batches.follow import Follower, Poller, Step
+from muster.engine.batches.follow import Follower, Poller
 from muster.engine.batches.parked_calls import Outcome, Parked, Waiters
 from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tasks_run
-from muster.engine.batches.resolve import BatchResolver, Claims, lost, still_open
-from muster.engine.batches.results import own_folder
-from muster.engine.batches.send import Composition, Sender, compose
-from muster.engine.batches.turns import TakesTurns
+from muster.engine.batches.resolve import Claims, lost, still_open
+from muster.engine.batches.send import Composition, compose
 
 LOOK_SECONDS = 2.0
 TAKE_OVER_TRIES = 5
@@ -388,47 +383,3 @@ class Batcher:
             queue.clear()
             queue.extend(kept)
             self._unsent.subtract(parked.attempt.run for parked in gone)
-
-
-TIMEOUTS = Timeouts(call=60.0)
-CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a quarter of a gigabyte
-
-
-def make_batcher(services: BatchServices, spool: Path) -> Batcher:
-    """Make the batcher of this process."""
-    waiters, asker = Waiters(), Asker(services.clock, services.random, services.patience)
-    folder = own_folder(spool, services.driver, services.is_gone, services.clock.now())
-    dismisser = Dismisser(store=services.store, clock=services.clock, waiters=waiters)
-    claims = Claims(services)
-    resolver = BatchResolver(services, claims=claims, asker=asker)
-    poller = Poller(services, asker=asker, dismisser=dismisser)
-    collector = Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder)
-    steps: dict[BatchState, Step] = {
-        BatchState.PLANNED: Sender(services, claims=claims, dismisser=dismisser, resolver=resolver),
-        BatchState.SENT: resolver,
-        BatchState.RUNNING: TakesTurns(poller, services, claims),
-        BatchState.ENDED: TakesTurns(collector, services, claims),
-    }
-    by_hand: dict[BatchState, Step] = {
-        BatchState.PLANNED: steps[BatchState.PLANNED],
-        BatchState.SENT: BatchResolver(services, claims=claims, asker=asker, by_hand=True),
-        BatchState.RUNNING: TakesTurns(poller, services, claims, by_hand=True),
-        BatchState.ENDED: TakesTurns(collector, services, claims, by_hand=True),
-    }
-    follower = Follower(
-        store=services.store,
-        clock=services.clock,
-        waiters=waiters,
-        steps=steps,
-        by_hand=by_hand,
-        deadline=services.patience.deadline,
-        observe=services.observe,
-    )
-    return Batcher(
-        services,
-        claims=claims,
-        follower=follower,
-        waiters=waiters,
-        dismisser=dismisser,
-        poller=poller,
-    )

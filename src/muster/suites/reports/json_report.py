@@ -20,9 +20,10 @@ from muster.domain.case import Status
 from muster.domain.money import Microdollars, to_usd
 from muster.domain.run import RunState
 from muster.statistics.repeats import VarianceComponents
+from muster.suites.reports.facts import RunFacts
 from muster.suites.reports.rows import CaseRow, CaseRows
 from muster.suites.reports.run import Spoken, SuiteRun
-from muster.suites.reports.summary import CaseLine, RunFacts, SubjectLine, SuiteReport
+from muster.suites.reports.summary import CaseLine, SubjectLine, SuiteReport
 from muster.suites.statistics import Interval, Latency
 from muster.suites.values.case import Evaluator
 from muster.suites.values.verdict import (
