@@ -99,11 +99,6 @@ class WorkKind:
         return bool(self.module)
 
     @property
-    def makes_doors(self) -> bool:
-        """Whether its command, its routes and its tool are made from its order."""
-        return self.order is not None and self.spec_of is not None
-
-    @property
     def command_name(self) -> str:
         """The name of the command that starts one."""
         return self.command.removeprefix("muster ")

@@ -138,13 +138,6 @@ class WireProtocol(Protocol):
         """Spell an error."""
 
 
-class TokenCounter(Protocol):
-    """A protocol that also tells how many tokens a request has, without answering it; pure."""
-
-    def count(self, body: dict[str, Json]) -> bytes:
-        """Spell how many tokens go in with a request, or raise SimRefusal."""
-
-
 def sent_tokens(ask: Ask) -> int:
     """Count the tokens that go in."""
     kept = 0 if ask.plan is None else ask.plan.kept

@@ -13,7 +13,6 @@ ALL_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 WITHOUT_XHIGH = ("low", "medium", "high", "max")
 UP_TO_HIGH = ("low", "medium", "high")
 REASONING = ("none", "low", "medium", "high", "xhigh")
-HIGH_AT_MOST = frozenset({"none", "minimal", *UP_TO_HIGH})
 TILES, PATCHES = "tiles", "patches"  # how a model of OpenAI counts an image
 
 ADAPTIVE, BETWEEN_TOOLS, DISABLED, ENABLED = "adaptive", "between_tools", "disabled", "enabled"
