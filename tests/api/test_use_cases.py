@@ -95,6 +95,7 @@ NO_ROUTE = {
         "submit_question": "by app.serving, for every door",
         "outcome_of_question": "the run has it",
         "answer_of": "the call has it",
+        "stream": "a start and its stream do it",
         "start": "a server submits",
         "submit": "workloads of the user's own take any spec, which may name files",
         "resume": "submit_resume does it",
