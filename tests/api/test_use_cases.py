@@ -55,7 +55,7 @@ PARTS: dict[str, type] = {
 # What a server does in another way, or must not do.
 NO_ROUTE = {
     "runs": {
-        "newest": "a part of other use cases",
+        **dict.fromkeys(("newest", "newest_named", "follow_or_resume"), "a part of other use cases"),
         "end_of_lineage": "a part of the answer to a start",
         "of_kind": "a part of other use cases",
         **dict.fromkeys(("options", "ordered"), "by app.serving, for every door"),
