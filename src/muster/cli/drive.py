@@ -57,7 +57,7 @@ async def drive(
     has_people = muster.agents.has_people()
     people = QuestionTeller(muster, handle.id, display.tell, prompts=prompts) if has_people else None
 
-    limits = LimitTeller(muster, display.tell) if notes else None
+    limits = NoteTeller(muster, display.tell) if notes else None
 
     async def look() -> ProgressState:
         if limits is not None:
@@ -89,8 +89,8 @@ async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
     return error
 
 
-class LimitTeller:
-    """Tells once of each agent that may write less than was asked of it."""
+class NoteTeller:
+    """Tells once what is to be known of what an agent is asked: a lower limit, thinking that it does not get back."""
 
     def __init__(self, muster: Muster, tell: Callable[[str], None]) -> None:
         self._muster, self._tell = muster, tell
@@ -98,9 +98,9 @@ class LimitTeller:
 
     def look(self) -> None:
         """Tell what is new."""
-        for lowered in self._muster.runs.lowered_limits[self._told :]:
+        for note in self._muster.runs.request_notes[self._told :]:
             self._told += 1
-            self._tell(f"note: {lowered}")
+            self._tell(f"note: {note}")
 
 
 LOOK_SECONDS = 0.5

@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import ClassVar
 
 from muster.domain.call import Request
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT, DefaultRules
@@ -51,6 +52,12 @@ class LoweredLimit:
     agent: str
     asked: int  # tokens
     limit: int
+
+    event: ClassVar[str] = "agent.limited"
+
+    def told(self) -> JsonObject:
+        """Return what its event tells."""
+        return {"agent": self.agent, "asked": self.asked, "max_tokens": self.limit}
 
     def __str__(self) -> str:
         return (

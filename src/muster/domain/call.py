@@ -11,6 +11,7 @@ from typing import Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
 from muster.domain.canonical import DataT_co, Json, JsonObject, canonical
+from muster.domain.content import AnswerBlocks
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 
@@ -67,6 +68,7 @@ class Message:
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()  # of an assistant
     tool_call_id: str | None = None  # of a tool: which call this answers
+    content: AnswerBlocks | None = None  # of an assistant: the answer as its provider gave it, to be passed back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +191,7 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0  # kept five minutes
     cache_write_1h: int = 0
+    thinking: int = 0  # of the output
 
     @property
     def all_input(self) -> int:
@@ -238,6 +241,7 @@ class Reply(Generic[DataT_co]):
     data: DataT_co = None  # type: ignore[assignment]  # the answer as JSON that fits the schema of the request
     data_error: str = ""  # why the answer of a model is not such JSON
     trace: Trace | None = None
+    content: AnswerBlocks | None = None  # where text and tool calls do not say all of it, as with thinking
 
     @property
     def quality(self) -> Quality:
@@ -279,7 +283,13 @@ class Reply(Generic[DataT_co]):
             data=self.data,
             data_error=self.data_error,
             trace=self.trace,
+            content=self.content,
         )
+
+
+def message_of(reply: "Reply[object]") -> Message:
+    """Return a reply as the turn of a conversation that goes on, with the blocks that its provider wants back."""
+    return Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls, content=reply.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,6 +361,8 @@ def message_json(message: Message) -> JsonObject:
         ]
     if message.tool_call_id is not None:
         found["tool_call_id"] = message.tool_call_id
+    if message.content is not None:  # the blocks themselves are kept with the reply that they come from
+        found["content"] = message.content.digest
     return found
 
 

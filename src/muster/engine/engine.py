@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from muster.domain.agent import LoweredLimit
 from muster.domain.budget import Budgets, UserBudget, lineage_level
 from muster.domain.canonical import Json
+from muster.domain.content import RequestNote
 from muster.domain.errors import (
     BadConfiguration,
     Conflict,
@@ -212,9 +212,9 @@ class Engine:
         return self._with.wire_count.open
 
     @property
-    def lowered_limits(self) -> Sequence[LoweredLimit]:
-        """Return the agents that may write less than was asked of them in runs that were driven here."""
-        return tuple(self._with.lowered.values())
+    def request_notes(self) -> Sequence[RequestNote]:
+        """Return what is to be known of what agents were asked in runs that were driven here."""
+        return tuple(self._with.notes.values())
 
     @property
     def parked(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, get_type_hints
 
-from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall
+from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall, message_of
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, ToolError, ToolTurnsExceeded
 from muster.engine.base.mapping import gather
@@ -104,8 +104,7 @@ class ToolLoop:
             if reply.stop is not Stop.TOOL_USE or not reply.tool_calls:
                 return reply
             results = await self._results(f"{key}/{turn:03d}/tool", reply.tool_calls)
-            asked = Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls)
-            request = replace(request, messages=(*request.messages, asked, *results))
+            request = replace(request, messages=(*request.messages, message_of(reply), *results))
         raise ToolTurnsExceeded(
             f"the agent still called tools after {self._max_turns} turns",
             suggestions=("allow more with max_turns, or tell the agent when to stop",),

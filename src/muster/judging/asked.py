@@ -37,8 +37,8 @@ def request_flaw(asked: Request, recorded: Json, *, repairs: bool = False) -> st
     """
     if not isinstance(recorded, Mapping):
         return "request"
-    wanted = plain_json(request_json(asked), "the request")
-    found = dict(recorded)
+    wanted = _without_blocks(plain_json(request_json(asked), "the request"))
+    found = _without_blocks(dict(recorded))
     if MARK in json.dumps(recorded):
         found = _refenced(recorded, wanted)
         wanted, found = _without(wanted, _SHARED), _without(found, _SHARED)
@@ -51,6 +51,16 @@ def text_flaw(asked: str, recorded: str) -> str:
     """Return "text" when a recorded text is another than what is asked; empty when it is the same."""
     found = _with_fence(recorded, asked) if MARK in recorded else recorded
     return "" if found == asked else "text"
+
+
+def _without_blocks(request: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out what stands for the blocks of earlier answers, which records of replies do not have."""
+    messages = request.get("messages")
+    if not isinstance(messages, list):
+        return dict(request)
+    said = [{**one, "content": None} if isinstance(one, Mapping) and "content" in one else one for one in messages]
+    kept = [{name: part for name, part in one.items() if part is not None} if "content" in one else one for one in said]
+    return {**request, "messages": kept}
 
 
 def _differs(name: str, wanted: Mapping[str, Json], found: Mapping[str, Json]) -> bool:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from muster.domain.call import Message, Quality, Reply, Request, Role, Tool, ToolCall
+from muster.domain.call import Message, Quality, Reply, Request, Role, Tool, ToolCall, message_of
 from muster.domain.canonical import Json
 from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
@@ -139,7 +139,7 @@ def _system(unit: Unit) -> str:
 
 
 def _use_tools(case: Case, reply: Reply, going: Conversation) -> None:
-    going.messages += (Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls),)
+    going.messages += (message_of(reply),)
     for call in reply.tool_calls:
         used = use(case.tools, call)
         going.tool_calls += (used,)

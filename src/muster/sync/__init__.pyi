@@ -106,7 +106,6 @@ from muster.councils.rules.values import CouncilMember
 from muster.councils.spec import CouncilSpec
 from muster.councils.summary import CouncilReport
 from muster.domain.agent import Command as Command
-from muster.domain.agent import LoweredLimit
 from muster.domain.agent import Profile as Profile
 from muster.domain.agent import Quote as Quote
 from muster.domain.agent import Timeouts as Timeouts
@@ -129,6 +128,7 @@ from muster.domain.call import Usage as Usage
 from muster.domain.canonical import DataT_co
 from muster.domain.canonical import Json as Json
 from muster.domain.canonical import JsonValue as JsonValue
+from muster.domain.content import RequestNote
 from muster.domain.entry import Entry
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
@@ -644,8 +644,8 @@ class Runs:
         """Return how many answers of calls wait until they can be stored."""
 
     @property
-    def lowered_limits(self) -> Sequence[LoweredLimit]:
-        """Return the agents that may write less than was asked of them in runs that were driven here."""
+    def request_notes(self) -> Sequence[RequestNote]:
+        """Return what is to be known of what agents were asked in runs that were driven here."""
 
     @property
     def use_batches(self) -> bool:

@@ -1,12 +1,15 @@
 """Answers of Anthropic's Messages API: replies and failures. Pure; used by live calls, by streams and by batches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
+from muster.domain import content
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
+from muster.domain.canonical import JsonObject
+from muster.domain.content import AnswerBlocks, BlockKind
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
 from muster.domain.price import Price
 from muster.text import typed
@@ -22,7 +25,13 @@ _STOPS = {
     "refusal": Stop.REFUSED,
 }
 
-_READ = ("text", "tool_use")  # blocks that become a part of the reply; thinking and others do not
+READ = ("text", "tool_use")  # blocks that say all in the text and the tool calls of a reply
+_KINDS = {
+    "text": BlockKind.TEXT,
+    "tool_use": BlockKind.TOOL_CALL,
+    "thinking": BlockKind.THINKING,
+    "redacted_thinking": BlockKind.REDACTED,
+}
 
 # The status that goes with each kind of error, for errors that come without one: in a stream, or inside a success.
 _STATUSES = {
@@ -46,6 +55,12 @@ class CacheWrites(typed.Struct, gc=False):
     ephemeral_1h_input_tokens: Any = None
 
 
+class OutputDetails(typed.Struct, gc=False):
+    """What of the output was thinking."""
+
+    thinking_tokens: Any = None
+
+
 class AnthropicUsage(typed.Struct, gc=False):
     """Usage as the API spells it; none of it is trusted before `_usage` has looked at it."""
 
@@ -54,6 +69,7 @@ class AnthropicUsage(typed.Struct, gc=False):
     cache_creation_input_tokens: Any = None
     cache_read_input_tokens: Any = None
     cache_creation: CacheWrites | Stray = None
+    output_tokens_details: OutputDetails | Stray = None
 
 
 class Block(typed.Struct, gc=False):
@@ -94,10 +110,14 @@ _said = reader(AnthropicMessage)
 _envelope = reader(Envelope)
 
 
-def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
-    """Read a success; one that holds an error is that error, one that cannot be read leaves the outcome unknown."""
+def decode(
+    body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED, model: str = ""
+) -> Reply:
+    """Read a success of a model; one that holds an error is that error, one that cannot be read leaves it unknown."""
     try:
-        return reply_of(_said(body), price, ceiling, timings)
+        said = _said(body)
+        raw = typed.decode(body)["content"] if thought(said) else None
+        return reply_of(said, price, ceiling, timings, raw=raw, model=model)
     except (typed.DecodeError, UnicodeError):
         trouble = trouble_in(body)
     if trouble is None:
@@ -105,11 +125,23 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     raise error_of(without_status(trouble), account)
 
 
-def reply_of(said: AnthropicMessage, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
-    """Return a message of the model as a reply."""
+def thought(said: AnthropicMessage) -> bool:
+    """Return whether a message has more than text and uses of tools."""
+    return any(block.type not in READ for block in said.content)
+
+
+def reply_of(
+    said: AnthropicMessage,
+    price: Price | None,
+    ceiling: Ceiling,
+    timings: Timings,
+    *,
+    raw: Sequence[JsonObject] | None = None,
+    model: str = "",
+) -> Reply:
+    """Return a message of the model as a reply, with its `raw` blocks where text and uses of tools are not all."""
     text, calls = _content(said.content)
-    thought = any(block.type not in _READ for block in said.content)
-    charge = charge_of(_usage(said.usage), price, ceiling, text, calls, thought=thought)
+    charge = charge_of(_usage(said.usage), price, ceiling, text, calls, thought=thought(said))
     return Reply(
         text=text,
         stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),
@@ -121,7 +153,22 @@ def reply_of(said: AnthropicMessage, price: Price | None, ceiling: Ceiling, timi
         id=said.id or "",
         timings=timings,
         trace=charge.trace,
+        content=_blocks(raw, model or said.model or "") if raw else None,
     )
+
+
+def _blocks(raw: Sequence[JsonObject], model: str) -> AnswerBlocks:
+    blocks = tuple([content.Block(kind=_kind(one), raw=one, thinking=_thinking(one)) for one in raw])
+    return AnswerBlocks(provider="anthropic", model=model, blocks=blocks)
+
+
+def _kind(raw: JsonObject) -> BlockKind:
+    return _KINDS.get(str(raw.get("type")), BlockKind.OTHER)
+
+
+def _thinking(raw: JsonObject) -> str:
+    said = raw.get("thinking") if raw.get("type") == "thinking" else None
+    return said if isinstance(said, str) else ""
 
 
 def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account) -> WireError:
@@ -180,7 +227,15 @@ def _usage(counts: AnthropicUsage | Stray) -> Usage | Impossible | None:
         cache_read=read,
         cache_write=max(0, (written or hour + minutes) - hour),
         cache_write_1h=hour,
+        thinking=_thought(counts, wrote),
     )
+
+
+def _thought(counts: AnthropicUsage, wrote: int) -> int:
+    """Return how many of the tokens that were written are thinking; a count that cannot be right counts as none."""
+    details = counts.output_tokens_details
+    found = tokens_of(details.thinking_tokens) if isinstance(details, OutputDetails) else None
+    return found[0] if found is not None and found[0] <= wrote else 0
 
 
 def _tokens(counts: AnthropicUsage) -> tuple[int, ...] | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from muster.agents.anthropic import answer, wire
-from muster.agents.anthropic.answer import AnthropicMessage, Trouble, decode, reply_of, without_status
+from muster.agents.anthropic.answer import AnthropicMessage, Trouble, decode, reply_of, thought, without_status
 from muster.agents.anthropic.live import VERSION
 from muster.agents.base import BatchUpload
 from muster.agents.batch_client import JSON, ProviderClient, listed_since
@@ -254,7 +254,7 @@ class AnthropicBatchFormat:
             found = _success(line)
         except (typed.DecodeError, UnicodeError, RecursionError):
             return self._read(line)
-        if found.result.type == "succeeded":
+        if found.result.type == "succeeded" and not thought(found.result.message):
             return found.custom_id, Answered(found.result.message)
         return self._read(line)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from muster.agents.anthropic import answer, wire
 from muster.agents.anthropic.answer import (
+    READ,
     UNTIMED,
     AnthropicMessage,
     AnthropicUsage,
@@ -23,6 +24,7 @@ from muster.agents.payload import arguments_of, joined, reader, tokens_of
 from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
+from muster.domain.canonical import JsonObject
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
 from muster.text import typed
@@ -32,6 +34,8 @@ class _Delta(typed.Struct, gc=False):
     type: str | None = None
     text: Any = None
     partial_json: Any = None
+    thinking: Any = None
+    signature: Any = None
     stop_reason: str | None = None
 
 
@@ -56,12 +60,13 @@ _step = reader(_Step)
 class AnthropicStream:
     """Takes the events of one stream in order; `done` once the message is whole."""
 
-    def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
-        self._price, self._ceiling, self._account = price, ceiling, account
+    def __init__(self, price: Price | None, ceiling: Ceiling, account: Account, model: str = "") -> None:
+        self._price, self._ceiling, self._account, self._model = price, ceiling, account, model
         self._opening: _Opening | None = None
         self._counts: AnthropicUsage | Stray = None
         self._blocks: dict[int, Block] = {}
         self._pieces: dict[int, list[str]] = {}  # text, or JSON of a tool's input, by block
+        self._raw: dict[int, JsonObject] = {}  # blocks that are no text and no use of a tool, as they came
         self._stop_reason: str | None = None
         self.done = False
 
@@ -70,7 +75,7 @@ class AnthropicStream:
         if event.name == "error":
             raise self._error(event)
         try:
-            return self._take(_step(event.data))
+            return self._take(_step(event.data), event.data)
         except (typed.DecodeError, typed.ValidationError, UnicodeError):
             raise unreadable("sent an event that is not part of a message", self._account, event.data) from None
 
@@ -78,15 +83,19 @@ class AnthropicStream:
         """Return the reply, or say that the stream ended too early."""
         if not self.done or self._opening is None:
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the message did")
-        return reply_of(self._said(self._opening), self._price, self._ceiling, timings)
+        said = self._said(self._opening)
+        raw = [self._written(index, block) for index, block in zip(sorted(self._blocks), said.content, strict=True)]
+        return reply_of(said, self._price, self._ceiling, timings, raw=raw if self._raw else None, model=self._model)
 
-    def _take(self, step: _Step) -> str:
+    def _take(self, step: _Step, data: bytes) -> str:
         match step.type:
             case "message_start":
                 self._opening = typed.convert(step.message, _Opening)
                 self._counts = _begun(self._opening.usage)
             case "content_block_start" if step.content_block is not None:
                 self._blocks[step.index] = step.content_block
+                if step.content_block.type not in READ:
+                    self._raw[step.index] = typed.decode(data)["content_block"]
                 return self._add(step.index, step.content_block.text) if step.content_block.type == "text" else ""
             case "content_block_delta" if step.delta is not None:
                 return self._grow(step.index, step.delta)
@@ -102,7 +111,11 @@ class AnthropicStream:
             return self._add(index, delta.text)
         if delta.type == "input_json_delta":
             self._add(index, delta.partial_json)
-        return ""  # thinking, signatures, citations
+        elif delta.type == "thinking_delta":
+            self._add(index, delta.thinking)
+        elif delta.type == "signature_delta" and index in self._raw:
+            self._raw[index]["signature"] = delta.signature
+        return ""  # citations
 
     def _add(self, index: int, piece: Any) -> str:
         if not isinstance(piece, str):
@@ -126,6 +139,17 @@ class AnthropicStream:
         if block.type == "tool_use" and written:
             return Block(type="tool_use", id=block.id, name=block.name, input=arguments_of(written))
         return block
+
+    def _written(self, index: int, block: Block) -> JsonObject:
+        """Return a block as it would have come in one piece."""
+        raw, written = self._raw.get(index), joined(self._pieces.get(index, ()))
+        if raw is None and block.type == "text":
+            return {"type": "text", "text": block.text}
+        if raw is None:
+            return {"type": block.type, "id": block.id, "name": block.name, "input": block.input or {}}
+        if raw.get("type") == "thinking":
+            return {**raw, "thinking": f"{raw.get('thinking') or ''}{written}"}
+        return {**raw, "input": arguments_of(written)} if written else raw
 
     def _error(self, event: ServerSentEvent) -> WireError:
         trouble = trouble_in(event.data)
@@ -162,7 +186,7 @@ class AnthropicWire:
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""
-        return answer.decode(body, self.price, ceiling, self.account, timings)
+        return answer.decode(body, self.price, ceiling, self.account, timings, self.model)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
         """Read a failure of a request with the body `sent`."""
@@ -170,7 +194,7 @@ class AnthropicWire:
 
     def fold(self, ceiling: Ceiling) -> AnthropicStream:
         """Begin to read a stream."""
-        return AnthropicStream(self.price, ceiling, self.account)
+        return AnthropicStream(self.price, ceiling, self.account, self.model)
 
 
 class AnthropicAgent(ModelAgent):

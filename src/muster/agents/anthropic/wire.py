@@ -57,13 +57,15 @@ def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
                 results = []
             if message.role is Role.USER:
                 yield {"role": "user", "content": message.text}
-            elif message.text or message.tool_calls:  # an empty answer of before says nothing, and is refused
+            elif message.text or message.tool_calls or message.content:  # an empty answer is refused
                 yield {"role": "assistant", "content": _answered(message)}
     if results:
         yield {"role": "user", "content": results}
 
 
 def _answered(message: Message) -> str | list[dict[str, Any]]:
+    if message.content is not None:  # in an unbroken run, unchanged: the model goes on thinking where it was
+        return [dict(block.raw) for block in message.content.blocks]
     if not message.tool_calls:
         return message.text
     blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []

@@ -13,9 +13,9 @@ from muster.app.runs.options import (
     new_run,
     terms_of,
 )
-from muster.domain.agent import LoweredLimit
 from muster.domain.budget import Budgets, UserBudget
 from muster.domain.canonical import Json
+from muster.domain.content import RequestNote
 from muster.domain.errors import (
     BadArgument,
     Conflict,
@@ -210,9 +210,9 @@ class Runs(RunContinuations):
         return self._store.journal.unstored
 
     @property
-    def lowered_limits(self) -> Sequence[LoweredLimit]:
-        """Return the agents that may write less than was asked of them in runs that were driven here."""
-        return self._engine.lowered_limits
+    def request_notes(self) -> Sequence[RequestNote]:
+        """Return what is to be known of what agents were asked in runs that were driven here."""
+        return self._engine.request_notes
 
     @property
     def use_batches(self) -> bool:

@@ -25,6 +25,7 @@ from muster.domain.agent import Command, Quote
 from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json, digest
+from muster.domain.content import RequestNote
 from muster.domain.entry import AttemptId, EntryKind, Opening, Replied, Unsent
 from muster.domain.errors import (
     BudgetExhausted,
@@ -40,6 +41,7 @@ from muster.domain.run import Mode, mode_of
 from muster.engine.base.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
 from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.admission import Admission, BudgetTurn, RunPlaces
+from muster.engine.calls.content import fit_content, with_place
 from muster.engine.calls.exchange import Exchange, RunExchanges
 from muster.engine.calls.parking import BatchPath
 from muster.engine.calls.people import PeoplePath
@@ -55,8 +57,6 @@ from muster.engine.calls.state import (
 )
 from muster.store.base import Record
 
-LOWERED = "agent.limited"  # the event, and the beginning of its key
-
 
 class CallPath:
     """The path of one run under one driver."""
@@ -67,7 +67,7 @@ class CallPath:
         """Take the places of the run above, which a child shares; without them the run has its own."""
         self._with, self._driven, self._receiver = services, driven, receiver
         self._run, self._epoch, self._levels = driven.run.id, driven.epoch, driven.levels
-        self._rules, self._told = driven.rules, set[str]()
+        self._rules, self._told = driven.rules, set[tuple[str, str]]()
         self._dispatch, self._inheritance, self._activity = driven.run.dispatch, driven.inheritance, driven.activity
         self.places = places or RunPlaces(driven.run.concurrency)
         self._guard = CallGuard(driven.levels)
@@ -129,7 +129,7 @@ class CallPath:
         if self.halt.error is not None:
             await self.halt.admit()
         asking = self._asking(agent, request, key, timeout)
-        await self._tell_lowered(asking)
+        await self._tell(asking.notes)
         asking.on_delta, asking.streams, asking.shown = on_delta, stream or on_delta is not None, shown
         asking.part = self._part(allowance)
         asking.final_failures = final_failures
@@ -148,7 +148,7 @@ class CallPath:
             else:
                 found = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
                 reply = found if found is not None else await self._ask(asking)
-            outcome = reply
+            outcome = reply = with_place(reply, asking.request)
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
@@ -184,23 +184,25 @@ class CallPath:
             excess = await first_excess(store, self._run)
         return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
 
-    async def _tell_lowered(self, asking: CallState) -> None:
-        """Write once in the run that an agent may write less than was asked for."""
-        lowered = asking.lowered
-        if lowered is None or lowered.agent in self._told:
-            return
-        self._told.add(lowered.agent)
-        self._with.lowered.setdefault(lowered.agent, lowered)
+    async def _tell(self, notes: tuple[RequestNote, ...]) -> None:
+        """Write once in the run what is to be known of what an agent is asked."""
+        for note in notes:
+            if (note.event, note.agent) not in self._told:
+                self._told.add((note.event, note.agent))
+                await self._write(note)
+
+    async def _write(self, note: RequestNote) -> None:
+        self._with.notes.setdefault((note.event, note.agent), note)
         await self._with.store.journal.record(
             Record(
                 run=self._run,
                 epoch=self._epoch,
-                key=f"{LOWERED}/{lowered.agent}",
+                key=f"{note.event}/{note.agent}",
                 kind=EntryKind.EMIT,
                 digest=digest({"kind": str(EntryKind.EMIT)}),
-                value={"agent": lowered.agent, "asked": lowered.asked, "max_tokens": lowered.limit},
+                value=note.told(),
                 at=self._with.clock.now(),
-                kind_of_event=LOWERED,
+                kind_of_event=note.event,
             )
         )
 
@@ -214,13 +216,14 @@ class CallPath:
         agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
         lowered = agent.profile.lowered(request, self._rules)
-        request = agent.profile.complete(request, self._rules)
+        request, unsent = fit_content(agent.profile.complete(request, self._rules), agent.profile)
         if self._driven.attached:
             request = request.attach(self._driven.attached)
         identity = identify(agent.profile.name, request)
         if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
             timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
-        return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts, lowered=lowered)
+        notes = tuple(note for note in (lowered, unsent) if note is not None)
+        return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts, notes=notes)
 
     def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""

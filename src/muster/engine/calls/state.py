@@ -7,10 +7,11 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from muster.agents.base import Agent, Directory, OnDelta
-from muster.domain.agent import LoweredLimit, Timeouts
+from muster.domain.agent import Timeouts
 from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.canonical import Json
+from muster.domain.content import RequestNote
 from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Settled, Settlement
 from muster.domain.errors import InvalidRequest, Paid, WireError
 from muster.domain.ids import RunId
@@ -83,7 +84,7 @@ class CallServices:
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
     schemas: Schemas
     wire_count: WireCount = field(default_factory=WireCount)
-    lowered: dict[str, LoweredLimit] = field(default_factory=dict)  # by agent, of all runs that were driven here
+    notes: dict[tuple[str, str], RequestNote] = field(default_factory=dict)  # by event and agent, of all runs here
     observe: Observer | None = None
 
 
@@ -96,7 +97,7 @@ class CallState:
     key: str
     identity: Identity
     timeouts: Timeouts
-    lowered: LoweredLimit | None = None  # it may write less than was asked for
+    notes: tuple[RequestNote, ...] = ()  # what the run says about what is asked
     part: Level | None = None  # a budget of its own, below those of the run
     on_delta: OnDelta | None = None
     streams: bool = False

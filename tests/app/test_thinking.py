@@ -1,0 +1,128 @@
+"""Models that think get their thinking back in the turns of a tool loop, byte for byte, however an answer came."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muster
+from muster.domain.call import message_of
+from muster.domain.content import BlockKind
+from muster.testing.sim import RehearsalProcess
+
+MODEL = "claude-haiku-5-5"
+LONG = 20_000  # tokens, above which answers are streamed
+SCRIPT = {
+    "rules": [
+        {"text": "^where", "answer": {"tool_calls": [{"name": "find", "arguments": {"number": "1"}}]}},
+        {"text": "^found 1", "answer": {"tool_calls": [{"name": "find", "arguments": {"number": "2"}}]}},
+        {"text": "^found 2", "answer": "It is here."},
+        {"text": "^thanks", "answer": "Bye."},
+    ]
+}
+
+
+def find(number: str) -> str:
+    """Find a parcel."""
+    return f"found {number}"
+
+
+@muster.workload("thinking loop")
+async def loop(ctx: muster.Context, spec: dict[str, Any]) -> str:
+    request = muster.Request(
+        messages=(muster.Message(role=muster.Role.USER, text="where is it?"),),
+        system=spec.get("system", ""),
+        max_tokens=spec.get("max_tokens", 8_000),
+    )
+    return (await ctx.tools("model", request, tools=[find], key="find")).text
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[RehearsalProcess]:
+    with RehearsalProcess(script=SCRIPT, thinking=True, batch_ms=10) as server:
+        yield server
+
+
+@pytest.fixture
+def agents(sim: RehearsalProcess, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    sim.reset()
+    monkeypatch.setenv("REHEARSAL_KEY", "anything")
+    return {"model": {"kind": "anthropic", "model": MODEL, "base_url": sim.anthropic, "key_env": "REHEARSAL_KEY"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "dispatch"),
+    [({}, "live"), ({"max_tokens": LONG}, "live"), ({}, "batch")],
+    ids=["whole", "streamed", "batch"],
+)
+async def test_every_block_of_thinking_comes_back(
+    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any], spec: dict[str, Any], dispatch: str
+) -> None:
+    brisk = muster.Patience(settle=0.05, poll_first=0.05, poll_longest=0.1)
+    async with muster.open(tmp_path, agents=agents, patience=brisk) as m:
+        run = await m.start(loop, spec, dispatch=dispatch)
+        assert await run.result() == "It is here."
+        first = (await m.runs.calls(run.id))[0].reply
+    assert first is not None
+    assert first.content is not None
+    assert first.content.blocks[0].kind is BlockKind.THINKING
+    assert 0 < first.usage.thinking <= first.usage.output
+    audit = sim.audit()
+    assert (audit.thinking.returned, audit.thinking.missing, audit.thinking.mismatched) == (3, 0, 0)
+
+
+async def test_a_run_that_is_resumed_sends_what_the_one_before_got(
+    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any]
+) -> None:
+    async with muster.open(tmp_path, agents=agents) as m:
+        run = await m.start(loop, {}, name="loop")
+        await run.result()
+        found = [call.key for call in await m.runs.calls(run.id)]
+        forked = await m.runs.fork("loop", found[-1])
+        sim.reset()
+        assert await m.runs.drive(forked).result() == "It is here."
+    audit = sim.audit()
+    assert (audit.requests, audit.thinking.returned, audit.thinking.missing) == (1, 2, 0)
+
+
+@muster.workload("two turns that think")
+async def turns(ctx: muster.Context, spec: dict[str, Any]) -> str:
+    asked = muster.Message(role=muster.Role.USER, text="where is it?")
+    tool = muster.Tool(name="find")
+    first = await ctx.call("model", muster.Request(messages=(asked,), tools=(tool,), max_tokens=8_000), key="first")
+    told = muster.Message(role=muster.Role.TOOL, text="found 2", tool_call_id=first.tool_calls[0].id)
+    again = muster.Request(
+        messages=(asked, message_of(first), told), tools=(tool,), system=spec["system"], max_tokens=8_000
+    )
+    return (await ctx.call("model", again, key="second")).text
+
+
+async def test_thinking_of_another_conversation_is_left_out_and_the_run_says_so_once(
+    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any]
+) -> None:
+    async with muster.open(tmp_path, agents=agents) as m:
+        run = await m.start(turns, {"system": "Be brief."})
+        assert await run.result() == "It is here."
+        told = [event.data for event in await m.runs.events(run.id) if event.kind == "agent.blocks_unsent"]
+        assert told == [{"agent": "model", "reason": "what was said before it has changed"}]
+        (note,) = m.runs.request_notes
+        assert str(note).startswith("model does not get the thinking of earlier answers back")
+    assert (sim.audit().thinking.returned, sim.audit().thinking.mismatched) == (0, 0)
+
+
+async def test_thinking_of_another_model_is_left_out(
+    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any]
+) -> None:
+    async with muster.open(tmp_path, agents=agents) as m:
+        run = await m.start(loop, {}, name="loop")
+        await run.result()
+        keys = [call.key for call in await m.runs.calls(run.id)]
+        fork = await m.runs.fork("loop", keys[1])
+    sim.reset()
+    agents["model"]["model"] = "claude-sonnet-5-5"
+    async with muster.open(tmp_path, agents=agents) as m:
+        assert await m.runs.drive(fork).result() == "It is here."
+        told = [event.data["reason"] for event in await m.runs.events(fork.id) if event.kind == "agent.blocks_unsent"]
+    assert told == [f"it comes from anthropic/{MODEL}"]
+    assert sim.audit().thinking.mismatched == 0
