@@ -119,6 +119,11 @@ class Request:
         return replace(self, volatile=joined)
 
     @property
+    def has_blocks(self) -> bool:
+        """Whether an earlier answer in it is given as its provider gave it."""
+        return any(message.content is not None for message in self.messages)
+
+    @property
     def prompt(self) -> str:
         """The last thing that the user said."""
         spoken = (message.text for message in reversed(self.messages) if message.role is Role.USER)

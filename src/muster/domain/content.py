@@ -19,7 +19,7 @@ class BlockKind(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
-class Block:
+class AnswerBlock:
     """One block: what it is, the thinking that can be read in it, and itself as it came."""
 
     kind: BlockKind
@@ -33,7 +33,7 @@ class AnswerBlocks:
 
     provider: str  # and form of its API: "anthropic"
     model: str  # that was asked
-    blocks: tuple[Block, ...]
+    blocks: tuple[AnswerBlock, ...]
     prefix: str = ""  # digest of what stood before the answer
 
     @property

@@ -67,7 +67,7 @@ def streamed(whole: dict[str, Any], pieces: int = 3) -> list[dict[str, Any]]:
     opening = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
     events: list[dict[str, Any]] = [{"type": "message_start", "message": opening}, {"type": "ping"}]
     for index, block in enumerate(whole["content"]):
-        empty, field, said = dict(block), "thinking", block.get("thinking", "")
+        empty, field, said = {**block, "thinking": "", "signature": ""}, "thinking", block.get("thinking", "")
         kind = "thinking_delta"
         if block["type"] == "text":
             empty, field, said, kind = text(""), "text", block["text"], "text_delta"
@@ -78,6 +78,9 @@ def streamed(whole: dict[str, Any], pieces: int = 3) -> list[dict[str, Any]]:
         cut = max(1, len(said) // pieces)
         for start in range(0, len(said), cut):
             delta = {"type": kind, field: said[start : start + cut]}
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+        if "signature" in block:
+            delta = {"type": "signature_delta", "signature": block["signature"]}
             events.append({"type": "content_block_delta", "index": index, "delta": delta})
         events.append({"type": "content_block_stop", "index": index})
     ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}

@@ -6,10 +6,9 @@ from typing import Any
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
-from muster.domain import content
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.canonical import JsonObject
-from muster.domain.content import AnswerBlocks, BlockKind
+from muster.domain.content import AnswerBlock, AnswerBlocks, BlockKind
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
 from muster.domain.price import Price
 from muster.text import typed
@@ -158,7 +157,7 @@ def reply_of(
 
 
 def _blocks(raw: Sequence[JsonObject], model: str) -> AnswerBlocks:
-    blocks = tuple([content.Block(kind=_kind(one), raw=one, thinking=_thinking(one)) for one in raw])
+    blocks = tuple([AnswerBlock(kind=_kind(one), raw=one, thinking=_thinking(one)) for one in raw])
     return AnswerBlocks(provider="anthropic", model=model, blocks=blocks)
 
 

@@ -7,7 +7,7 @@ from muster.domain.canonical import Json
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.text import typed
-from muster.verify.findings.fix import Fixes, Unfixed, fixes_of
+from muster.verify.findings.fix import Unfixed, fixes_of
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import summarize
 
@@ -28,15 +28,10 @@ async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
     left = [_words(one) for one in fixes.unfixed]
     if not fixes.files:
         return Fixed(left=tuple(left))
-    made = await _make(runs, waves.spec.root, fixes)
+    handle = await runs.start("fix", {"root": waves.spec.root, "files": typed.to_builtins(fixes.files)}, runs.options())
+    made: Json = await handle.result()
     left += [f"{path}: {why}" for path, why in made["left"].items()]
     return Fixed(changed=tuple(made["changed"]), left=tuple(left))
-
-
-async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
-    handle = await runs.start("fix", {"root": root, "files": typed.to_builtins(fixes.files)}, runs.options())
-    made: Json = await handle.result()
-    return {part: dict(made[part]) for part in ("changed", "left")}
 
 
 def _words(one: Unfixed) -> str:

@@ -15,8 +15,6 @@ def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBloc
 
     One that does not fit leaves out all: what comes after it was said with it in view.
     """
-    if all(message.content is None for message in request.messages):
-        return request, None
     reason = next(_reasons(request, profile), "")
     if not reason:
         return request, None
@@ -25,10 +23,9 @@ def fit_content(request: Request, profile: Profile) -> tuple[Request, UnsentBloc
 
 
 def with_place(reply: Reply, request: Request) -> Reply:
-    """Return a reply whose blocks know what stood before them."""
-    if reply.content is None:
-        return reply
-    return replace(reply, content=replace(reply.content, prefix=_prefix(request, request.messages)))
+    """Return a reply whose blocks, if it has any, know what stood before them."""
+    blocks = reply.content
+    return replace(reply, content=blocks and replace(blocks, prefix=_prefix(request, request.messages)))
 
 
 def _reasons(request: Request, profile: Profile) -> Iterator[str]:

@@ -148,7 +148,7 @@ class CallPath:
             else:
                 found = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
                 reply = found if found is not None else await self._ask(asking)
-            outcome = reply = with_place(reply, asking.request)
+            outcome = reply = reply if reply.content is None else with_place(reply, asking.request)
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
@@ -216,7 +216,9 @@ class CallPath:
         agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
         lowered = agent.profile.lowered(request, self._rules)
-        request, unsent = fit_content(agent.profile.complete(request, self._rules), agent.profile)
+        request, unsent = agent.profile.complete(request, self._rules), None
+        if request.has_blocks:
+            request, unsent = fit_content(request, agent.profile)
         if self._driven.attached:
             request = request.attach(self._driven.attached)
         identity = identify(agent.profile.name, request)
