@@ -71,7 +71,7 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         seen.add(current.id)
         yield _line({"run": _run_json(current)})
         async for entry in store.archive.entries(current.id):
-            yield _line({"entry": typed.to_builtins(entry)})
+            yield _line({"entry": _entry_json(entry)})
         async for batch, members in _batches(store, current):
             told = [member[:-1] for member in members]  # without the position, which is this store's own affair
             yield _line({"batch": _batch_json(batch), "members": typed.to_builtins(told)})
@@ -90,6 +90,17 @@ def _run_json(run: Run) -> dict[str, Any]:
         del found["budgets"]["user"]
     if run.rules == FIRST_RULES:
         del found["rules"]  # as files of that time are
+    return found
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    """Return an entry without what a reply does not have: files stay as they are where no model thought."""
+    found: dict[str, Any] = typed.to_builtins(entry)
+    if entry.reply is not None:
+        if entry.reply.content is None:
+            del found["reply"]["content"]
+        if not entry.reply.usage.thinking:
+            del found["reply"]["usage"]["thinking"]
     return found
 
 

@@ -203,7 +203,9 @@ class _Exporting:
         """Return what is told of a call, without its secrets, and whether there were any: then it has no digest."""
         attempts = await self._suite.store.archive.attempts_of(entry.run, entry.key)
         bookings = [{"n": one.n, "state": one.state, "cost": one.cost, "lane": one.lane} for one in attempts]
-        told = self._redactor.json(_chosen(typed.to_builtins(entry), _CALL_FACTS))
+        # Without the blocks of its answer: thinking is for the provider that gave it, and for nobody who judges.
+        shown = entry if entry.reply is None else replace(entry, reply=replace(entry.reply, content=None))
+        told = self._redactor.json(_chosen(typed.to_builtins(shown), _CALL_FACTS))
         is_touched = bool(self._note(name))
         return {**told, BOOKINGS: bookings, **({"digest": None} if is_touched else {})}, is_touched
 
