@@ -81,3 +81,14 @@ async def test_other_work_under_the_name_is_refused(
         with pytest.raises(muster.MusterError, match=wrong):
             await m.start(workload, spec, resume=True, **options)
         assert len(await m.runs.list()) == 1
+
+
+async def test_of_several_that_start_it_at_once_the_first_does_and_the_others_follow(tmp_path: Path) -> None:
+    asked.clear()
+    async with muster.open(tmp_path, agents={"clerk": clerk}, allow_unpriced=True) as m:
+        starting = (m.start(resumable, ["a", "b"], name="once", resume=True) for _ in range(5))
+        runs = await asyncio.gather(*starting)
+        assert len({run.id for run in runs}) == 1
+        assert [await run.result() for run in runs] == [["A", "B"]] * 5
+        assert len(await m.runs.page()) == 1
+        assert asked == {"a": 1, "b": 1}

@@ -71,6 +71,21 @@ async def test_an_agent_is_told_what_the_functions_return_until_it_answers(tmp_p
         assert [message.tool_call_id for message in second.messages if message.role is Role.TOOL] == ["c0", "c1"]
 
 
+async def test_lists_of_values_are_told_as_json(tmp_path: Path) -> None:
+    agent = scripted(calls(("everybody", {})), reply("one"))
+
+    def everybody() -> list[Customer | Filter]:
+        return [Customer(id=7, name="Ada"), Filter()]
+
+    async def works(ctx: Context, spec: Any) -> Json:
+        return (await ctx.tools("a", "Who is there?", tools=[everybody], key="loop")).text
+
+    async with house(tmp_path, a=agent) as h:
+        await h.drive(works)
+        told = agent.asked[1].messages[-1].text
+        assert told == '[{"id": 7, "name": "Ada"}, {"open_only": true}]'
+
+
 async def test_a_tool_is_used_once_however_often_the_run_is_resumed(tmp_path: Path) -> None:
     used: list[str] = []
     agent = scripted(calls(("pay", {"amount": 5})), reply("paid"))

@@ -46,6 +46,33 @@ def test_a_night_passes_at_once_where_nothing_else_is_waited_for(muster_test: Mu
     assert DAY <= muster_test.clock.now() - began < DAY + 60
 
 
+@muster.workload("a poll of a test")
+async def poll(ctx: muster.Context, spec: Any) -> str:
+    async def look() -> str:
+        for number in range(5):
+            await ctx.sleep(f"poll/{number}", 60)
+        return "ready"
+
+    async def deadline() -> str:
+        await ctx.sleep("deadline", 600)
+        return "gave up"
+
+    tasks = [asyncio.ensure_future(one()) for one in (look, deadline)]
+    done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
+        task.cancel()
+    return done.pop().result()
+
+
+def test_sleepers_wake_in_the_order_of_their_times(muster_test: MusterTest) -> None:
+    assert muster_test.run(poll, None) == "ready"
+
+
+async def test_in_an_async_test_it_says_what_to_use(muster_test: MusterTest) -> None:
+    with pytest.raises(muster.Conflict, match="for tests that are not async"):
+        muster_test.run(poll, None)
+
+
 def test_a_test_that_is_not_async_runs_a_workload(muster_test: MusterTest) -> None:
     muster_test.agents["desk"] = agent = FakeAgent({"Ada": "Hello, Ada"}, cost_usd="0.01")
 

@@ -1,6 +1,7 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
@@ -79,6 +80,11 @@ class Muster(MusterParts):
     """An open store with an engine. Use cases stand on its parts, everyday ones on itself."""
 
     reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
+
+    @cached_property
+    def _starting(self) -> defaultdict[str, asyncio.Lock]:
+        """One lock for each name under which a run is started or gone on with."""
+        return defaultdict(asyncio.Lock)
 
     @cached_property
     def hooks(self) -> "RunHooks":
@@ -239,11 +245,14 @@ class Muster(MusterParts):
         if resume:
             if name is None or origin is not None:
                 raise BadArgument("needs a name, and no origin", argument="resume", suggestions=('add name="nightly"',))
-            named = await self.runs.newest_named(name, asked.name, self._part_of(asked.name).stored(written))
-            if named is not None:
-                self._part_of(asked.name).require_resumable(named)
-                going = await self.runs.follow_or_resume(named, budget_usd=budget_usd, on_delta=on_delta)
-                return returning(going, asked.result)
+            async with self._starting[name]:  # of several at once in this process the first starts it
+                named = await self.runs.newest_named(name, asked.name, self._part_of(asked.name).stored(written))
+                if named is None:
+                    handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta)
+                else:
+                    self._part_of(asked.name).require_resumable(named)
+                    handle = await self.runs.follow_or_resume(named, budget_usd=budget_usd, on_delta=on_delta)
+            return returning(handle, asked.result)
         handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta, origin=origin)
         return returning(handle, asked.result)
 

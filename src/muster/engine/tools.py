@@ -12,7 +12,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, ToolError, ToolTurnsExceeded
 from muster.engine.base.mapping import gather
 from muster.engine.steps import call_function
-from muster.engine.values import ValueType, schema_of
+from muster.engine.values import ValueType, json_of, schema_of
 from muster.text import typed
 
 MAX_TOOL_CALLS = 128  # of one reply
@@ -52,8 +52,7 @@ class FunctionTool:
 def _told(result: object, name: str) -> str:
     if isinstance(result, str):
         return result
-    stored = ValueType(type(result)).write(result, f"the result of tool {name!r}")
-    return json.dumps(stored, ensure_ascii=False)
+    return json.dumps(json_of(result, f"the result of tool {name!r}"), ensure_ascii=False)
 
 
 def function_tool(function: Callable[..., Any]) -> FunctionTool:

@@ -63,12 +63,9 @@ class ValueType:
         """Return a value as plain JSON; raises BadArgument for one that is none, and for one of another type."""
         if self.is_plain:
             return _plain(value, what, way)
-        try:
-            stored = typed.to_builtins(value, enc_hook=_dump)
-        except (TypeError, ValueError) as error:
-            raise BadArgument(f"{what} cannot be stored as JSON: {error}") from error
+        stored = json_of(value, what)
         self.read(stored, what)  # what cannot be read again must not be stored
-        return plain_json(stored, what)
+        return stored
 
     def read(self, stored: Json, what: str) -> Any:
         """Return the value that was stored; raises BadArgument, with all its flaws, for one that is of another type."""
@@ -98,6 +95,14 @@ def _plain(value: object, what: str, way: str) -> Json:
             suggestions=(way or f"annotate the function: -> {type(value).__name__}",),
         )
     return plain_json(value, what)
+
+
+def json_of(value: object, what: str) -> Json:
+    """Return a value as JSON, with all instances of types in it; raises BadArgument for one that cannot be."""
+    try:
+        return plain_json(typed.to_builtins(value, enc_hook=_dump), what)
+    except (TypeError, ValueError) as error:
+        raise BadArgument(f"{what} cannot be stored as JSON: {error}") from error
 
 
 def _dump(value: Any) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable
 from itertools import count
 from typing import TypeVar
 
+from muster.engine.base.clock import TICK
+
 T = TypeVar("T")
 QUIET_SECONDS = 0.02  # of real time, in which nobody goes to sleep: then everybody is taken to be asleep
 
@@ -16,7 +18,7 @@ class FakeClock:
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self._now = now
         self._order = count()
-        self._sleepers: list[tuple[float, int, asyncio.Future[None], float]] = []
+        self._sleepers: list[tuple[float, int, asyncio.Future[None], bool]] = []  # the last: for ever, again and again
         self._arrival = asyncio.Event()
         self.slept: list[float] = []
 
@@ -32,7 +34,9 @@ class FakeClock:
         """Wait until the time was moved far enough."""
         self.slept.append(seconds)
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), waiter, seconds))
+        task = asyncio.current_task()
+        again = task is not None and task.get_name() == TICK
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), waiter, again))
         self._arrival.set()
         await waiter
 
@@ -56,25 +60,22 @@ class FakeClock:
     async def passing(self, work: Awaitable[T]) -> T:
         """Return what is awaited; whenever nothing happens, the time passes until the next sleeper wakes.
 
-        Whoever sleeps again and again for the same time, such as a heartbeat, is not waited for while others sleep.
+        Heartbeats of runs are not waited for while others sleep.
         """
         task = asyncio.ensure_future(work)
-        repeated = set[float]()
         try:
             while not task.done():
                 before = len(self.slept)
                 await asyncio.wait({task}, timeout=QUIET_SECONDS)
                 if not task.done() and len(self.slept) == before:
-                    self._pass(repeated)
+                    self._pass()
             return task.result()
         finally:
             task.cancel()
 
-    def _pass(self, repeated: set[float]) -> None:
+    def _pass(self) -> None:
         """Move the time to where the next sleeper wakes."""
-        asleep = [(wakes, seconds) for wakes, _, waiter, seconds in self._sleepers if not waiter.done()]
-        awaited = [one for one in asleep if one[1] not in repeated] or asleep
-        if awaited:
-            wakes, seconds = min(awaited)
-            repeated.add(seconds)
+        asleep = [(again, wakes) for wakes, _, waiter, again in self._sleepers if not waiter.done()]
+        if asleep:
+            _, wakes = min(asleep)
             self.advance(max(0.0, wakes - self._now))

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from muster.app import Muster, open_muster
 from muster.app.agent_kinds.given import GivenAgent
 from muster.app.muster import StartOptions
+from muster.domain.errors import Conflict
 from muster.engine.declared import ResultT, SpecT, WorkloadFunction
 from muster.settings import load_settings
 from muster.testing.clock import FakeClock
@@ -40,4 +41,11 @@ class MusterTest:
             async with self.open() as m:
                 return await self.clock.passing((await m.start(workload, spec, **options)).result())
 
-        return asyncio.run(work())
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(work())
+        raise Conflict(
+            "run is for tests that are not async",
+            suggestions=("async with muster_test.open() as m: await muster_test.clock.passing(…)",),
+        )

@@ -202,6 +202,9 @@ class StepActivity:
 STEP: ContextVar[StepActivity | None] = ContextVar("step", default=None)  # in which the workload does something
 
 
+TICK = "tick"  # the name of tasks that sleep only to be woken again and again
+
+
 class Ticks:
     """Wakes all who wait at the same moment, every so many seconds while somebody waits.
 
@@ -217,7 +220,7 @@ class Ticks:
         """Wait for the next moment, which comes after so many seconds at the latest."""
         tick = self._next
         if tick is None or tick.done():
-            tick = self._next = asyncio.get_running_loop().create_task(self._clock.sleep(self._seconds))
+            tick = self._next = asyncio.get_running_loop().create_task(self._clock.sleep(self._seconds), name=TICK)
         self._waiting += 1
         try:
             await asyncio.shield(tick)
