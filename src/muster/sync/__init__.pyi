@@ -134,6 +134,7 @@ from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
 from muster.domain.errors import AccessDenied as AccessDenied
 from muster.domain.errors import AgentFailed as AgentFailed
+from muster.domain.errors import AgentUnusable as AgentUnusable
 from muster.domain.errors import AlreadyContinued as AlreadyContinued
 from muster.domain.errors import AuthRefused as AuthRefused
 from muster.domain.errors import BadArgument as BadArgument

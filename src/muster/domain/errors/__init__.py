@@ -116,6 +116,7 @@ from muster.domain.errors.calls import (
     WireError,
 )
 from muster.domain.errors.runs import (
+    AgentUnusable,
     AwaitsSignal,
     BatchLost,
     BatchOpen,
@@ -149,6 +150,7 @@ __all__ = [
     "CHECK_NETWORK",
     "AccessDenied",
     "AgentFailed",
+    "AgentUnusable",
     "AlreadyContinued",
     "AuthRefused",
     "AwaitsSignal",

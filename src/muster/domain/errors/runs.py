@@ -3,13 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-from muster.domain.errors.base import MusterError
+from muster.domain.errors.base import BadConfiguration, MusterError
 
 
 class StopRun(MusterError):
     """The whole run must stop."""
 
     code = "stopped"
+
+
+class AgentUnusable(StopRun, BadConfiguration):
+    """An agent that a run asks is not known, or lacks its key or its price: every further call of it would too."""
+
+    code = BadConfiguration.code
+    exit_code = BadConfiguration.exit_code
+
+    @classmethod
+    def of(cls, error: BadConfiguration) -> "AgentUnusable":
+        """Return what an error about the configuration means for a run."""
+        return cls(error.message, suggestions=error.suggestions, flaws=error.flaws)
 
 
 class BudgetExhausted(StopRun):

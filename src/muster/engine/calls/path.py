@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from muster.agents.base import OnDelta
+from muster.agents.base import Agent, OnDelta
 from muster.domain.agent import Command, Quote
 from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
 from muster.domain.call import Reply, Request, identify, require_key
@@ -28,6 +28,8 @@ from muster.domain.canonical import Json, digest
 from muster.domain.content import RequestNote
 from muster.domain.entry import AttemptId, EntryKind, Opening, Replied, Unsent
 from muster.domain.errors import (
+    AgentUnusable,
+    BadConfiguration,
     BudgetExhausted,
     KeyTaken,
     Overdraft,
@@ -212,8 +214,7 @@ class CallPath:
         return Level(id=part_level(self._levels.lineage.id, allowance.name), cap=allowance.cap)
 
     def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> CallState:
-        directory = self._with.directory
-        agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
+        agent = self._find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
         lowered = agent.profile.lowered(request, self._rules)
         request, unsent = agent.profile.complete(request, self._rules), None
@@ -226,6 +227,16 @@ class CallPath:
             timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
         notes = tuple(note for note in (lowered, unsent) if note is not None)
         return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts, notes=notes)
+
+    def _find(self, who: str | Command) -> Agent:
+        """Return who is asked; where that cannot be, the run stops, whatever its workload makes of the error."""
+        directory = self._with.directory
+        try:
+            return directory.command(who) if isinstance(who, Command) else directory.find(who)
+        except BadConfiguration as error:
+            unusable = AgentUnusable.of(error)
+            self.halt.note(unusable)
+            raise unusable from None
 
     def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
@@ -272,7 +283,7 @@ class CallPath:
 
     async def _attempt(self, asking: CallState) -> Reply | Again:
         """Steps 2 to 6, once; money that may still come back is waited for without holding a place."""
-        quote = asking.agent.quote(asking.request)
+        quote = _quote(asking)
         self._levels.require_call(quote.most)
         began = self._with.clock.monotonic()
         turn = self._with.budget_queue.turn()
@@ -386,6 +397,13 @@ class CallPath:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
         over = self._guard.refusal is not None or asking.wire >= asking.timeouts.call
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
+
+
+def _quote(asking: CallState) -> Quote:
+    try:
+        return asking.agent.quote(asking.request)
+    except BadConfiguration as error:  # no price is known
+        raise AgentUnusable.of(error) from None
 
 
 def _is_of_call(asking: CallState, error: StopRun) -> bool:
