@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from muster.app import Muster
+from muster.app.pool.task_queries import Task
 from muster.domain.entry import AttemptState
-from muster.domain.errors import BudgetExhausted, Conflict
+from muster.domain.errors import Conflict
 from muster.domain.money import from_usd
 from muster.domain.run import RunState
 from muster.domain.task import TaskState
@@ -137,12 +138,12 @@ async def check_done_once(crew: PoolStage, muster: Muster, number: int, task: st
 
 
 async def check_ends(muster: Muster, tasks: Sequence[str]) -> None:
-    """Every task came to what its agent does, or to an end of its budget, by kills that left costs unknown."""
+    """Every task came to what its agent does, or waits for money, by kills that left costs unknown."""
     for number, name in enumerate(tasks):
         task = await muster.pool.tasks.get(name)
-        if task.run.ended_reason == BudgetExhausted.code:
+        if lacks_money(task):
             left = (task.spec.budget_usd or 0.0) - (await spent_usd(muster, task.run.lineage_level))
-            assert (task.state, left < CALL_USD) == (TaskState.FAILED, True), (task.id, left)
+            assert (task.state, left < CALL_USD) == (TaskState.PENDING, True), (task.id, left)
         else:
             assert task.state is BEHAVIORS[behavior_of(number)], (prompt_of(number), task.state, task.run.error)
 
@@ -168,11 +169,15 @@ async def spent_usd(muster: Muster, level: str) -> float:
     return balances[level].settled / 1_000_000 if level in balances else 0.0
 
 
+def lacks_money(task: Task) -> bool:
+    """Return whether a task has too little left of its own budget to go on."""
+    return task.remedy == f"muster task retry {task.id} --budget USD"
+
+
 async def check_refused(muster: Muster, tasks: Sequence[str]) -> int:
-    """Whatever is pending did not fit into the budget of the pool, and says so; returns how many there are."""
-    pending = [
-        task for task in [await muster.pool.tasks.get(name) for name in tasks] if task.state is TaskState.PENDING
-    ]
+    """Whatever is pending says why; returns how many there are that did not fit into the budget of the pool."""
+    found = [await muster.pool.tasks.get(name) for name in tasks]
+    pending = [task for task in found if task.state is TaskState.PENDING and not lacks_money(task)]
     status = await muster.pool.status()
     assert status.cost.cap is not None
     for task in pending:
