@@ -181,7 +181,9 @@ def test_agents_of_an_order_are_known_by_their_form() -> None:
 def test_what_is_made_is_looked_for_only_under_names_that_are_not_written_down() -> None:
     written = {"list": CommandEntry("List them.")}
     assert CommandTable(written, "work.nowhere:COMMANDS")["list"].about == "List them."
-    assert list(CommandTable(written, "work.table:COMMANDS")) == ["list", "council", "battle", "scale"]
+    first, *made = CommandTable(written, "work.table:COMMANDS")
+    assert first == "list"
+    assert {"council", "battle", "scale"} <= set(made)  # each further kind adds its own
     with pytest.raises(ModuleNotFoundError):
         CommandTable(written, "work.nowhere:COMMANDS").get("survey")
 
