@@ -33,4 +33,4 @@ def test_a_budget_is_kept(muster_test: MusterTest) -> None:
 
 def test_it_survives_being_killed_anywhere() -> None:
     report = kill_everywhere(triage, SPEC, agents=agents, budget_usd="1.00")
-    assert len(report.kills) > 20
+    assert "call.answered:2" in report.kills  # after the second letter was answered, before that was stored

@@ -37,9 +37,11 @@ app = FastAPI(lifespan=lifespan)
 @app.post("/mail", status_code=202)
 async def start(mail: Mail, request: Request) -> dict[str, str]:
     m: muster.Muster = request.app.state.muster
-    if found := await m.runs.page(name=mail.id, limit=1):
-        return {"run": found[0].id}
-    run = await m.start(triage, TriageSpec(tuple(mail.mail)), name=mail.id, budget_usd="0.50")
+    spec = TriageSpec(tuple(mail.mail))
+    try:
+        run = await m.start(triage, spec, name=mail.id, budget_usd="0.50", resume=True)  # started once, then followed
+    except muster.Conflict as error:  # other mail under the same id
+        raise HTTPException(409, error.message) from error
     return {"run": run.id}
 
 

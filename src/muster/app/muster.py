@@ -1,10 +1,10 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from weakref import WeakValueDictionary
 
 from muster.app.kinds import REPORTED, kind_of
 from muster.app.parts.parts import MusterParts
@@ -82,9 +82,9 @@ class Muster(MusterParts):
     reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
 
     @cached_property
-    def _starting(self) -> defaultdict[str, asyncio.Lock]:
-        """One lock for each name under which a run is started or gone on with."""
-        return defaultdict(asyncio.Lock)
+    def _starting(self) -> WeakValueDictionary[str, asyncio.Lock]:
+        """One lock for each name under which a run is started or gone on with right now."""
+        return WeakValueDictionary()
 
     @cached_property
     def hooks(self) -> "RunHooks":
@@ -245,7 +245,8 @@ class Muster(MusterParts):
         if resume:
             if name is None or origin is not None:
                 raise BadArgument("needs a name, and no origin", argument="resume", suggestions=('add name="nightly"',))
-            async with self._starting[name]:  # of several at once in this process the first starts it
+            first = self._starting.setdefault(name, asyncio.Lock())
+            async with first:  # of several at once in this process one starts it, and the others follow
                 named = await self.runs.newest_named(name, asked.name, self._part_of(asked.name).stored(written))
                 if named is None:
                     handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta)

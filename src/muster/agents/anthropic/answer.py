@@ -140,7 +140,7 @@ def reply_of(
 ) -> Reply:
     """Return a message of the model as a reply, with its `raw` blocks where text and uses of tools are not all."""
     text, calls = _content(said.content)
-    charge = charge_of(_usage(said.usage), price, ceiling, text, calls, thought=thought(said))
+    charge = charge_of(_usage(said.usage), price, ceiling, text, calls, thought=raw is not None)
     return Reply(
         text=text,
         stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),
