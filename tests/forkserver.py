@@ -322,7 +322,7 @@ def _prepared(request: dict[str, Any], files: list[int]) -> Callable[[], object]
     module = request["module"]
     sys.argv = [module, *request["arguments"]]
     sys.path[0] = request["folder"]
-    sys.path_importer_cache.clear()
+    sys.path_importer_cache.pop(request["folder"], None)
     random.seed()
     return lambda: runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -109,6 +109,7 @@ def writer() -> dict[str, Any]:
     return {"writer": FakeAgent({"storm": "A storm.", "bread": "Bread."}, otherwise="Nothing.", cost_usd="0.001")}
 
 
+@pytest.mark.chaos
 def test_a_loop_of_tools_survives_being_killed_anywhere() -> None:
     import tool_loop
 
@@ -117,6 +118,7 @@ def test_a_loop_of_tools_survives_being_killed_anywhere() -> None:
     assert {"call.answered:4", "store.after_commit:1"} <= set(report.kills)  # the fourth turn answers
 
 
+@pytest.mark.chaos
 def test_children_survive_being_killed_anywhere() -> None:
     import map_reduce
 

@@ -58,25 +58,25 @@ async def left(muster: Muster, agent: str, count: int) -> str:
     return handle.id
 
 
-@pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
+@pytest.mark.parametrize("agent", [ANTHROPIC, pytest.param(OPENAI, marks=pytest.mark.chaos)])
 async def test_several_who_collect_one_batch_do_not_disturb_each_other(tmp_path: Path, agent: str) -> None:
     clock = FakeClock()
     async with serve(Options(batch_ms=60_000), clock=clock.now) as server:
-        together = replace(HASTY, settle=3.0, most_requests=3000)
+        together = replace(HASTY, settle=3.0, most_requests=2000)
         async with opened(server, tmp_path, together) as first, opened(server, tmp_path) as second:
-            run = await left(first, agent, 3000)
+            run = await left(first, agent, 2000)
             clock.advance(60)
             batch = await first.batches.find("last")
             resumed, *_ = await asyncio.gather(
                 first.resume(run), second.batches.fetch(batch), first.batches.fetch(batch)
             )
-            assert len(await resumed.result()) == 3000
+            assert len(await resumed.result()) == 2000
             after = await first.runs.find(run)
             collected = await first.batches.find("last")
         audit = server.audit
-    assert (after.calls.done, after.calls.uncertain, after.spent.uncertain) == (3000, 0, 0)
-    assert (collected.tally.succeeded, collected.tally.over) == (3000, 3000)
-    assert (audit.calls, len(audit.batches)) == (3000, 1)
+    assert (after.calls.done, after.calls.uncertain, after.spent.uncertain) == (2000, 0, 0)
+    assert (collected.tally.succeeded, collected.tally.over) == (2000, 2000)
+    assert (audit.calls, len(audit.batches)) == (2000, 1)
 
 
 async def test_what_another_process_found_out_counts_here_too(tmp_path: Path) -> None:

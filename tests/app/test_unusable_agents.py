@@ -42,3 +42,21 @@ async def test_a_swallowed_error_of_an_agent_that_cannot_be_asked_ends_the_run(t
     async with muster.open(tmp_path, agents={"desk": yes, "late": yes}) as m:
         again = await m.resume("rows")
         assert await again.result() == ["yes", "yes", "yes"]
+
+
+@muster.workload("swallows errors of children")
+async def above(ctx: muster.Context, agents: list[str]) -> str:
+    try:
+        return str(await ctx.child("rows", "swallows errors of agents", agents))
+    except Exception as error:
+        return type(error).__name__
+
+
+async def test_a_swallowed_child_without_its_agent_ends_the_parent_too(tmp_path: Path) -> None:
+    async with muster.open(tmp_path, agents={"desk": yes}) as m:
+        run = await m.start(above, ["desk", "late"], name="above")
+        with pytest.raises(muster.RunFailed, match="late"):
+            await run.result()
+        assert (await run.run()).ended_reason == "configuration"
+    async with muster.open(tmp_path, agents={"desk": yes, "late": yes}) as m:
+        assert await (await m.resume("above")).result() == "['yes', 'yes']"

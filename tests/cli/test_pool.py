@@ -253,3 +253,16 @@ def test_a_task_with_too_little_left_is_rejected_with_a_higher_budget(pool: Shel
     pool.muster("pool", "start", "--until-idle")
     waiting = pool.muster("task", "result", task, "--json").data()
     assert (waiting["state"], waiting["rejection_count"], waiting["cost_usd"]) == ("pending_review", 1, 0.06)
+
+
+def test_a_pool_that_leaves_a_task_without_money_says_so_and_fails(pool: Shell) -> None:
+    dear = '[agents.dear]\nkind = "cli"\ncommand = ["echo", "done"]\nbudget_usd = 0.05\n'
+    (pool.folder / "muster.toml").write_text(TOML + dear)
+    task = pool.muster("task", "submit", "x", "--agent", "dear", "--budget", "0.05", "--json").data()["id"]
+    left = pool.muster("pool", "start", "--until-idle", "--budget", "0.01", "--json")
+    assert (left.code, left.error()["code"]) == (1, "budget_exhausted")
+    assert task in left.error()["message"]
+    assert left.error()["suggestions"] == ["muster pool start --budget USD"]
+    shown = pool.muster("task", "result", task, "--json").envelope()["data"]
+    assert (shown["state"], shown["remedy"]) == ("pending", "muster pool start --budget USD")
+    assert pool.muster("pool", "start", "--until-idle", "--budget", "1").code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEMA = ROOT / "tests/suites/reports/sarif_schema.json"
@@ -34,6 +35,7 @@ def verify(folder: Path, agents: Path, report: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.chaos
 def test_real_checkers_look_at_our_own_source_and_the_sarif_report_is_sound(tmp_path: Path) -> None:
     report = tmp_path / "report.sarif"
     ruff = ("ruff", "check", "--output-format", "json")

@@ -49,6 +49,7 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
+@pytest.mark.chaos
 def test_a_full_disk_fails_task_and_chain_clearly_and_leaves_nothing(repository: Repository, tmp_path: Path) -> None:
     for number in range(4):
         repository.write(f"large/{number}.txt", f"{number} line of a large file\n" * 10_000)

@@ -75,7 +75,7 @@ def test_a_run_whose_budget_is_spent_goes_on_with_a_new_one(look: Any, server: S
     server.until(run, "failed")
     page = look(server, f"runs/{run}").page
     expect(page.locator(".notice li").first).to_contain_text("enter a higher total above and press Resume")
-    expect(page.locator(".notice")).to_contain_text("raise the budget: muster runs resume RUN --budget TOTAL")
+    expect(page.locator(".notice")).to_contain_text(f"raise the budget: muster runs resume {run} --budget TOTAL")
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("Enter a new total in dollars")).to_be_visible()
     page.get_by_label("New total budget in $").fill("1")

@@ -189,7 +189,7 @@ async def test_a_budget_too_small_for_one_call_is_told_with_the_numbers(tmp_path
         assert "$0.00 of $0.05 is spent" in message
         assert "up to $0.10" in message
         first, second = (run.error or {})["suggestions"]
-        assert first.startswith("raise the budget: muster runs resume RUN --budget TOTAL")
+        assert first.startswith(f"raise the budget: muster runs resume {run.id} --budget TOTAL")
         assert second.startswith("or lower the maximum cost of a call")
 
 

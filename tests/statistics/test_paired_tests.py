@@ -14,7 +14,7 @@ from muster.suites.compare.values import ComparisonVerdict, EpochOutcome
 from tests.suites.compare.test_compare import BAD, GOOD, Outcomes, outcomes
 
 ALPHA = 0.05
-RUNS = 300
+RUNS = 200
 SIMULATION_ERROR = 3 * (ALPHA * (1 - ALPHA) / RUNS) ** 0.5
 
 

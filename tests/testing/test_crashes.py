@@ -71,6 +71,7 @@ def test_a_workload_that_survives_is_killed_at_every_point_and_comes_to_the_same
     assert report.uncertain > 0
 
 
+@pytest.mark.chaos
 def test_children_and_waits_survive_too() -> None:
     report = kill_everywhere(parent, {"mail": ["Where is my parcel?"]}, agents=spendthrift)
 
@@ -83,6 +84,7 @@ def test_an_effect_outside_of_steps_is_found_and_the_place_is_named(tmp_path: Pa
         kill_everywhere(forgetful, {"file": str(tmp_path / "effects")}, agents=agents)
 
 
+@pytest.mark.chaos
 def test_what_may_differ_is_checked_by_the_test(tmp_path: Path) -> None:
     seen: list[Any] = []
 
@@ -111,6 +113,7 @@ def test_a_run_that_does_not_end_has_failed() -> None:
         kill_everywhere(endless, None, agents=agents, seconds=1)
 
 
+@pytest.mark.chaos
 def test_a_budget_that_uncertain_attempts_use_up_is_a_failure() -> None:
     with pytest.raises(AssertionError, match=r"killed at call\.opened:2: run_failed: .* its budget does not"):
         kill_everywhere(triage, SPEC, agents=spendthrift, budget_usd="0.02")

@@ -169,11 +169,12 @@ class Refused:
         key = "call_usd" if self.level == CALL else "day_usd" if self.level.startswith(("day:", "user:")) else ""
         more = (f"raise {key} in muster.toml",) if key else ()
         more = (_RAISE_SERVER,) if self.level.startswith("server:") else more
-        more = (_RAISE_RUN,) if self.level.startswith(("run:", "lineage:")) else more
+        kind, _, run = self.level.partition(":")
+        more = (_RAISE_RUN.format(run),) if kind in ("run", "lineage") else more
         return BudgetExhausted(self.message, level=self.level, suggestions=(*more, less))
 
 
-_RAISE_RUN = "raise the budget: muster runs resume RUN --budget TOTAL continues with the stored replies"
+_RAISE_RUN = "raise the budget: muster runs resume {} --budget TOTAL continues with the stored replies"
 _RAISE_SERVER = "the operator of the server can raise it: start it with a higher --budget"
 
 

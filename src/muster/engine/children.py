@@ -7,7 +7,9 @@ from muster.domain.budget import PART, Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
 from muster.domain.errors import (
+    AgentUnusable,
     AuthRefused,
+    BadConfiguration,
     BudgetExhausted,
     ChildFailed,
     Interrupted,
@@ -160,11 +162,13 @@ def _result(run: Run, key: str) -> Json:
 
 
 def _stop_above(run: Run, message: str) -> StopRun | None:
-    """Return what stops the parent of a failed child too: a refused key, or a budget that is not the child's own."""
+    """Return what stops the parent of a failed child too: an agent that nobody can ask, or a budget not its own."""
     error = run.error or {}
     suggestions, level = tuple(error.get("suggestions", ())), str(error.get("level", ""))
     if run.ended_reason == AuthRefused.code:
         return AuthRefused(message, suggestions=suggestions)
+    if run.ended_reason == AgentUnusable.code and "agent" in error:
+        return AgentUnusable.of(BadConfiguration(message, suggestions=suggestions), error["agent"])
     own = ("", run_level(run.id), run.budgets.lineage if run.budgets else "")
     if run.ended_reason != BudgetExhausted.code or level in own or level.startswith(PART):
         return None

@@ -115,7 +115,7 @@ def test_the_life_of_a_batch_at_length() -> None:
     )
 
 
-SAMPLE = 50  # pairs of steps
+SAMPLE = 25  # pairs of steps
 CREATED = {"anthropic": 10, "openai": 14}  # steps after which a process has handed the batch in
 
 

@@ -10,7 +10,7 @@ from muster.domain.run import RunState
 from muster.testing.clock import FakeClock
 from tests.engine.batches.house import QUICK, House, batch, batches_of, open_house
 
-MANY = 3000
+MANY = 1500
 
 
 async def fetch_while_resuming(house: House, clock: FakeClock, agent: str) -> None:

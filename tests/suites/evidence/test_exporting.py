@@ -141,6 +141,7 @@ def test_half_a_surrogate_pair_and_any_other_text_survive(tmp_path: Path) -> Non
     assert lines(path, "calls.jsonl")[0]["reply"]["text"] == "oh \ud83d\n\u2028 no"
 
 
+@pytest.mark.chaos
 def test_memory_does_not_grow_with_the_answers(tmp_path: Path) -> None:
     """A few are held at a time: all of them pass through a fraction of their size."""
     import tracemalloc

@@ -200,6 +200,10 @@ def _titles(tasks: "Sequence[Task]") -> str:
     return ", ".join([*(task.title for task in tasks[:MOST_NAMED]), *more])
 
 
-def pool_error(tasks: "Sequence[Task]") -> Error | None:
-    """Return which of the tasks that ended in a pool failed; one that somebody canceled did not."""
-    return failed_tasks([task for task in tasks if task.state != "canceled"])
+def pool_error(tasks: "Sequence[Task]", unpaid: "Sequence[Task]" = ()) -> Error | None:
+    """Return which of the tasks that ended in a pool failed, canceled ones left out; else which no budget pays for."""
+    failed = failed_tasks([task for task in tasks if task.state != "canceled"])
+    if failed is not None or not unpaid:
+        return failed
+    message = f"not done, since no budget pays for it: {_titles(unpaid)}; {unpaid[0].refusal}"
+    return error("budget_exhausted", message, [unpaid[0].remedy])

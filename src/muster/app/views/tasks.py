@@ -96,6 +96,7 @@ class TaskView(WorkView):
     session_id: str | None
     error: Mapping[str, Json] | None
     reason: str | None
+    remedy: str | None
     setup: str | None
     permission: PermissionView | None
     failed_command: Json
@@ -201,6 +202,7 @@ def task_view(task: Task) -> TaskView:
         session_id=None if trace is None else trace.session,
         error=Redactor().json({name: value for name, value in error.items() if name != "traceback"}) or None,
         reason=task.refusal or None,
+        remedy=task.remedy or None,
         setup=task.setup or None,
         permission=None if task.permission is None else permission_view(task.permission),
         failed_command=error.get("command"),

@@ -1,5 +1,6 @@
 """`muster pool`: slots started, scaled and drained; shared context, and messages between slots."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
@@ -19,6 +20,7 @@ from muster.domain.entry import Signal
 from muster.domain.errors import MusterError, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import Run
+from muster.domain.task import TaskState
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +41,7 @@ def start(
 ) -> int:
     """Run the tasks of the pool until it is stopped or drained."""
 
-    async def work(muster: Muster) -> tuple[list[Task], PoolStatus]:
+    async def work(muster: Muster) -> tuple[list[Task], Sequence[Task], PoolStatus]:
         if budget is not None:
             await muster.pool.set_budget(budget)
         ended: dict[str, None] = {}
@@ -56,11 +58,13 @@ def start(
         SignalHandler(muster, warn, on_first=driver.close).install()
         where = f"running the pool of {muster.settings.store_place}"
         await driver.serve(until_idle=until_idle, on_begin=lambda: note(common, where))
-        return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
+        tasks = muster.pool.tasks
+        unpaid = [task for task in await tasks.list([TaskState.PENDING]) if task.refusal] if until_idle else []
+        return [await tasks.get(name) for name in ended], unpaid, await muster.pool.status()
 
-    tasks, found = with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log)
+    tasks, unpaid, found = with_muster(common, work, allow_unpriced=allow_unpriced, create=True, log=log)
     data = driven_pool_view(found, tasks)
-    error = pool_error(tasks)
+    error = pool_error(tasks, unpaid)
     if error is not None:
         return fail_with(common, error, 1, data)
     answer(common, data, lambda console: console.print("\n".join(status_lines(found)), soft_wrap=True))

@@ -125,7 +125,7 @@ function Notices({ task }) {
   return html`${hasAsides(task) && html`<div class="notice warn" role="status"><p>Not all of its work is on its branch. There is more:</p><ul>${task.beside.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`}
     ${task.handed_over.filter((one) => one.missing.length > 0).map((one) => html`<div key=${one.task} class="notice warn" role="status"><p>It did not get this from <a href=${`#/tasks/${one.task}`}>${one.name ?? one.task}</a>, on which it depends:</p><ul>${one.missing.map((what) => html`<li key=${what}>${what}</li>`)}</ul></div>`)}
     <${RepositoryChanges} of=${task} />
-    ${task.reason && html`<div class="notice warn"><p>${task.reason}</p></div>`}
+    ${task.reason && html`<div class="notice warn" role="status"><p>${task.reason}</p>${task.remedy && html`<${Command} text=${task.remedy} />`}</div>`}
     ${task.error && html`<${Failure} error=${{ message: task.error.message ?? "The task failed." }}>${task.stderr && !task.error.message?.includes(task.stderr.trim()) && html`<${AnsiText} text=${task.stderr} />`}<//>`}`;
 }
 

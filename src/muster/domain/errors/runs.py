@@ -18,10 +18,18 @@ class AgentUnusable(StopRun, BadConfiguration):
     code = BadConfiguration.code
     exit_code = BadConfiguration.exit_code
 
+    agent = ""
+
     @classmethod
-    def of(cls, error: BadConfiguration) -> "AgentUnusable":
-        """Return what an error about the configuration means for a run."""
-        return cls(error.message, suggestions=error.suggestions, flaws=error.flaws)
+    def of(cls, error: BadConfiguration, agent: str) -> "AgentUnusable":
+        """Return what an error about the configuration of an agent means for a run."""
+        stop = cls(error.message, suggestions=error.suggestions, flaws=error.flaws)
+        stop.agent = agent
+        return stop
+
+    def record(self) -> dict[str, Any]:
+        """Return the error with its agent, by which the parent of a run knows it from other wrong settings."""
+        return super().record() | {"agent": self.agent}
 
 
 class BudgetExhausted(StopRun):

@@ -234,7 +234,7 @@ class CallPath:
         try:
             return directory.command(who) if isinstance(who, Command) else directory.find(who)
         except BadConfiguration as error:
-            unusable = AgentUnusable.of(error)
+            unusable = AgentUnusable.of(error, who.name if isinstance(who, Command) else who)
             self.halt.note(unusable)
             raise unusable from None
 
@@ -403,7 +403,7 @@ def _quote(asking: CallState) -> Quote:
     try:
         return asking.agent.quote(asking.request)
     except BadConfiguration as error:  # no price is known
-        raise AgentUnusable.of(error) from None
+        raise AgentUnusable.of(error, asking.agent.profile.name) from None
 
 
 def _is_of_call(asking: CallState, error: StopRun) -> bool:
