@@ -86,7 +86,7 @@ def public_names(module: str) -> list[str]:
 
 # Raised where only the engine catches them, or never to a program.
 INTERNAL_ERRORS = {"KeyTaken", "Respelled", "Undecodable", "OutOfTime", "AwaitsSignal", "BatchOverdue", "BatchOpen"} | {
-    "BatchLost", "WireError",
+    "BatchLost", "WireError", "NameTaken",
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,12 @@ async def test_other_work_under_the_name_is_refused(
 
 async def test_of_several_that_start_it_at_once_the_first_does_and_the_others_follow(tmp_path: Path) -> None:
     asked.clear()
-    async with muster.open(tmp_path, agents={"clerk": clerk}, allow_unpriced=True) as m:
-        starting = (m.start(resumable, ["a", "b"], name="once", resume=True) for _ in range(5))
+    async with AsyncExitStack() as stack:
+        opened = [muster.open(tmp_path, agents={"clerk": clerk}, allow_unpriced=True) for _ in range(3)]
+        programs = [await stack.enter_async_context(m) for m in opened]
+        starting = (m.start(resumable, ["a", "b"], name="once", resume=True) for m in [*programs] * 3)
         runs = await asyncio.gather(*starting)
         assert len({run.id for run in runs}) == 1
-        assert [await run.result() for run in runs] == [["A", "B"]] * 5
-        assert len(await m.runs.page()) == 1
+        assert [await run.result() for run in runs] == [["A", "B"]] * 9
+        assert len(await programs[0].runs.page()) == 1
         assert asked == {"a": 1, "b": 1}

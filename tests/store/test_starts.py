@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import LimitReached
+from muster.domain.budget import Budgets, UserBudget
+from muster.domain.errors import LimitReached, NameTaken
+from muster.domain.ids import RunId
 from muster.domain.run import StartLimit, StartRequest
 from muster.store.base import Store
 from muster.store.postgres.store import open_postgres
@@ -59,6 +61,23 @@ async def test_several_servers_together_start_no_more_than_one_may_in_any_minute
     started = sorted([run.created_at for run in await servers[0].runs.select(limit=500)])
     assert len(started) == sum(begun) >= LIMIT.most
     assert max(sum(at - LIMIT.seconds < other <= at for other in started) for at in started) == LIMIT.most
+
+
+async def test_of_all_that_make_the_only_run_of_a_name_one_does_and_users_have_names_of_their_own(
+    servers: Sequence[Store],
+) -> None:
+    ada = Budgets(lineage="", user=UserBudget(name="ada"))
+    news = [replace(new_run(f"run{n}", name="once"), is_only=True) for n in range(30)]
+    news += [replace(new, id=RunId(f"{new.id}-ada"), budgets=ada) for new in news]
+    made = await asyncio.gather(
+        *(servers[n % SERVERS].runs.create(new) for n, new in enumerate(news)), return_exceptions=True
+    )
+    assert sum(isinstance(one, NameTaken) for one in made) == len(news) - 2
+    found = {owner: await servers[0].runs.newest_named("once", owner) for owner in (None, "ada", "eve")}
+    assert {owner: run and run.owner for owner, run in found.items()} == {None: None, "ada": "ada", "eve": None}
+    assert found["eve"] is None
+    assert len(await servers[0].runs.select()) == 2
+    await servers[0].runs.create(new_run("another", name="once"))  # nobody who names a run otherwise is in its way
 
 
 async def test_at_one_moment_several_servers_together_start_as_many_as_one_may(servers: Sequence[Store]) -> None:

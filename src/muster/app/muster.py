@@ -1,10 +1,11 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
-from weakref import WeakValueDictionary
 
 from muster.app.kinds import REPORTED, kind_of
 from muster.app.parts.parts import MusterParts
@@ -22,7 +23,7 @@ from muster.app.runs.options import RunOptions
 from muster.app.views.errors import not_passed
 from muster.domain.call import Message, Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NotFound, Overdraft, StopRun
+from muster.domain.errors import BadArgument, MusterError, NameTaken, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.declared import DeclaredWorkload, ResultT, SpecT, WorkloadFunction, declared
@@ -80,11 +81,6 @@ class Muster(MusterParts):
     """An open store with an engine. Use cases stand on its parts, everyday ones on itself."""
 
     reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
-
-    @cached_property
-    def _starting(self) -> WeakValueDictionary[str, asyncio.Lock]:
-        """One lock for each name under which a run is started or gone on with right now."""
-        return WeakValueDictionary()
 
     @cached_property
     def hooks(self) -> "RunHooks":
@@ -245,17 +241,35 @@ class Muster(MusterParts):
         if resume:
             if name is None or origin is not None:
                 raise BadArgument("needs a name, and no origin", argument="resume", suggestions=('add name="nightly"',))
-            first = self._starting.setdefault(name, asyncio.Lock())
-            async with first:  # of several at once in this process one starts it, and the others follow
-                named = await self.runs.newest_named(name, asked.name, self._part_of(asked.name).stored(written))
-                if named is None:
-                    handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta)
-                else:
-                    self._part_of(asked.name).require_resumable(named)
-                    handle = await self.runs.follow_or_resume(named, budget_usd=budget_usd, on_delta=on_delta)
-            return returning(handle, asked.result)
-        handle = await self.start_with(asked.name, written, options, detach=detach, on_delta=on_delta, origin=origin)
+            only = replace(options, is_only=True)
+            handle = await self._start_only(
+                asked.name, written, only, budget_usd=budget_usd, detach=detach, on_delta=on_delta
+            )
+        else:
+            handle = await self.start_with(
+                asked.name, written, options, detach=detach, on_delta=on_delta, origin=origin
+            )
         return returning(handle, asked.result)
+
+    async def _start_only(
+        self,
+        workload: str,
+        spec: Json,
+        options: RunOptions,
+        *,
+        budget_usd: str | float | None,
+        detach: bool,
+        on_delta: Listener | None,
+    ) -> RunHandle:
+        """Go on with the newest run of the name, or start it; of several processes one starts it."""
+        part = self._part_of(workload)
+        while True:
+            named = await self.runs.newest_named(options.name or "", workload, part.stored(spec))
+            if named is not None:
+                part.require_resumable(named)
+                return await self.runs.follow_or_resume(named, budget_usd=budget_usd, on_delta=on_delta)
+            with contextlib.suppress(NameTaken):  # somebody was faster: go on with that run
+                return await self.start_with(workload, spec, options, detach=detach, on_delta=on_delta)
 
     def _declared(self, workload: str | WorkloadFunction[Any, Any], spec: object) -> tuple[DeclaredWorkload, Json]:
         """Return a workload with its spec as it is stored; one that is only named gives its result as JSON."""

@@ -239,6 +239,7 @@ class NewRun:
     spec: Json
     created_at: float
     name: str | None = None
+    is_only: bool = False  # its user has no other run of that name; is not stored
     tags: tuple[str, ...] = ()
     seed: int = 0
     cap: Microdollars | None = None

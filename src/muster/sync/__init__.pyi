@@ -465,7 +465,7 @@ class Runs:
         """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
 
     def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
-        """Return the newest run of a name that is not a child; raises Conflict for one that does other work."""
+        """Return the user's newest run of a name that is not a child; raises Conflict for one that does other work."""
 
     def newest(self, workloads: Collection[str]) -> Run | None:
         """Return the newest run of some workloads that is not a child."""
@@ -615,11 +615,11 @@ class Runs:
     def follow_or_resume(self, run: Run, *, budget_usd: str | float | None=..., on_delta: Listener | None=...) -> RunHandle:
         """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one."""
 
-    def go_on(self, run: Run, on_delta: Listener | None=...) -> RunHandle:
+    def go_on(self, run: Run, on_delta: Listener | None=..., *, shared: bool=...) -> RunHandle:
         """Drive a run that was prepared to go on; one that has completed is only looked at."""
 
-    def drive(self, run: Run, on_delta: Listener | None=..., *, detach: bool=..., before: Preparation | None=...) -> RunHandle:
-        """Drive a run in this process."""
+    def drive(self, run: Run, on_delta: Listener | None=..., *, detach: bool=..., before: Preparation | None=..., shared: bool=...) -> RunHandle:
+        """Drive a run in this process; one that is `shared` is followed when another one was faster to drive it."""
 
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""

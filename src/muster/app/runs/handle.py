@@ -29,12 +29,14 @@ class RunHandle(Generic[DataT_co]):
         driving: "asyncio.Task[Run] | None",
         sweep: Callable[[], Awaitable[object]],
         raised: Sequence[Exception] = (),
+        *,
+        shared: bool = False,
     ) -> None:
         self._raised = raised  # by the workload, while it is driven here
         self._runs, self._store, self._sweep = runs, store, sweep
         self._type = PLAIN  # of its result
         self.id: RunId = run
-        self._driving = driving
+        self._driving, self._shared = driving, shared
 
     async def run(self) -> Run:
         """Return the run as it is stored now."""
@@ -47,19 +49,25 @@ class RunHandle(Generic[DataT_co]):
     async def wait(self) -> Run:
         """Wait until the run is over or stands still."""
         if self._driving is not None:
-            return await self._driven(self._driving)
+            run = await self._driven(self._driving)
+            if run is not None:
+                return run
         async for _ in self.events((await self.run()).last_seq):
             pass
         return await self.run()
 
-    async def _driven(self, driving: "asyncio.Task[Run]") -> Run:
+    async def _driven(self, driving: "asyncio.Task[Run]") -> Run | None:
+        """Return the run as its driving left it; None when somebody else drives a run that is shared."""
         try:
             return await asyncio.shield(driving)
         except Conflict:
             run = await self.run()
             if run.state in TERMINAL:
                 return run  # somebody was faster than this driver: canceled it, or drove it to its end
-            raise
+            if not self._shared or not run.is_driven:
+                raise
+            self._driving = None
+            return None
 
     async def result(self) -> DataT_co:
         """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget.

@@ -26,6 +26,7 @@ class RunOptions:
     """Name, tags, budget, time limit, concurrency, and whether agents are asked live or in batches."""
 
     name: str | None = None
+    is_only: bool = False  # its user has no other run of that name
     tags: tuple[str, ...] = ()
     budget: Microdollars | None = None
     timeout: float | None = None
@@ -144,6 +145,7 @@ def new_run(
         spec=plain_json(spec, "the spec of the run"),
         created_at=at,
         name=options.name,
+        is_only=options.is_only,
         tags=options.tags,
         seed=random.SystemRandom().getrandbits(31),
         cap=options.budget,

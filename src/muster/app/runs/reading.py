@@ -75,9 +75,8 @@ class RunReader:
         raise NotFound(f"run {reference!r} not found{where}", suggestions=("muster runs list",))
 
     async def newest_named(self, name: str, workload: str, spec: Json) -> Run | None:
-        """Return the newest run of a name that is not a child; raises Conflict for one that does other work."""
-        found = await self._store.runs.match(name, self._user.owner)
-        run = next((one for one in found if one.name == name and one.parent is None), None)
+        """Return the user's newest run of a name that is not a child; raises Conflict for one that does other work."""
+        run = await self._store.runs.newest_named(name, self._user.name)
         if run is not None and (run.workload, run.spec) != (workload, spec):
             differs = "workload" if run.workload != workload else "spec"
             raise Conflict(

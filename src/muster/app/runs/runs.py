@@ -115,8 +115,9 @@ class Runs(RunContinuations):
         self._require_going_on()
         self._workloads.find(workload)
         self._workloads.check(workload, spec)
-        run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
-        return self.drive(run, on_delta, detach=detach, before=before)
+        options = options or self.options()
+        run = await self._create(workload, spec, options, submitted=detach, origin=origin)
+        return self.drive(run, on_delta, detach=detach, before=before, shared=options.is_only)
 
     async def create(self, workload: str, spec: Json, options: RunOptions, run: RunId, budgets: Budgets) -> Run:
         """Store a run under budgets of its part; nothing drives it yet."""
@@ -152,15 +153,25 @@ class Runs(RunContinuations):
         self, run: Run, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
     ) -> RunHandle:
         """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one."""
+        self._require_going_on()
         end = await self.end_of_lineage(run)
-        if self._engine.is_beginning(end.id) or (end.is_driven and not self._engine.is_abandoned(end)):
-            return self.watch(end)
-        total = None if parse_budget(budget_usd) == end.cap else budget_usd
-        return await self.resume(end.id, budget_usd=total, on_delta=on_delta)
+        while not self._is_at_work(end):
+            total = None if parse_budget(budget_usd) == end.cap else budget_usd
+            try:
+                return self.go_on(await self.prepare_resume(end.id, budget_usd=total), on_delta, shared=True)
+            except Conflict:  # somebody may have been faster
+                end = await self.end_of_lineage(run)
+                if not self._is_at_work(end):
+                    raise
+        return self.watch(end)
 
-    def go_on(self, run: Run, on_delta: Listener | None = None) -> RunHandle:
+    def _is_at_work(self, run: Run) -> bool:
+        """Return whether somebody drives a run, or is about to in this process."""
+        return self._engine.is_beginning(run.id) or (run.is_driven and not self._engine.is_abandoned(run))
+
+    def go_on(self, run: Run, on_delta: Listener | None = None, *, shared: bool = False) -> RunHandle:
         """Drive a run that was prepared to go on; one that has completed is only looked at."""
-        return self.watch(run) if run.state is RunState.COMPLETED else self.drive(run, on_delta)
+        return self.watch(run) if run.state is RunState.COMPLETED else self.drive(run, on_delta, shared=shared)
 
     def drive(
         self,
@@ -169,19 +180,20 @@ class Runs(RunContinuations):
         *,
         detach: bool = False,
         before: Preparation | None = None,
+        shared: bool = False,
     ) -> RunHandle:
-        """Drive a run in this process."""
+        """Drive a run in this process; one that is `shared` is followed when another one was faster to drive it."""
         leave = Leave.FOR_BATCHES if detach else Leave.NEVER
         raised: list[Exception] = []
         driving = self._engine.drive(run.id, on_delta, leave=leave, before=before, on_error=raised.append)
         task = asyncio.get_running_loop().create_task(driving)
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
-        return self._handle(run.id, task, raised)
+        return RunHandle(self, self._store, run.id, task, self._engine.sweep_in_turn, raised, shared=shared)
 
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""
-        return self._handle(run.id, None)
+        return RunHandle(self, self._store, run.id, None, self._engine.sweep_in_turn)
 
     async def follow(self, reference: str, after: int = 0) -> RunWatcher:
         """Return a watcher of a run, which many may share at the cost of one: every event after a number, then live.
@@ -267,9 +279,6 @@ class Runs(RunContinuations):
     def ordered(self, order: RunOrder, dispatch: Dispatch | None = None) -> RunOptions:
         """Return the options of a run that was ordered; without a budget, that of the settings."""
         return self.options(**terms_of(order, dispatch))
-
-    def _handle(self, run: RunId, task: "asyncio.Task[Run] | None", raised: Sequence[Exception] = ()) -> RunHandle:
-        return RunHandle(self, self._store, run, task, self._engine.sweep_in_turn, raised)
 
     def _require_going_on(self) -> None:
         if self._stopped is not None:

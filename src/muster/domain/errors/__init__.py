@@ -58,6 +58,7 @@ MusterError
 ├── KeyTaken                the journal has an entry under this key already
 ├── Conflict                somebody else is at it, or it is not in a state for this
 │   ├── AlreadyContinued    the run has a continuation; go on from there
+│   ├── NameTaken           a run of that name is there already; go on with it
 │   └── MergeConflict       two branches changed the same lines; holds the files
 ├── AccessDenied            the user may not do this
 ├── LimitReached            a limit of the service is reached; later it may be possible
@@ -79,6 +80,7 @@ from muster.domain.errors.base import (
     LimitReached,
     MergeConflict,
     MusterError,
+    NameTaken,
     NotFound,
     Paid,
     QueueFailed,
@@ -181,6 +183,7 @@ __all__ = [
     "LimitReached",
     "MergeConflict",
     "MusterError",
+    "NameTaken",
     "NotFound",
     "NotStarted",
     "OutOfTime",

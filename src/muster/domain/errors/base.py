@@ -166,6 +166,12 @@ class AlreadyContinued(Conflict):
     code = "already_continued"
 
 
+class NameTaken(Conflict):
+    """A run that was to be the only one of its name is not; whoever wanted it goes on with that one."""
+
+    code = "name_taken"
+
+
 class MergeConflict(Conflict):
     """Two branches changed the same lines; nothing was merged."""
 

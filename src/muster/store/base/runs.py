@@ -141,6 +141,7 @@ class RunTable(Protocol):
     Runs are created by the engine and looked up by everybody. Creating a child is idempotent for its parent and key,
     a run that was requested under a key for its user and that key; of other runs the id must be new. A run has one
     continuation: whoever makes a second one, in the same lineage, gets AlreadyContinued, and nothing is stored.
+    Likewise whoever makes a run that is to be the only one of its name, and is not, gets NameTaken.
 
     Lists are read by people (`select`, `roots`, `page`), by workers (`submitted`), by the sweep over dead drivers
     (`driven`) and by whoever forgets what is old (`ended`); `balances` by the engine before a run is driven and when it
@@ -158,6 +159,9 @@ class RunTable(Protocol):
 
     async def match(self, reference: str, owner: str | None = None) -> Sequence[Run]:
         """Return the runs, of one user or of all, that an id, its beginning, or a name stands for, newest first."""
+
+    async def newest_named(self, name: str, owner: str | None = None) -> Run | None:
+        """Return the newest run of a name that is not a child, of a user or of somebody at this machine."""
 
     async def requested(self, owner: str | None, request: StartRequest) -> Run | None:
         """Return the run that a request of a user started before; raises Conflict for another one under its key."""

@@ -112,8 +112,7 @@ class DatabaseRuns:
             return runs.create(database, self._codec, new)
 
         related = (new.parent, new.origin.run if new.origin else None)
-        counted = (new.request.client,) if new.request is not None and new.request.limit is not None else ()
-        locks = Locks(names=tuple(map(runs.start_lock, counted)), runs=tuple(run for run in related if run is not None))
+        locks = Locks(names=runs.start_locks(new), runs=tuple(run for run in related if run is not None))
         return self._writer.run(work, locks, begins=new.parent is None)
 
     async def get(self, run: RunId) -> Run | None:
@@ -152,6 +151,10 @@ class DatabaseRuns:
         # Ids are lower case letters and digits, so "{" is the first character after all of them.
         parameters = {"reference": reference, "after": reference + "{", "owner": owner}
         return [run_of(row) for row in await self._reader.rows("match_runs", parameters)]
+
+    async def newest_named(self, name: str, owner: str | None = None) -> Run | None:
+        """Return the newest run of a name that is not a child, of a user or of somebody at this machine."""
+        return await self._reader.read(lambda db: runs.newest_named(db, self._codec.clean(name), owner))
 
     async def requested(self, owner: str | None, request: StartRequest) -> Run | None:
         """Return the run that a request of a user started before."""

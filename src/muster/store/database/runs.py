@@ -13,6 +13,7 @@ from muster.domain.errors import (
     Conflict,
     LeaseLost,
     MusterError,
+    NameTaken,
     NotFound,
     RunCanceled,
     state_verb,
@@ -53,6 +54,8 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     """
     if new.parent is not None and get(database, new.parent).cancel_requested:
         raise RunCanceled(f"run {new.parent} was canceled")
+    if new.is_only:
+        _require_only(database, codec, new)
     if new.request is not None:  # whoever sends one may choose the id
         require_deleted(database, new.id)
     if database.execute("insert_run", run_parameters(new, codec)) == 0:
@@ -78,9 +81,26 @@ def _require_start(database: DatabaseConnection, new: NewRun, request: StartRequ
     limit.require(request.client, row["starts"], new.created_at - (row["oldest"] or new.created_at))
 
 
-def start_lock(client: str) -> str:
-    """Return the lock under which the starts of a client are counted."""
-    return f"starts:{client}"
+def start_locks(new: NewRun) -> tuple[str, ...]:
+    """Return the locks under which the starts of a client are counted, and the only run of a name is made."""
+    counted = [f"starts:{new.request.client}"] if new.request is not None and new.request.limit is not None else []
+    return (*counted, *([f"name:{_owner(new) or ''}:{new.name}"] if new.is_only else []))
+
+
+def newest_named(database: DatabaseConnection, name: str, owner: str | None) -> Run | None:
+    """Read the newest run of a name that is not a child, of a user or of somebody at this machine."""
+    return named_by(database, "newest_named", {"name": name, "owner": owner or ""})
+
+
+def _require_only(database: DatabaseConnection, codec: Codec, new: NewRun) -> None:
+    """Raise NameTaken when the user has a run of that name."""
+    taken = newest_named(database, codec.clean(new.name or ""), _owner(new))
+    if taken is not None:
+        raise NameTaken(f"run {taken.id} has the name {new.name!r} already", suggestions=("resume it",))
+
+
+def _owner(new: NewRun) -> str | None:
+    return new.budgets.user.name if new.budgets and new.budgets.user else None
 
 
 def _existing(database: DatabaseConnection, new: NewRun) -> Run:
@@ -88,8 +108,7 @@ def _existing(database: DatabaseConnection, new: NewRun) -> Run:
     row = first(database.rows("select_child", {"parent_id": new.parent, "parent_key": new.parent_key}))
     if row is not None:
         return get(database, RunId(row["id"]))
-    owner = new.budgets.user.name if new.budgets and new.budgets.user else None
-    found = requested(database, owner, new.request) if new.request is not None else None
+    found = requested(database, _owner(new), new.request) if new.request is not None else None
     if found is None:
         raise Conflict(f"run {new.id} exists already")
     return found

@@ -123,6 +123,10 @@ DELETE FROM run_agents WHERE run_id = :run_id
 -- name: page_runs_of_workload
 -- as page_runs, where COALESCE(runs.workload, '') = :workload AND runs.state = :state
 
+-- name: newest_named
+SELECT id FROM runs WHERE name = :name AND COALESCE(owner, '') = :owner AND COALESCE(parent_id, '') = ''
+ORDER BY created_at DESC, id DESC LIMIT 1
+
 -- name: select_requested
 SELECT id FROM runs WHERE COALESCE(owner, '') = :owner AND request_key = :request_key
 
