@@ -207,7 +207,7 @@ BOUNDS = "out_of_bounds"
         ),
         (
             (*BATTLE, "--message-limit", "26", "--plateau-turns", "x"),
-            [("--message-limit", "invalid"), ("--plateau-turns", "invalid")],
+            [("--message-limit", BOUNDS), ("--plateau-turns", "invalid")],
         ),
         ((*BATTLE, "--timeout", "0", "--budget", "0"), [("--timeout", BOUNDS), ("--budget", BOUNDS)]),
         (

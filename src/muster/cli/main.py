@@ -12,6 +12,7 @@ from muster import __version__
 from muster.cli.commands import app
 from muster.cli.line.commands import UnexpectedArgument, VersionAsked
 from muster.cli.line.parameters import BadParameters, shown_name
+from muster.cli.line.types import OutOfBounds
 from muster.cli.terminal.output import CommonOptions, answer, discard, fail_with
 from muster.domain.canonical import JsonObject
 from muster.domain.flaw import FieldFlaw, FlawCode
@@ -90,7 +91,8 @@ def usage_flaws(error: click.UsageError) -> Sequence[FieldFlaw]:
             words = usage_words(error)
             return [FieldFlaw(path=shown_name(parameter), message=words, code=FlawCode.MISSING, by_itself=True)]
         case click.BadParameter(param=click.Parameter() as parameter):
-            return [FieldFlaw(path=shown_name(parameter), message=error.message)]
+            code = FlawCode.OUT_OF_BOUNDS if isinstance(error, OutOfBounds) else FlawCode.INVALID
+            return [FieldFlaw(path=shown_name(parameter), message=error.message, code=code)]
         case click.NoSuchOption(option_name=name):
             return [FieldFlaw(path=name, message=usage_words(error), code=FlawCode.UNKNOWN, by_itself=True)]
     return []

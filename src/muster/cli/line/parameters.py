@@ -53,6 +53,7 @@ class ParameterDeclaration:
         metavar: str = "",
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
+        above: float | None = None,
         values: Iterable[str] = (),
         bare: str | None = None,
         shown: str = "",
@@ -60,7 +61,7 @@ class ParameterDeclaration:
         when_more: str = "",
         complete: Completer | str | None = None,
     ) -> None:
-        self.names, self.least, self.most, self.bare = names, min, max, bare
+        self.names, self.least, self.most, self.above, self.bare = names, min, max, above, bare
         self.values = tuple(values)
         self.help = f"{help} One of {', '.join(self.values)}." if metavar and self.values else help
         self.metavar = metavar or "|".join(self.values)
@@ -152,7 +153,7 @@ def _ordered(field: DeclaredField) -> Taken:
         return tuple(found) if many else found
 
     if field.declared.form is FieldForm.BUDGET:
-        made.type = AmountType()
+        made.type = AmountType(float, field.declared.min, field.declared.max, field.declared.above)
     return Taken(name=field.name, parameters=(made,), make=value)
 
 
@@ -170,6 +171,7 @@ def _declaration(field: DeclaredField, kind: Any) -> ParameterDeclaration:
         *(declared.option or (f"--{field.name.replace('_', '-')}",)),
         min=_sayable(inner.min),
         max=_sayable(inner.max),
+        above=inner.above,
         values=choices_of(field.kind),
         bare=declared.bare,
         shown=declared.shown,
@@ -226,7 +228,7 @@ def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: An
 
 def _type(kind: Any, declared: ParameterDeclaration) -> click.ParamType[Any]:
     if kind in (int, float):
-        return NumberType(kind, declared.least, declared.most)
+        return NumberType(kind, declared.least, declared.most, declared.above)
     if declared.values:
         return ChoiceType((*declared.values, *([declared.bare] if declared.bare else [])))
     return FilePath() if kind is Path else click.STRING

@@ -16,6 +16,10 @@ from muster.text.words import choice_error
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
+class OutOfBounds(click.BadParameter):
+    """A number beyond the bounds of its parameter."""
+
+
 class NumberType(click.ParamType[Any]):
     """A number as people write it: Python reads other digits, underscores, blanks and words as well."""
 
@@ -26,8 +30,8 @@ class NumberType(click.ParamType[Any]):
         float: ("a number", re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")),
     }
 
-    def __init__(self, kind: Any, least: float | None, most: float | None) -> None:
-        self.kind, self.least, self.most = kind, least, most
+    def __init__(self, kind: Any, least: float | None, most: float | None, above: float | None = None) -> None:
+        self.kind, self.least, self.most, self.above = kind, least, most, above
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail with what it must be."""
@@ -40,15 +44,23 @@ class NumberType(click.ParamType[Any]):
             number = math.inf
         if spelling.fullmatch(value) is None or number == math.inf:
             self.fail(f"must be {noun}, not {value!r}", param, ctx)
+        return self.within(number, value, param, ctx)
+
+    def within(self, number: Any, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; raises OutOfBounds with the bound that it breaks."""
         if self.least is not None and number < self.least:
-            self.fail(f"must be at least {self.least}, not {value}", param, ctx)
+            raise OutOfBounds(f"must be at least {self.least}, not {value}", ctx, param)
+        if self.above is not None and number <= self.above:
+            raise OutOfBounds(f"must be more than {self.above}, not {value}", ctx, param)
         if self.most is not None and number > self.most:
-            self.fail(f"must be at most {self.most}, not {value}", param, ctx)
+            raise OutOfBounds(f"must be at most {self.most}, not {value}", ctx, param)
         return number
 
     @property
     def bounds(self) -> str:
         """Return the bounds in words."""
+        if self.above is not None:
+            return f"more than {self.above}" + ("" if self.most is None else f" and at most {self.most}")
         if self.least is not None and self.most is not None:
             return f"{self.least} to {self.most}"
         if self.least is not None:
@@ -56,18 +68,18 @@ class NumberType(click.ParamType[Any]):
         return "" if self.most is None else f"at most {self.most}"
 
 
-class AmountType(click.ParamType[float]):
-    """An amount in dollars."""
+class AmountType(NumberType):
+    """An amount in dollars; what it may be is told by the order, in dollars too."""
 
     name = "amount"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the amount, or fail with what it must be."""
         try:
             from_usd(value)
         except BadArgument as error:
             self.fail(error.flaws[0].message, param, ctx)
-        return float(value)
+        return self.within(float(value), value, param, ctx)
 
 
 class ChoiceType(click.ParamType[str]):
