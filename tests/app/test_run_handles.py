@@ -150,3 +150,30 @@ async def test_another_event_loop_is_refused_and_leaves_nothing_behind(tmp_path:
             assert "event loop" in error.message
         assert await m.runs.list() == []
         assert await (await m.start("test-stream", None)).result() == "one two three"
+
+
+async def test_the_handle_of_a_submitted_run_follows_it_from_worker_to_worker_to_its_end(tmp_path: Path) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    @muster.workload("test-two-workers")
+    async def held(ctx: muster.Context, spec: None) -> str:
+        begun.set()
+        await goes_on.wait()
+        signal = await ctx.receive("approved", "approval")
+        return "" if signal is None else str(signal.payload)
+
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.submit(held, None)
+        result = asyncio.ensure_future(run.result())
+        async with muster.open(settings=settings(tmp_path)) as first:
+            worker = asyncio.ensure_future(first.worker().serve())
+            await begun.wait()
+            worker.cancel()
+            await asyncio.wait({worker})
+        assert ((await run.run()).state, result.done()) == (RunState.INTERRUPTED, False)
+        goes_on.set()
+        await m.worker().serve(until_idle=True)
+        assert ((await run.run()).state, result.done()) == (RunState.WAITING, False)
+        await m.runs.send(run.id, "approval", "yes")
+        await m.worker().serve(until_idle=True)
+        assert await result == "yes"

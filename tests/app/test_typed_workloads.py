@@ -1,5 +1,6 @@
 """Workloads that declare the types of their spec and result: checked at start, given as such, read back as such."""
 
+import runpy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, assert_type
@@ -10,6 +11,8 @@ from pydantic import BaseModel, Field
 
 import muster
 from muster import sync
+from muster.engine.declared import declared
+from muster.engine.workload import Workloads
 
 
 @dataclass(frozen=True)
@@ -179,3 +182,49 @@ def test_the_schema_of_a_workload_is_that_of_its_spec_with_that_of_its_result(tm
     assert project.schema("typed-triage")["required"] == ["agent", "tickets"]
     with pytest.raises(muster.BadArgument, match="Did you mean 'typed-described'"):
         project.schema("typed-describd")
+
+
+def twin(text: str) -> Any:
+    """Return a workload under a name that others take too."""
+
+    @muster.workload("typed-twin")
+    async def same(ctx: muster.Context, spec: None) -> str:
+        return text
+
+    return same
+
+
+@muster.workload("typed-twins")
+async def twins(ctx: muster.Context, spec: None) -> Any:
+    return await ctx.child("first", FIRST_TWIN, None)
+
+
+FIRST_TWIN, SECOND_TWIN = twin("first"), twin("second")
+
+
+async def test_the_function_that_is_given_runs_or_is_refused(tmp_path: Path) -> None:
+    taken = "another function is registered as workload 'typed-twin' by now, the one of test_typed_workloads.py"
+    async with muster.open(tmp_path) as m:
+        assert await (await m.start(SECOND_TWIN, None)).result() == "second"
+        for wrong in (m.start(FIRST_TWIN, None), m.submit(FIRST_TWIN, None), (await m.start(twins, None)).result()):
+            with pytest.raises(muster.MusterError, match=taken):
+                await wrong
+
+
+def test_a_module_that_is_imported_twice_has_the_same_workloads(tmp_path: Path) -> None:
+    file = tmp_path / "twice.py"
+    file.write_text('import muster\n@muster.workload("typed-twice")\nasync def twice(ctx, spec): ...\n')
+    first, second = (runpy.run_path(str(file))["twice"] for _ in range(2))
+    assert declared(first) == declared(second)
+
+
+@pytest.mark.parametrize("first", ["own", "built-in"])
+def test_names_of_built_in_workloads_are_refused(first: str) -> None:
+    registry = Workloads()
+    steps = {"own": lambda: registry.workload("suite")(part), "built-in": lambda: registry.promise("suite", "x.y")}
+    steps.pop(first)()
+    (other,) = steps.values()
+    with pytest.raises(
+        muster.BadArgument, match="'suite' is the name of a built-in workload, and test_typed_workloads"
+    ):
+        other()

@@ -3,6 +3,8 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -14,7 +16,8 @@ SpecT = TypeVar("SpecT")
 ResultT = TypeVar("ResultT")
 WorkloadFunction = Callable[[Any, SpecT], Awaitable[ResultT]]  # as written; it takes a Context first
 
-_names: "WeakKeyDictionary[Callable[..., Any], str]" = WeakKeyDictionary()  # under which functions were registered
+Registered = Callable[[str], Callable[..., Any] | None]  # what is registered under a name now
+_names: "WeakKeyDictionary[Callable[..., Any], tuple[str, Registered]]" = WeakKeyDictionary()  # of functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +49,50 @@ class DeclaredWorkload:
 
 
 def declared(workload: "str | WorkloadFunction[Any, Any]") -> DeclaredWorkload:
-    """Return what a workload declares; one that is only named says nothing here."""
+    """Return what a workload declares; one that is only named says nothing here.
+
+    Raises BadArgument for a function under whose name another one would run.
+    """
     if isinstance(workload, str):
         return DeclaredWorkload(workload)
-    name = _names.get(workload) if inspect.isfunction(workload) else None
-    if name is None:
+    noted = _names.get(workload) if inspect.isfunction(workload) else None
+    if noted is None:
         raise BadArgument(
             f"{getattr(workload, '__name__', repr(workload))} is not a workload",
             suggestions=('put @muster.workload("NAME") before the function', "give the name of a workload"),
         )
+    name, registered = noted
+    runs = registered(name)
+    if runs is None or not _is_same(workload, runs):
+        place = "" if runs is None else f", the one of {code_place(runs)}"
+        raise BadArgument(
+            f"another function is registered as workload {name!r} by now{place}",
+            suggestions=("give each workload a name of its own",),
+        )
     return declared_as(name, workload)
 
 
-def note_name(function: Callable[..., Any], name: str) -> None:
-    """Note under which name a function was registered."""
-    _names[function] = name
+def note_name(function: Callable[..., Any], name: str, registered: Registered) -> None:
+    """Note under which name a function was registered, and where to look what is registered there."""
+    _names[function] = name, registered
+
+
+def code_place(function: Callable[..., Any]) -> str:
+    """Return where a function is defined, for people."""
+    code = _code(function)
+    return f"a {type(function).__name__}" if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def _code(function: Callable[..., Any]) -> CodeType | None:
+    return function.__code__ if inspect.isfunction(function) else None
+
+
+def _is_same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
+    """Return whether two functions do the same: they are one, or that of a module which was imported twice."""
+    code, others = _code(one), _code(other)
+    if one is other or code is None or others is None:
+        return one is other
+    return (code, code.co_filename, code.co_freevars) == (others, others.co_filename, ())
 
 
 def declared_as(name: str, function: Callable[..., Any]) -> DeclaredWorkload:

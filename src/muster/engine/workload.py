@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadConfiguration, MusterError
-from muster.engine.declared import DeclaredWorkload, declared_as, note_name
+from muster.engine.declared import DeclaredWorkload, code_place, declared_as, note_name
 
 if TYPE_CHECKING:
     from muster.engine.context import Context
@@ -110,8 +110,9 @@ class Workloads:
 
         def register(function: W) -> W:
             _require_signature(name, function)
+            _require_own_name(name, function, self._promised.get(name))
             self._found[name] = function
-            note_name(function, name)
+            note_name(function, name, lambda name: self._found.get(name))
             if check is not None:
                 self._checks[name] = check
             if version is not None:
@@ -121,7 +122,12 @@ class Workloads:
         return register
 
     def promise(self, name: str, module: str) -> None:
-        """Note which module registers a name, without importing it: most commands need no workload at all."""
+        """Note which module registers a name, without importing it: most commands need no workload at all.
+
+        Raises BadArgument when another one has registered it.
+        """
+        if name in self._found:
+            _require_own_name(name, self._found[name], module)
         self._promised[name] = module
 
     def checkpoint(self) -> Callable[[], None]:
@@ -183,6 +189,15 @@ class Workloads:
 def _require_name(name: object) -> None:
     if not (isinstance(name, str) and name.strip() and name.isprintable()):
         raise BadArgument(f"{name!r} cannot be the name of a workload", suggestions=("use a printable word",))
+
+
+def _require_own_name(name: str, function: Callable[..., Any], promised: str | None) -> None:
+    """Raise BadArgument for a function of a user under the name of a workload that is built in."""
+    if promised not in (None, getattr(function, "__module__", None)):
+        raise BadArgument(
+            f"{name!r} is the name of a built-in workload, and {code_place(function)} defines another one",
+            suggestions=("give it another name",),
+        )
 
 
 def _require_signature(name: str, function: Callable[..., Any]) -> None:

@@ -621,8 +621,8 @@ class Runs:
     def drive(self, run: Run, on_delta: Listener | None=..., *, detach: bool=..., before: Preparation | None=..., shared: bool=...) -> RunHandle:
         """Drive a run in this process; one that is `shared` is followed when another one was faster to drive it."""
 
-    def watch(self, run: Run) -> RunHandle:
-        """Follow a run that another process may drive."""
+    def watch(self, run: Run, *, to_end: bool=...) -> RunHandle:
+        """Follow a run that another process may drive; `to_end` also while it waits for a worker to go on with it."""
 
     def follow(self, reference: str, after: int=...) -> RunWatcher:
         """Return a watcher of a run, which many may share at the cost of one: every event after a number, then live.
@@ -677,7 +677,9 @@ class RunHandle(Generic[DataT_co]):
         """Return the run as it is stored now."""
 
     def events(self, after: int=...) -> Iterator[Event]:
-        """Return the events after a number as they come, until the run is over or stands still."""
+        """Return the events after a number as they come, until the run is over or stands still.
+
+        One that was submitted stands still for no longer than workers are away: its events end with the run."""
 
     def wait(self) -> Run:
         """Wait until the run is over or stands still."""

@@ -31,20 +31,25 @@ class RunHandle(Generic[DataT_co]):
         raised: Sequence[Exception] = (),
         *,
         shared: bool = False,
+        to_end: bool = False,
     ) -> None:
         self._raised = raised  # by the workload, while it is driven here
         self._runs, self._store, self._sweep = runs, store, sweep
         self._type = PLAIN  # of its result
         self.id: RunId = run
         self._driving, self._shared = driving, shared
+        self._to_end = to_end  # workers drive it, and another goes on with what one leaves
 
     async def run(self) -> Run:
         """Return the run as it is stored now."""
         return await self._runs.get(self.id)
 
     def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Return the events after a number as they come, until the run is over or stands still."""
-        return follow(self._store, self.id, after, self._sweep, self._driving)
+        """Return the events after a number as they come, until the run is over or stands still.
+
+        One that was submitted stands still for no longer than workers are away: its events end with the run.
+        """
+        return follow(self._store, self.id, after, self._sweep, self._driving, to_end=self._to_end)
 
     async def wait(self) -> Run:
         """Wait until the run is over or stands still."""
@@ -107,8 +112,10 @@ async def follow(
     after: int,
     sweep: Callable[[], Awaitable[object]],
     driving: "asyncio.Task[Run] | None" = None,
+    *,
+    to_end: bool = False,
 ) -> AsyncIterator[Event]:
-    """Yield every event after a number, in order, until the run is over or stands still.
+    """Yield every event after a number, in order, until the run is over, or unless `to_end` stands still.
 
     A run that this process is `driving` stands still only when that has ended: before it is claimed, it is stored as it
     was. When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
@@ -124,7 +131,9 @@ async def follow(
         if events:
             continue
         # Read before the events: whatever was told before it came to rest has been given by now.
-        if before is None or before.state in TERMINAL or (under_way is None and _stands_still(before)):
+        if before is None or before.state in TERMINAL:
+            return
+        if under_way is None and not to_end and _stands_still(before):
             return
         if not await _changed(store, seen, under_way):
             await sweep()

@@ -136,7 +136,7 @@ class Runs(RunContinuations):
         self._admit(workload, spec, chosen, False)
         run = await self._create(workload, spec, chosen, submitted=True, origin=origin)
         await self._announce(run)
-        return self.watch(run)
+        return self.watch(run, to_end=True)
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
@@ -163,7 +163,7 @@ class Runs(RunContinuations):
                 end = await self.end_of_lineage(run)
                 if not self._is_at_work(end):
                     raise
-        return self.watch(end)
+        return self.watch(end, to_end=end.submitted)
 
     def _is_at_work(self, run: Run) -> bool:
         """Return whether somebody drives a run, or is about to in this process."""
@@ -191,9 +191,9 @@ class Runs(RunContinuations):
         task.add_done_callback(self._driving.discard)
         return RunHandle(self, self._store, run.id, task, self._engine.sweep_in_turn, raised, shared=shared)
 
-    def watch(self, run: Run) -> RunHandle:
-        """Follow a run that another process may drive."""
-        return RunHandle(self, self._store, run.id, None, self._engine.sweep_in_turn)
+    def watch(self, run: Run, *, to_end: bool = False) -> RunHandle:
+        """Follow a run that another process may drive; `to_end` also while it waits for a worker to go on with it."""
+        return RunHandle(self, self._store, run.id, None, self._engine.sweep_in_turn, to_end=to_end)
 
     async def follow(self, reference: str, after: int = 0) -> RunWatcher:
         """Return a watcher of a run, which many may share at the cost of one: every event after a number, then live.
