@@ -2,6 +2,7 @@
 
 import runpy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, assert_type
 
@@ -221,9 +222,9 @@ def test_a_module_that_is_imported_twice_has_the_same_workloads(tmp_path: Path) 
 @pytest.mark.parametrize("first", ["own", "built-in"])
 def test_names_of_built_in_workloads_are_refused(first: str) -> None:
     registry = Workloads()
-    steps = {"own": lambda: registry.workload("suite")(part), "built-in": lambda: registry.promise("suite", "x.y")}
-    steps.pop(first)()
-    (other,) = steps.values()
+    own, built_in = partial(registry.workload("suite"), part), partial(registry.promise, "suite", "x.y")
+    once, other = (own, built_in) if first == "own" else (built_in, own)
+    once()
     with pytest.raises(
         muster.BadArgument, match="'suite' is the name of a built-in workload, and test_typed_workloads"
     ):
