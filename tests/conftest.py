@@ -2,8 +2,10 @@
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -66,6 +68,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgres" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
+
+
+_numbers = count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder of its own for a test; pytest's own looks through those of all other tests for a free name."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(_numbers)}"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(autouse=True)

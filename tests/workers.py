@@ -26,7 +26,8 @@ from _pytest.config import create_terminal_writer
 LANES = ("page", "postgres")  # markers of tests that share something that is slow to start, by the number of a worker
 MOST_AT_ONCE = 8  # tests that a worker is given, so that none has many left when the others are done
 END_SECONDS = 20.0  # for a worker that is told to end
-SLOW_FOLDERS = ("cli", "git", "app", "mcp", "api", "battles", "pool", "councils")  # begun first, for the same reason
+# Begun first, for the same reason; the files beside this one are of that kind too.
+SLOW_FOLDERS = ("testing", "witness", "chaos", "cli", "git", "app", "mcp", "api", "battles", "pool", "councils")
 
 
 def run_in_workers(session: pytest.Session, count: int) -> bool | None:
@@ -79,8 +80,10 @@ class TestQueue:
 
 
 def _rank(item: pytest.Item) -> int:
-    folders = item.nodeid.split("/")[1:2]
-    return next((SLOW_FOLDERS.index(one) for one in folders if one in SLOW_FOLDERS), len(SLOW_FOLDERS))
+    place = item.nodeid.partition("::")[0].split("/")[1:2]
+    if place and place[0] in SLOW_FOLDERS:
+        return SLOW_FOLDERS.index(place[0])
+    return 0 if "".join(place).endswith(".py") else len(SLOW_FOLDERS)
 
 
 def _cut(tests: "deque[int]", count: int) -> list[int]:

@@ -19,6 +19,7 @@ from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_paid_once, read_books
 from tests.chaos.stage import Stage, until
 from tests.rehearsal import ForkedRehearsal
+from tests.variants import first_of
 
 LATEST = 2.0  # seconds after its beginning in which a run is canceled at the latest
 
@@ -119,7 +120,7 @@ async def stop_between_writes(pid: int, store: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", [work.ANTHROPIC, work.OPENAI])
-@pytest.mark.parametrize("workload", ["judged", "parent"])
+@pytest.mark.parametrize("workload", first_of(["judged", "parent"]))
 async def test_whoever_buries_a_canceled_run_cancels_its_batch_and_its_children(
     tmp_path: Path, agent: str, workload: str
 ) -> None:

@@ -13,6 +13,7 @@ from muster.domain.run import TERMINAL, Run, RunState
 from muster.settings import load_settings
 from tests.chaos.fleets import wait_until
 from tests.forkserver import Forked
+from tests.variants import first_of
 
 NAP_SECONDS = 5
 TOML = """
@@ -85,7 +86,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     return Project(tmp_path, request.getfixturevalue("database_url") if request.param == "postgres" else None)
 
 
-@pytest.mark.parametrize("asks", [False, True], ids=["let go of", "kept by its worker"])
+@pytest.mark.parametrize("asks", first_of([False, True]), ids=["let go of", "kept by its worker"])
 async def test_a_run_that_sleeps_is_woken_by_another_worker_when_its_own_was_killed(
     project: Project, asks: bool
 ) -> None:

@@ -39,7 +39,6 @@ def suites(shell: Shell) -> None:
         (("run", "good.yaml", "--agent", "sim/echo", "--json"), 0),
         (("run", "bad.yaml", "--agent", "sim/echo", "--report", "json=-"), 1),
         (("ask", "sim/echo", "hello"), 0),
-        (("plan", "good.yaml", "--agent", "sim/echo"), 0),
         (("run", "--help"), 0),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),

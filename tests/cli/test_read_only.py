@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.variants import first_of
+
 from .shell import PATIENCE, Result, Shell
 from .test_full_disk import ENVIRONMENT, mounting
 
@@ -87,7 +89,7 @@ def bound(shell: Shell, *commands: str) -> list[Result]:
     return [Result(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "folder with a log", "folder with a log and memory"])
+@pytest.mark.parametrize("kind", first_of(["folder with a log and memory", "file", "folder", "folder with a log"], 2))
 def test_a_read_only_store_is_listed_and_reported(shell: Shell, kind: str) -> None:
     shell.write("suite.yaml", SUITE)
     assert shell.muster("run", "suite.yaml", "--agent", "sim/echo", "--name", "kept").code == 0

@@ -42,6 +42,7 @@ def test_a_commit_with_a_flaw_is_blocked_and_one_without_goes_through(home: Veri
     assert len(home.runs()) == 2  # in the state of the repository's top
 
 
+@pytest.mark.chaos
 def test_what_is_not_part_of_the_commit_is_not_asked_about(home: VerifyHome) -> None:
     home.verify("hook", "install")
     home.repository.write("src/shop.py", "b = BAD\n")
@@ -62,6 +63,7 @@ def test_a_commit_without_files_goes_through_and_says_that_nothing_was_verified(
     assert (commits(home), home.runs()) == (2, [])
 
 
+@pytest.mark.chaos
 def test_a_checker_that_would_see_something_else_on_disk_blocks_the_commit(home: VerifyHome) -> None:
     home.verify("hook", "install")
     home.repository.write("src/shop.py", "b = BAD\n")
@@ -139,6 +141,7 @@ def test_the_hook_is_written_where_git_looks_for_it(
     assert (outside.code, "not in a git repository" in outside.err) == (2, True)
 
 
+@pytest.mark.chaos
 def test_a_first_commit_is_verified_too(home: VerifyHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Repository(tmp_path / "fresh")
     fresh.write("agents/check.py", (home.folder / "agents/check.py").read_text())

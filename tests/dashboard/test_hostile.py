@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from muster.dashboard import POLICY
 from tests.api.server import Server
+from tests.variants import first_of
 
 from .conftest import Seen
 from .demo import HOSTILE, Demo, judged, scripted, start_battle, started, submit_task, verdict
@@ -152,7 +153,7 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("name", first_of(DEEP, 3))
 def test_a_text_that_is_nested_without_end_is_shown_and_breaks_nothing(look: Any, server: Server, name: str) -> None:
     run = ended(server, server.ask(DEEP[name], agent="sim/echo"))
     seen: Seen = look(server, f"runs/{run}")

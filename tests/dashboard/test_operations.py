@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.api.server import Project, Server
 from tests.rehearsal import ForkedRehearsal
+from tests.variants import first_of
 
 from .demo import dollars, spent, start_suite, submit_task
 from .operations import STALLS, ask_in_batch, make, start_chain
@@ -238,7 +239,7 @@ def test_a_trend_shows_rates_and_the_baseline(look: Any, operated: Operated) -> 
     expect(page.get_by_label("Verdict")).to_be_visible()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", first_of(PLACES, 3))
 def test_no_view_has_a_serious_barrier_and_all_fit_a_phone(look: Any, operated: Operated, place: str) -> None:
     page = look(operated.server, operated.places[place]).page
     settled(page)

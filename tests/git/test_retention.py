@@ -13,6 +13,7 @@ from muster.git.layout import Worktree
 from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
 from tests.git.trees import git_in, hooks_ran, user_repository, users_state, worktrees
+from tests.variants import first_of
 
 KINDS = (Isolation.WORKTREE, Isolation.CLONE)
 
@@ -36,7 +37,7 @@ async def saved_tree(trees: Worktrees, name: str, kind: Isolation) -> Worktree:
     return tree
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_a_tree_goes_when_its_branch_is_merged_and_the_branch_stays(
     repository: Repository, kind: Isolation
 ) -> None:
@@ -71,7 +72,7 @@ async def test_work_on_a_branch_that_an_agent_made_is_not_merged(repository: Rep
     assert await collected(trees) == {"one": (True, "muster/one is merged into main")}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_an_expired_tree_goes_and_its_work_stays_on_its_branch(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await saved_tree(trees, "one", kind)
@@ -81,7 +82,7 @@ async def test_an_expired_tree_goes_and_its_work_stays_on_its_branch(repository:
     assert (await trees.create("one", kind)).branch == "muster/one-2"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_a_tree_without_work_goes_with_its_branch(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     await trees.create("one", kind)
@@ -90,7 +91,7 @@ async def test_a_tree_without_work_goes_with_its_branch(repository: Repository, 
     assert "muster/" not in repository.git("branch", "--list")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_files_that_are_in_no_commit_keep_a_tree(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     for name, path in (("changed", "a.py"), ("new", "new.py"), ("ignored", "x.log")):
@@ -103,7 +104,7 @@ async def test_files_that_are_in_no_commit_keep_a_tree(repository: Repository, k
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 @pytest.mark.parametrize("name", [".env", "env.log"])
 async def test_a_copied_file_keeps_a_tree_only_when_it_was_changed(
     repository: Repository, kind: Isolation, name: str
@@ -119,7 +120,7 @@ async def test_a_copied_file_keeps_a_tree_only_when_it_was_changed(
     assert (changed.path / name).exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_commits_that_no_branch_holds_keep_a_tree(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await saved_tree(trees, "one", kind)

@@ -12,6 +12,7 @@ from muster.git.layout import Worktree
 from muster.git.saved_work import BranchRange, FileChange
 from tests.git.repository import Repository
 from tests.git.trees import environment, git_in, hooks_ran, program, user_repository, users_state, worktrees
+from tests.variants import first_of
 
 KINDS = (Isolation.WORKTREE, Isolation.CLONE)
 
@@ -38,7 +39,7 @@ def change(tree: Worktree) -> None:
     (tree.path / "ignored/x").write_text("ignored\n")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_what_is_uncommitted_is_committed_to_the_branch(repository: Repository, kind: Isolation) -> None:
     repository.git("config", "commit.gpgSign", "true")
     repository.git("config", "gpg.program", "no-such-program")
@@ -65,7 +66,7 @@ async def test_what_is_uncommitted_is_committed_to_the_branch(repository: Reposi
     assert "error" not in repository.git("fsck", "--strict")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_saving_again_adds_nothing_and_later_work_follows(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", kind)
@@ -82,7 +83,7 @@ async def test_saving_again_adds_nothing_and_later_work_follows(repository: Repo
     assert repository.git("rev-parse", f"{later.head}^").strip() == first.head
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 @pytest.mark.parametrize("operation", ["merge", "rebase", "cherry-pick"])
 async def test_a_tree_in_the_middle_of_an_operation_stays_and_its_files_are_kept(
     repository: Repository, kind: Isolation, operation: str
@@ -109,7 +110,7 @@ async def test_a_tree_in_the_middle_of_an_operation_stays_and_its_files_are_kept
     assert (await trees.save(tree, "half done")).others == ("muster/one-2",)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_work_on_a_detached_head_goes_to_the_branch(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", kind)
@@ -121,7 +122,7 @@ async def test_work_on_a_detached_head_goes_to_the_branch(repository: Repository
     assert git_in(tree.path, "symbolic-ref", "HEAD").strip() == "refs/heads/muster/one"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_work_on_a_branch_of_the_agents_leaves_that_branch_where_it_is(
     repository: Repository, kind: Isolation
 ) -> None:
@@ -136,7 +137,7 @@ async def test_work_on_a_branch_of_the_agents_leaves_that_branch_where_it_is(
     assert git_in(tree.path, "rev-parse", "feature").strip() == feature
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_work_that_left_the_history_of_the_branch_gets_a_second_one(
     repository: Repository, kind: Isolation
 ) -> None:
@@ -153,7 +154,7 @@ async def test_work_that_left_the_history_of_the_branch_gets_a_second_one(
     assert shown(repository, "muster/one-2", "new.py") == "newer\n"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_branches_that_were_deleted_renamed_or_begun_anew_lose_nothing(
     repository: Repository, kind: Isolation
 ) -> None:
@@ -171,7 +172,7 @@ async def test_branches_that_were_deleted_renamed_or_begun_anew_lose_nothing(
     assert (await trees.save(looked, "saved")).others == ()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_repositories_inside_of_a_tree_are_named_and_stay(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", kind)
@@ -237,7 +238,7 @@ async def test_a_folder_that_became_a_repository_is_saved_as_far_as_it_was_known
     assert [file.path for file in saved.files] == ["src/b.py", "src/new.py"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_files_that_git_was_told_to_overlook_are_saved(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", kind)
@@ -261,7 +262,7 @@ async def test_files_that_a_sparse_checkout_leaves_out_are_not_deleted(repositor
     assert [file.path for file in (await trees.save(tree, "saved")).files] == ["a.py"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_a_full_disk_while_saving_is_told_and_the_files_stay(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", kind)
@@ -277,7 +278,7 @@ async def test_a_full_disk_while_saving_is_told_and_the_files_stay(repository: R
     assert ([file.path for file in saved.files], saved.commits) == (["large"], 1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_an_index_that_is_broken_or_locked_stands_in_no_ones_way(repository: Repository, kind: Isolation) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", kind)
@@ -293,7 +294,7 @@ async def test_an_index_that_is_broken_or_locked_stands_in_no_ones_way(repositor
     git_in(tree.path, "commit", "-q", "--allow-empty", "-m", "not blocked")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_copied_files_are_never_committed(repository: Repository, kind: Isolation) -> None:
     repository.write(".env", "KEY=1\n")
     trees = worktrees(repository.folder)
@@ -360,7 +361,7 @@ async def test_a_clone_cannot_push_into_the_repository(repository: Repository) -
     assert repository.git("for-each-ref") == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_a_patch_is_bounded_and_of_a_tree_shows_what_is_uncommitted(
     repository: Repository, kind: Isolation
 ) -> None:
@@ -404,7 +405,7 @@ async def test_a_lock_of_a_git_that_may_live_is_left_and_the_work_is_saved(repos
     assert git_in(tree.path, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 async def test_a_file_changed_in_the_second_of_the_checkout_to_the_same_size_is_saved(
     repository: Repository, kind: Isolation
 ) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.variants import first_of
 from tests.witness.home import Home
 from tests.witness.kinds import COMPLETED, CUT, FAILED, KINDS, STORES, WAITING, at_rest, open_kinds
 from tests.witness.opening import ORIGIN, map_address
 
 Key = tuple[str, str]  # the name of a run, and of one of its calls
-every_store = pytest.mark.parametrize("store", STORES)
+every_store = pytest.mark.parametrize("store", first_of(reversed(STORES)))
 PATIENTLY = ("--poll-interval", "0.05")
 LUCKY = at_rest() | {"faults": str(KINDS / "sim-no-faults.yaml")}
 

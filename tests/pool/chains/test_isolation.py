@@ -149,6 +149,7 @@ async def test_16_chains_at_once_in_one_repository_have_a_branch_each(tmp_path: 
 MEET = 'touch "$1/$2"; while [ "$(ls "$1" | wc -l)" -lt "$3" ]; do sleep 0.05; done; printf "%s" "$2" > a.txt'
 
 
+@pytest.mark.chaos
 async def test_16_chains_of_4_processes_at_work_at_the_same_time_in_one_repository(tmp_path: Path) -> None:
     repository = user_repository(tmp_path / "repository")
     before = users_state(repository)

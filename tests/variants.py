@@ -1,0 +1,13 @@
+"""Variants of a test: `make test` takes some of them, `make chaos` all."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def first_of(values: Iterable[Any], count: int = 1) -> list[Any]:
+    """Return the values for a parametrized test, of which all but the first ones are left to `make chaos`."""
+    return [
+        value if number < count else pytest.param(value, marks=pytest.mark.chaos) for number, value in enumerate(values)
+    ]
