@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
-from muster.agents.payload import to_json
+from muster.agents.payload import to_json, tokens_of
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Request, ToolCall, Trace, Usage
 from muster.domain.errors import AgentFailed, NotStarted, Paid
@@ -75,6 +75,12 @@ def charge_of(
     if counted > price.most(ceiling.input, ceiling.output):
         return Charge(reported or usage, counted, Lane.UNCERTAIN, doubt)  # it is at least this
     return Charge(usage, NOTHING, Lane.UNCERTAIN, doubt)
+
+
+def thinking_of(told: Any, wrote: int) -> int:
+    """Return how many of the tokens that were written are thinking; a count that cannot be right counts as none."""
+    found = tokens_of(told)
+    return found[0] if found is not None and found[0] <= wrote else 0
 
 
 def _doubt_of(usage: Usage, answered: bool) -> Trace | None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from muster.domain.call import Request
 from muster.domain.canonical import Json, JsonObject
+from muster.domain.effort import ModelCapabilities, require_settings
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT, DefaultRules
@@ -84,6 +85,8 @@ class Profile:
     timed: bool = False  # its own time counts there too
     person: bool = False  # it is asked without an attempt, and answers with a signal
     settable: frozenset[str] = frozenset()  # what a call may set for itself
+    settings: Mapping[str, Json] | None = None  # of these, what is set where a call sets nothing
+    capabilities: ModelCapabilities | None = None  # of a model: what it takes of them; None: not known
     keeps_budget: bool = False  # it is told what a call may cost, and stops there
 
     @property
@@ -115,8 +118,13 @@ class Profile:
 
     def complete(self, request: Request, rules: DefaultRules = CURRENT) -> Request:
         """Fill what the request leaves open with this agent's defaults; raises for a setting that it does not have."""
-        if request.settings:
-            self._require_settable(request.settings)
+        settings = request.settings
+        if settings:
+            self._require_settable(settings)
+        if self.settings:
+            settings = {**self.settings, **(settings or {})}
+        if settings and self.provider:
+            self.require_thinking(settings)
         return Request(  # spelled out: this is on the path of every call, and `replace` is slow
             messages=request.messages,
             system=request.system or self.system,
@@ -131,9 +139,15 @@ class Profile:
             schema=request.schema,
             context=request.context,
             environment=request.environment,
-            settings=request.settings,
+            settings=settings,
             volatile=request.volatile,
         )
+
+    def require_thinking(self, settings: Mapping[str, Json]) -> None:
+        """Raise BadConfiguration for an effort or a kind of thinking that the model does not take."""
+        require_settings(self.name, settings)
+        if self.capabilities is not None:
+            self.capabilities.require(self.name, settings)
 
     def _require_settable(self, settings: Mapping[str, Json]) -> None:
         unknown = sorted(set(settings) - self.settable)

@@ -4,12 +4,15 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from muster.domain.effort import MIN_THINKING
 from muster.domain.money import MAX_USD, from_usd
 from muster.text.typed import Meta, Struct, asdict, field
 
 Count = Annotated[int, Meta(gt=0)]
 Seconds = Annotated[float, Meta(gt=0)]
 Amount = Annotated[float, Meta(ge=0)]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+ThinkingBudget = Annotated[int, Meta(ge=MIN_THINKING)]
 Dollars = Annotated[float, Meta(ge=0, le=MAX_USD)]
 
 
@@ -43,6 +46,13 @@ class _Agent(Strict, frozen=True, kw_only=True):
     tokens_per_minute: Count | None = None
 
 
+class CapabilitiesSection(Strict, frozen=True, kw_only=True):
+    """What a model takes, where that is not known, or was known wrongly."""
+
+    effort: tuple[Effort, ...] = ()
+    thinking: tuple[Literal["adaptive", "between_tools", "off", "budget"], ...] = ()
+
+
 class ModelSection(_Agent, frozen=True, kw_only=True):
     """A model behind an API, or a script."""
 
@@ -54,6 +64,9 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     price: PriceSection | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
+    effort: Effort | None = None  # how much it thinks; none: as the provider decides
+    thinking: Literal["adaptive", "between_tools", "off"] | ThinkingBudget | None = None
+    capabilities: CapabilitiesSection | None = None
 
 
 class _Own(_Agent, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
-from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
+from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.canonical import JsonObject
 from muster.domain.content import AnswerBlock, AnswerBlocks, BlockKind
@@ -220,21 +220,15 @@ def _usage(counts: AnthropicUsage | Stray) -> Usage | Impossible | None:
     if counts.input_tokens is None or counts.output_tokens is None:
         return None
     sent, wrote, read, written, minutes, hour = tokens
+    details = counts.output_tokens_details
     return Usage(
         input=sent,
         output=wrote,
         cache_read=read,
         cache_write=max(0, (written or hour + minutes) - hour),
         cache_write_1h=hour,
-        thinking=_thought(counts, wrote),
+        thinking=thinking_of(details.thinking_tokens, wrote) if isinstance(details, OutputDetails) else 0,
     )
-
-
-def _thought(counts: AnthropicUsage, wrote: int) -> int:
-    """Return how many of the tokens that were written are thinking; a count that cannot be right counts as none."""
-    details = counts.output_tokens_details
-    found = tokens_of(details.thinking_tokens) if isinstance(details, OutputDetails) else None
-    return found[0] if found is not None and found[0] <= wrote else 0
 
 
 def _tokens(counts: AnthropicUsage) -> tuple[int, ...] | None:

@@ -1,11 +1,13 @@
 """Requests as Anthropic's Messages API takes them. Pure; used by live calls and by batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool
+from muster.domain.canonical import Json
+from muster.domain.effort import EFFORT, OFF, THINKS
 
 
 def encode(request: Request, model: str, *, stream: bool = False) -> bytes:
@@ -35,9 +37,22 @@ def params(request: Request, model: str) -> dict[str, Any]:
         body["top_p"] = request.top_p
     if request.schema is not None:
         body["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
+    if request.settings:
+        _set_thinking(body, request.settings)
     if request.cache is not None:
         _mark(body, {"type": "ephemeral", "ttl": request.cache}, request.shared)
     return body
+
+
+def _set_thinking(body: dict[str, Any], settings: Mapping[str, Json]) -> None:
+    """Say how much the model is to think, and how."""
+    effort, thinking = settings.get(EFFORT), settings.get(THINKS)
+    if effort is not None:
+        body.setdefault("output_config", {})["effort"] = effort
+    if isinstance(thinking, int):
+        body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
+    elif thinking is not None:
+        body["thinking"] = {"type": "disabled" if thinking == OFF else thinking}
 
 
 def _system(request: Request) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, to_json, tokens_of
-from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
+from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
 from muster.domain.price import Price
@@ -29,12 +29,19 @@ class Details(typed.Struct, gc=False):
     cache_write_tokens: Any = None
 
 
+class CompletionDetails(typed.Struct, gc=False):
+    """What of the output was thinking."""
+
+    reasoning_tokens: Any = None
+
+
 class OpenAIUsage(typed.Struct, gc=False):
     """Usage as the API spells it, not trusted yet; the prompt's tokens include what the cache read and wrote."""
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
     prompt_tokens_details: Details | Stray = None
+    completion_tokens_details: CompletionDetails | Stray = None
 
 
 class Function(typed.Struct, gc=False):
@@ -207,7 +214,14 @@ def _usage(counts: OpenAIUsage | Stray) -> Usage | Impossible | None:
     if counts.prompt_tokens is None or counts.completion_tokens is None:
         return None
     sent, wrote, read, written = tokens
-    return Usage(input=max(0, sent - read - written), output=wrote, cache_read=read, cache_write=written)
+    details = counts.completion_tokens_details
+    return Usage(
+        input=max(0, sent - read - written),
+        output=wrote,
+        cache_read=read,
+        cache_write=written,
+        thinking=thinking_of(details.reasoning_tokens, wrote) if isinstance(details, CompletionDetails) else 0,
+    )
 
 
 def _tokens(counts: OpenAIUsage) -> tuple[int, ...] | None:

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from math import inf
 
 from muster.agents.base import OnDelta
+from muster.agents.capabilities import capabilities_of
 from muster.agents.processes import system
 from muster.agents.processes.process import environment_of
 from muster.domain.agent import Pace, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
+from muster.domain.canonical import Json
+from muster.domain.effort import EFFORT, THINKS, ModelCapabilities
 from muster.domain.errors import BadConfiguration
 from muster.settings.sections import (
     AgentSection,
@@ -30,6 +33,8 @@ _SETTABLE = {
         {"model", "effort", "permission_mode", "max_turns", "tools", "granted_tools", "budget_usd"}
     ),
 }
+# What a call may set of a model, by the API that it is asked through.
+MODEL_SETTINGS = {"anthropic": frozenset({EFFORT, THINKS}), "openai": frozenset({EFFORT})}
 _AT_ONCE = {"program": 16, "cli": 8, "claude-code": 4}  # processes, and a large one each for the last
 
 
@@ -59,9 +64,28 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         timeouts=_timeouts(section),
         phased=isinstance(section, ProgramSection),
         timed=section.timeout_secs is not None if isinstance(section, ProgramSection) else False,
-        settable=_SETTABLE.get(section.kind, frozenset()),
+        settable=_SETTABLE.get(section.kind) or MODEL_SETTINGS.get(section.kind, frozenset()),
+        settings=_settings(section),
+        capabilities=_capabilities(section),
         keeps_budget=_keeps_budget(section),
     )
+
+
+def _settings(section: AnsweringSection) -> Mapping[str, Json] | None:
+    """Return what the section of a model says of its thinking."""
+    if not isinstance(section, ModelSection):
+        return None
+    said: dict[str, Json] = {EFFORT: section.effort, THINKS: section.thinking}
+    return {name: value for name, value in said.items() if value is not None} or None
+
+
+def _capabilities(section: AnsweringSection) -> ModelCapabilities | None:
+    """Return what a declared model takes: as its section says, else as is known of its name."""
+    if not isinstance(section, ModelSection):
+        return None
+    if section.capabilities is not None:
+        return ModelCapabilities(efforts=section.capabilities.effort, thinking=section.capabilities.thinking)
+    return capabilities_of(section.kind, section.model or "")
 
 
 def _keeps_budget(section: AnsweringSection) -> bool:

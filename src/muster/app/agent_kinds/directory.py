@@ -2,23 +2,27 @@
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.agents.base import Agent, BatchAgent, Batching
+from muster.agents.capabilities import capabilities_of
 from muster.agents.human import HumanAgent
 from muster.agents.processes.registry import ProcessRegistry
-from muster.app.agent_kinds.base import UnreadyAgent, profile_of
+from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
 from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
+from muster.domain.effort import EFFORT, split_effort
 from muster.domain.errors import BadConfiguration, NotFound
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
 from muster.settings.sections import (
+    AgentSection,
     ClaudeSection,
     CliSection,
     HttpSection,
@@ -84,7 +88,7 @@ class AgentDirectory:
     def batching(self, name: str) -> Batching | None:
         """Return how the agent is asked in batches; None for one without a provider."""
         self.find(name)  # raises BadConfiguration for a name that nobody has
-        if self._is_scripted(name) or not isinstance(self._settings.agents.get(name), ModelSection | None):
+        if self._is_scripted(name) or not isinstance(self._section(name), ModelSection | None):
             return None
         if name not in self._batchings:
             self._batchings[name] = self._make_batching(self._entry(name))
@@ -95,9 +99,17 @@ class AgentDirectory:
         """Return the names of the agents in muster.toml or given to `open`."""
         return tuple(self._settings.agents)
 
+    def _section(self, name: str) -> AgentSection | None:
+        """Return the section of an agent; one that is asked with an effort of its own shares it."""
+        return self._settings.agents.get(self._named(name)[0])
+
+    def _named(self, name: str) -> tuple[str, str | None]:
+        """Return the name of an agent without an effort, and the effort that stands behind it."""
+        return (name, None) if name in self._settings.agents else split_effort(name)
+
     def has_maximum(self, name: str) -> bool:
         """Return whether the cost of a call has a maximum: not without a price, nor if the agent reports any cost."""
-        section = self._settings.agents.get(name)
+        section = self._section(name)
         if isinstance(section, HumanSection | ClaudeSection):
             return True  # a person costs nothing, and Claude Code is told what it may spend
         if isinstance(section, ProgramSection) and section.mode == "plain":
@@ -107,30 +119,28 @@ class AgentDirectory:
         return self._is_scripted(name) or self._entry(name).price() is not None
 
     def _is_scripted(self, name: str) -> bool:
-        section = self._settings.agents.get(name)
+        section = self._section(name)
         return name.startswith("sim/") if section is None else section.kind == "scripted"
 
     def changes_files(self, name: str) -> bool:
         """Return whether an agent is expected to change files in the folder that it works in."""
-        return isinstance(self._settings.agents.get(name), CliSection | ClaudeSection)
+        return isinstance(self._section(name), CliSection | ClaudeSection)
 
     def takes_mcp_servers(self, name: str) -> bool:
         """Return whether an agent can be told of an MCP server for one call."""
-        return isinstance(self._settings.agents.get(name), CliSection | ClaudeSection)
+        return isinstance(self._section(name), CliSection | ClaudeSection)
 
     def is_retried(self, name: str) -> bool:
         """Return whether a call is tried again after an unknown outcome; processes of ours are not."""
-        return not isinstance(
-            self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection | HumanSection
-        )
+        return not isinstance(self._section(name), ProgramSection | CliSection | ClaudeSection | HumanSection)
 
     def is_person(self, name: str) -> bool:
         """Return whether an agent is a person."""
-        return isinstance(self._settings.agents.get(name), HumanSection)
+        return isinstance(self._section(name), HumanSection)
 
     def takes_prompts(self, name: str) -> bool:
         """Return whether an agent does what a prompt says; programs of the exec protocol know two phases only."""
-        section = self._settings.agents.get(name)
+        section = self._section(name)
         return not (isinstance(section, ProgramSection) and section.mode == "exec")
 
     def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
@@ -157,8 +167,10 @@ class AgentDirectory:
         return self._http
 
     def _make(self, name: str) -> Agent:
-        section = self._settings.agents.get(name)
+        section = self._section(name)
         provider, _, model = name.partition("/")
+        if self._is_scripted(name) or (section is not None and not isinstance(section, ModelSection)):
+            self._require_no_effort(name)
         if section is None and provider == "sim" and model:
             return load("scripted:scripted")(model)
         if section is None:
@@ -169,13 +181,36 @@ class AgentDirectory:
             return self._scripted(profile_of(name, section), section)
         return self._model(self._entry(name))
 
+    def _require_no_effort(self, name: str) -> None:
+        agent, effort = self._named(name)
+        if effort is not None:
+            raise BadConfiguration(
+                f"agent {agent!r} cannot be asked with an effort: it is no model of a provider",
+                suggestions=(f"name it as {agent}", "what a CLI agent or Claude Code may set stands in its section"),
+            )
+
     def _entry(self, name: str) -> ModelEntry:
-        section = self._settings.agents.get(name)
+        agent, effort = self._named(name)
+        entry = self._entry_of(agent)
+        if effort is None:
+            return entry
+        own = {**(entry.profile.settings or {}), EFFORT: effort}
+        return replace(entry, profile=replace(entry.profile, name=name, settings=own))
+
+    def _entry_of(self, name: str) -> ModelEntry:
+        section = self._section(name)
         if isinstance(section, ModelSection):
             return self._declared(name, section)
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
-            profile = Profile(name=name, limiter=f"{provider}:{model}", provider=provider, model=model)
+            profile = Profile(
+                name=name,
+                limiter=f"{provider}:{model}",
+                provider=provider,
+                model=model,
+                settable=MODEL_SETTINGS[PROVIDERS[provider].api],
+                capabilities=capabilities_of(provider, model),
+            )
             return self._known(profile, provider, model, None)
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from muster.app.base.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
+from muster.domain.effort import split_effort
 from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
 from muster.settings import Settings
 from muster.settings.sections import HumanSection
@@ -74,7 +75,7 @@ class Library:
         """Raise BadArgument for an agent that requests may not name; None stands for the usual one."""
         known = self.agents
         for name in names:
-            if name is not None and name not in known:
+            if name is not None and name not in known and split_effort(name)[0] not in known:
                 raise BadArgument(
                     f"agent {name[:100]!r} is not available to requests: neither declared nor in serve.models",
                     suggestions=did_you_mean(get_close_matches(name, known, n=1))

@@ -1,0 +1,49 @@
+"""What models can be told about their thinking, by provider and name; a model that is not listed is asked as told."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from muster.domain.effort import ADAPTIVE, BETWEEN_TOOLS, BUDGET, OFF, UP_TO_HIGH, ModelCapabilities
+
+_ALL = ("low", "medium", "high", "xhigh", "max")
+_WITHOUT_XHIGH = ("low", "medium", "high", "max")
+_REASONING = ("none", "low", "medium", "high", "xhigh")
+_MINIMAL = ("minimal", *UP_TO_HIGH)
+_BUDGETS = ModelCapabilities(thinking=(BUDGET, OFF))
+_NOTHING = ModelCapabilities()
+
+
+def _adaptive(*more: str, **traits: tuple[str, ...]) -> ModelCapabilities:
+    return ModelCapabilities(efforts=_ALL, thinking=(ADAPTIVE, *more), **traits)  # type: ignore[arg-type]
+
+
+# The first pattern that fits holds; longer names stand before their beginnings.
+_ANTHROPIC = (
+    ("claude-opus-5-5*", _adaptive()),
+    ("claude-sonnet-5-5*", _adaptive(BETWEEN_TOOLS, off_at=UP_TO_HIGH)),
+    ("claude-haiku-5-5*", _adaptive(OFF, off_at=UP_TO_HIGH)),
+    ("claude-fable-5*", _adaptive()),
+    ("claude-mythos-5*", _adaptive()),
+    ("claude-opus-5*", _adaptive(OFF, off_at=UP_TO_HIGH)),
+    ("claude-sonnet-5*", _adaptive(OFF)),
+    ("claude-opus-4-[78]*", _adaptive(OFF)),
+    ("claude-*-4-6*", ModelCapabilities(efforts=_WITHOUT_XHIGH, thinking=(ADAPTIVE, OFF, BUDGET))),
+    ("claude-opus-4-5*", ModelCapabilities(efforts=UP_TO_HIGH, thinking=(BUDGET, OFF))),
+    ("claude-*-4*", _BUDGETS),
+)
+_OPENAI = (
+    ("gpt-6*", ModelCapabilities(efforts=(*_REASONING, "max"))),
+    ("gpt-5.[2456]*", ModelCapabilities(efforts=_REASONING)),
+    ("gpt-5.1*", ModelCapabilities(efforts=("none", *UP_TO_HIGH))),
+    ("gpt-5", ModelCapabilities(efforts=_MINIMAL)),
+    ("gpt-5-*", ModelCapabilities(efforts=_MINIMAL)),
+    ("o[34]*", ModelCapabilities(efforts=UP_TO_HIGH)),
+    ("gpt-4*", _NOTHING),
+)
+_MODELS = {"anthropic": _ANTHROPIC, "openai": _OPENAI}
+
+
+def capabilities_of(provider: str, model: str) -> ModelCapabilities | None:
+    """Return what a model can be told about its thinking; None for one that nobody has listed."""
+    listed: Iterable[tuple[str, ModelCapabilities]] = _MODELS.get(provider, ())
+    return next((found for pattern, found in listed if fnmatchcase(model, pattern)), None)

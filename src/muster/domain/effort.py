@@ -1,0 +1,74 @@
+"""How much a model is to think before it answers: how a name or a request says so, and what a model takes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadConfiguration
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+ADAPTIVE, BETWEEN_TOOLS, OFF, BUDGET = "adaptive", "between_tools", "off", "budget"
+THINKING = (ADAPTIVE, BETWEEN_TOOLS, OFF)  # beside a number of tokens, which is a budget
+MIN_THINKING = 1024  # tokens of a budget
+UP_TO_HIGH = ("low", "medium", "high")  # where models that can be told not to think all the time still listen
+EFFORT, THINKS = "effort", "thinking"  # the names of the settings
+_MARK = "+"
+
+
+def split_effort(name: str) -> tuple[str, str | None]:
+    """Return the name of an agent without the effort behind it, as in `careful+high`, and the effort."""
+    agent, mark, effort = name.rpartition(_MARK)
+    return (agent, effort) if mark and agent and effort in EFFORTS else (name, None)
+
+
+def with_effort(name: str, effort: str | None) -> str:
+    """Return the name of an agent that is asked with an effort; one that names its own keeps it."""
+    return name if effort is None or split_effort(name)[1] else f"{name}{_MARK}{effort}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCapabilities:
+    """What a model can be told about its thinking."""
+
+    efforts: tuple[str, ...] = ()
+    thinking: tuple[str, ...] = ()  # `budget` stands for a number of tokens
+    off_at: tuple[str, ...] = EFFORTS  # efforts at which thinking can be off, or between tools only
+    usual: str | None = None  # the effort where nobody names one
+
+    def require(self, agent: str, settings: Mapping[str, Json]) -> None:
+        """Raise BadConfiguration for a setting that the model does not take, with what it does take."""
+        effort, thinking = settings.get(EFFORT), settings.get(THINKS)
+        if effort is not None and effort not in self.efforts:
+            raise _refused(agent, f"effort {effort!r}", "effort", self.efforts)
+        if thinking is None:
+            return
+        kind = BUDGET if _is_number(thinking) else thinking
+        if kind not in self.thinking:
+            raise _refused(agent, f"thinking {thinking!r}", "thinking", self.thinking)
+        if kind in (OFF, BETWEEN_TOOLS) and (effort or self.usual or "high") not in self.off_at:
+            raise _refused(agent, f"thinking {thinking!r} at effort {effort!r}", "an effort of", self.off_at)
+
+
+def require_settings(agent: str, settings: Mapping[str, Json]) -> None:
+    """Raise BadConfiguration for an effort or a kind of thinking that there is not."""
+    effort, thinking = settings.get(EFFORT), settings.get(THINKS)
+    if effort is not None and effort not in EFFORTS:
+        raise _refused(agent, f"effort {effort!r}", "effort", EFFORTS)
+    if thinking is None or thinking in THINKING:
+        return
+    if not _is_number(thinking) or not isinstance(thinking, int) or thinking < MIN_THINKING:
+        raise _refused(agent, f"thinking {thinking!r}", "thinking", (*THINKING, BUDGET))
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _refused(agent: str, what: str, name: str, can: tuple[str, ...]) -> BadConfiguration:
+    if not can:
+        return BadConfiguration(
+            f"agent {agent!r} cannot be asked with {what}: its model takes no {name}",
+            suggestions=("leave it out", f"or say that it does: [agents.NAME.capabilities] {name} = […]"),
+        )
+    told = ", ".join(f"a budget of at least {MIN_THINKING} tokens" if one == BUDGET else one for one in can)
+    return BadConfiguration(f"agent {agent!r} cannot be asked with {what}", suggestions=(f"it takes {name} {told}",))
