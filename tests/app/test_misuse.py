@@ -98,6 +98,27 @@ async def forgotten_call(ctx: muster.Context, spec: Any) -> object:
     return "done"
 
 
+@muster.step
+async def doubled(number: int) -> int:
+    return 2 * number
+
+
+FORGOTTEN = "ctx.emit under 'told' and ctx.child under 'inner' and ctx.sleep under 'nap' and ctx.tools under 'loop'"
+
+
+async def forgotten_others(ctx: muster.Context, spec: Any) -> object:
+    doubled(ctx, "fetched", 1)  # type: ignore[unused-coroutine]
+    ctx.emit("told", "mine.told")  # type: ignore[unused-coroutine]
+    ctx.child("inner", "ask", {})  # type: ignore[unused-coroutine]
+    ctx.sleep("nap", 1)  # type: ignore[unused-coroutine]
+    ctx.tools("sim/echo", "hi", tools=[], key="loop")  # type: ignore[unused-coroutine]
+    return await doubled(ctx, "awaited", 2)
+
+
+async def step_without_context(ctx: muster.Context, spec: Any) -> object:
+    return await doubled(2, "key")  # type: ignore[arg-type, call-arg]
+
+
 async def unknown_name(ctx: muster.Context, spec: Any) -> object:
     return await ctx.child("k", fetch, None)  # type: ignore[arg-type]
 
@@ -123,8 +144,10 @@ async def unknown_name(ctx: muster.Context, spec: Any) -> object:
             "its fields as a dict",
         ),
         (int_names, "the data of event 'told' is not plain JSON at who: it is a Parcel", "its fields as a dict"),
-        (forgotten_call, "nothing was asked under 'hello': the call was not awaited", "write await ctx.call"),
-        (forgotten_result, "nothing was asked under 'hello': the call was not awaited", "write await ctx.call"),
+        (forgotten_call, "ctx.call under 'hello' was not awaited, so nothing was done", "write await before it"),
+        (forgotten_result, "ctx.call under 'hello' was not awaited, so nothing was done", "write await before it"),
+        (forgotten_others, f"ctx.step under 'fetched' and {FORGOTTEN} were not awaited", "write await before it"),
+        (step_without_context, "step doubled must be called with the context of a run", 'doubled(ctx, "doubled", …)'),
         (unknown_name, "fetch is not a workload", '@muster.workload("NAME")'),
     ],
     ids=lambda given: getattr(given, "__name__", ""),

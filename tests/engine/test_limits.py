@@ -83,3 +83,21 @@ async def test_a_limit_lets_somebody_in(tmp_path: Path, limit: int) -> None:
 
     async with house(tmp_path) as h:
         assert (await h.drive(uses)).result == "refused"
+
+
+async def test_a_limit_inside_of_itself_is_refused(tmp_path: Path) -> None:
+    async def held(ctx: Context, spec: Any) -> Json:
+        async def inner() -> None:
+            async with ctx.limit("db", 2):
+                pass
+
+        async with ctx.limit("db", 2):
+            with pytest.raises(BadArgument, match="the limit 'db' is held here already"):
+                await inner()
+            with pytest.raises(BadArgument, match="is held here already"):
+                await ctx.gather(inner(), inner())
+        await inner()
+        return "done"
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(held)).result == "done"

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -33,6 +34,12 @@ class Draft(BaseModel):
     score: float = 0.0
 
 
+class Label(StrEnum):
+    """A text with few values."""
+
+    LATE = "late"
+
+
 class Row(TypedDict):
     """A mapping with known keys."""
 
@@ -54,9 +61,13 @@ async def test_a_value_comes_back_as_its_type_at_once_and_on_resume(tmp_path: Pa
         made.append("rows")
         return [{"id": 1}]
 
-    async def drafts() -> dict[str, Draft]:
+    async def drafts() -> dict[int, Draft]:
         made.append("drafts")
-        return {"first": Draft(text="one", score=0.5)}
+        return {1: Draft(text="one", score=0.5)}
+
+    def untyped() -> Any:
+        made.append("untyped")
+        return {1: (2.5, Label.LATE)}
 
     attempts = 0
 
@@ -66,7 +77,8 @@ async def test_a_value_comes_back_as_its_type_at_once_and_on_resume(tmp_path: Pa
         assert await ctx.step("ticket", ticket) == Ticket(id=7, labels=("a", "b"))
         assert await ctx.step("draft", draft) == Draft(text="hello")
         assert await ctx.step("rows", rows) == [{"id": 1}]
-        assert await ctx.step("drafts", drafts) == {"first": Draft(text="one", score=0.5)}
+        assert await ctx.step("drafts", drafts) == {1: Draft(text="one", score=0.5)}
+        assert await ctx.step("untyped", untyped) == {"1": [2.5, "late"]}  # as JSON has it, at once
         if attempts == 1:
             raise ValueError("stopped")
         return "done"
@@ -76,7 +88,7 @@ async def test_a_value_comes_back_as_its_type_at_once_and_on_resume(tmp_path: Pa
         await h.engine.drive(run.id)
         again = await h.descend(run, Origin(run=run.id, reuse=Reuse.REPLIES))
         assert (await h.engine.drive(again.id)).result == "done"
-        assert made == ["ticket", "draft", "rows", "drafts"]
+        assert made == ["ticket", "draft", "rows", "drafts", "untyped"]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +106,17 @@ async def test_what_could_not_be_read_again_is_refused(tmp_path: Path, value: An
         assert wrong in told
 
 
-async def test_a_value_of_another_type_than_was_promised_is_refused(tmp_path: Path) -> None:
-    def lies() -> Ticket:
-        return {"id": "seven"}  # type: ignore[return-value]
+@pytest.mark.parametrize(
+    ("kind", "value"), [(Ticket, {"id": "seven"}), (int, "7"), (str, 7), (dict, [7]), (list, {"7": 7}), (None, 7)]
+)
+async def test_a_value_of_another_type_than_was_promised_is_refused(tmp_path: Path, kind: Any, value: Any) -> None:
+    def lies() -> Any:
+        return value
+
+    lies.__annotations__["return"] = kind
 
     async def uses(ctx: Context, spec: Any) -> Json:
-        with pytest.raises(BadArgument, match="the value of step 'lie' is not a Ticket"):
+        with pytest.raises(BadArgument, match=f"the value of step 'lie' is not a {getattr(kind, '__name__', kind)}"):
             await ctx.step("lie", lies)
         return "refused"
 

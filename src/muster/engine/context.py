@@ -15,8 +15,6 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cached_property, partial
-from inspect import CORO_CREATED, getcoroutinestate
-from itertools import count
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from muster.agents.base import OnDelta
@@ -25,10 +23,11 @@ from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Reply, Request, request_of, require_key
 from muster.domain.canonical import Json, JsonValue, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
-from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed, KeyReused, StopRun
+from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
+from muster.engine.awaits import UnawaitedWork, awaited
 from muster.engine.base.clock import STEP, Clock
 from muster.engine.base.driven_run import ChildOptions, DrivenRun
 from muster.engine.base.mapping import (
@@ -52,8 +51,6 @@ from muster.store.base import Store
 
 T = TypeVar("T")
 R = TypeVar("R")
-SHOWN_KEYS = 5  # of calls that were not awaited
-AWAIT_CALL = "write await ctx.call(…), or give the call to ctx.gather"
 
 
 class CallOptions(TypedDict, total=False):
@@ -119,8 +116,7 @@ class Context:
         self._on_delta = None if on_delta is None else DeltaListener(on_delta, f"run {driven.run.id}")
         self._driven, self._receiver = driven, receiver
         self._drawn: set[str] = set()  # keys of random numbers
-        self._numbers = count()
-        self._unawaited: dict[int, tuple[str, Coroutine[Any, Any, Reply[Any]]]] = {}  # calls that have not begun
+        self._unawaited = UnawaitedWork()
 
     # The parts below are made when first used: most runs only call.
 
@@ -253,14 +249,11 @@ class Context:
         step = STEP.get()
 
         async def calling() -> Reply[Any]:
-            self._unawaited.pop(number, None)
             made = making()
             found = made if schema is None else fitting(made, schema)
             return await (found if step is None else inside(step, found))
 
-        number, begun = next(self._numbers), calling()
-        self._unawaited[number] = key, begun
-        return begun
+        return self._unawaited.note(f"ctx.call under {key!r}", calling)
 
     @overload
     async def tools(
@@ -286,6 +279,7 @@ class Context:
         **options: Unpack[ToolOptions],
     ) -> Reply: ...
 
+    @awaited
     async def tools(
         self,
         agent: str,
@@ -376,6 +370,7 @@ class Context:
     @overload
     async def step(self, key: str, function: Callable[[], R], *, retries: int = 0, backoff: float = 1.0) -> R: ...
 
+    @awaited
     async def step(self, key: str, function: Callable[[], Any], *, retries: int = 0, backoff: float = 1.0) -> Any:
         """Do anything else once: its value is remembered and given back on resume, as the type that it says it returns.
 
@@ -388,6 +383,7 @@ class Context:
         with self._memory.claimed(key, "step"):
             return await self._steps.once(key, function, StepRetries(retries, backoff))
 
+    @awaited
     async def recall(self, key: str, *, inherited: bool = False) -> JsonValue:
         """Return the value of a step that this very run has done before; None if it has not.
 
@@ -399,6 +395,7 @@ class Context:
         entry = await self._store.journal.find(self._run.id, key)
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
 
+    @awaited
     async def emit(self, key: str, kind: str, data: Mapping[str, object] | None = None) -> None:
         """Emit an event once in this run."""
         require_key(key)
@@ -418,6 +415,7 @@ class Context:
     @overload
     async def child(self, key: str, workload: str, spec: object, **terms: Unpack[ChildTerms]) -> JsonValue: ...
 
+    @awaited
     async def child(
         self,
         key: str,
@@ -460,6 +458,7 @@ class Context:
                     self._path.halt.note(error.stop)
                 raise
 
+    @awaited
     async def receive(
         self, key: str, channel: str, *, timeout: float | None = None, aside: bool = False
     ) -> Signal | None:
@@ -470,6 +469,7 @@ class Context:
         """
         return await self._waits.receive(key, channel, timeout=timeout, aside=aside)
 
+    @awaited
     async def sleep(self, key: str, seconds: float) -> None:
         """Wait so long, counted from the first time that this is waited for: on resume only for what is left of it.
 
@@ -477,6 +477,7 @@ class Context:
         """
         await self._waits.until(key, require_seconds(seconds), self._clock.now)
 
+    @awaited
     async def until(self, key: str, time: float | datetime) -> None:
         """Wait until a moment: seconds since 1970, or a datetime with a time zone; the first one under a key counts.
 
@@ -485,6 +486,7 @@ class Context:
         moment = require_moment(time)
         await self._waits.until(key, 0.0, lambda: moment)
 
+    @awaited
     async def collect(self, key: str, channel: str, *, slot: str | None = None) -> Sequence[Signal]:
         """Take the signals of a channel of this run, or of a slot, that are there now; the same ones on resume."""
         return await self._waits.collect(key, channel, slot)
@@ -500,6 +502,7 @@ class Context:
         """The inbox of a call that is being made; None when there is none."""
         return self._waits.open_inbox
 
+    @awaited
     async def now(self, key: str) -> float:
         """Return the time, the same one on resume."""
 
@@ -513,6 +516,7 @@ class Context:
         """How long this run has been at work: what it waited for does not count. Another one on resume."""
         return self._activity.stopwatch.elapsed
 
+    @awaited
     async def funds(self, key: str) -> Funds:
         """Return what is spent and what the budgets of this run leave, the same on resume."""
 
@@ -542,12 +546,5 @@ class Context:
 
 
 def require_awaited(ctx: Context) -> None:
-    """Raise BadArgument for calls that a workload made and never awaited: nothing was asked."""
-    made = ctx._unawaited.values()
-    forgotten = [(key, call) for key, call in made if getcoroutinestate(call) == CORO_CREATED]
-    ctx._unawaited.clear()
-    for _, call in forgotten:
-        call.close()
-    if forgotten:
-        keys = ", ".join(repr(key) for key, _ in forgotten[:SHOWN_KEYS])
-        raise BadArgument(f"nothing was asked under {keys}: the call was not awaited", suggestions=(AWAIT_CALL,))
+    """Raise BadArgument for what a workload made and never awaited."""
+    ctx._unawaited.require_none()

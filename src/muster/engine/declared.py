@@ -31,7 +31,7 @@ class DeclaredWorkload:
     @property
     def is_open(self) -> bool:
         """Return whether it declares nothing: the function takes and returns plain JSON."""
-        return self.spec.is_open and self.result.is_plain
+        return self.spec.is_open and self.result.is_open
 
     def written(self, spec: object) -> Json:
         """Return a spec as it is stored; raises BadArgument for one that is not of the declared type."""

@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial, update_wrapper
@@ -154,7 +154,9 @@ async def in_thread(function: Callable[[], R]) -> R:
 class StepRunner(Protocol):
     """Whoever does steps: the context of a run."""
 
-    async def step(self, key: str, function: Callable[[], Any], *, retries: int = 0, backoff: float = 1.0) -> Any:
+    def step(
+        self, key: str, function: Callable[[], Any], *, retries: int = 0, backoff: float = 1.0
+    ) -> Coroutine[Any, Any, Any]:
         """Do something once."""
 
 
@@ -165,11 +167,16 @@ class StepFunction(Generic[P, R]):
         self._function, self._policy = function, policy
         update_wrapper(self, function)
 
-    async def __call__(self, ctx: StepRunner, key: str, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, ctx: StepRunner, key: str, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
         """Do it once under a key of the run."""
+        if not hasattr(ctx, "step"):
+            name = getattr(self._function, "__name__", "this")
+            raise BadArgument(
+                f"step {name} must be called with the context of a run and a key first, not with {ctx!r}",
+                suggestions=(f'write await {name}(ctx, "{name}", …)',),
+            )
         doing = partial(self._function, *args, **kwargs)
-        found: R = await ctx.step(key, doing, retries=self._policy.retries, backoff=self._policy.backoff)
-        return found
+        return ctx.step(key, doing, retries=self._policy.retries, backoff=self._policy.backoff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +193,29 @@ class StepDecorator:
 
     def __call__(self, function: Callable[P, Any]) -> StepFunction[P, Any]:
         """Return the step."""
+        if not callable(function):
+            raise BadArgument(
+                f"muster.step makes a step of a function, not of {function!r}",
+                suggestions=("in a workload write await ctx.step(key, function)",),
+            )
         return StepFunction(function, self.policy)
 
 
-def step(*, retries: int = 0, backoff: float = 1.0) -> StepDecorator:
+@overload
+def step(function: Callable[P, Awaitable[R]], /) -> StepFunction[P, R]: ...
+
+
+@overload
+def step(function: Callable[P, R], /) -> StepFunction[P, R]: ...
+
+
+@overload
+def step(*, retries: int = 0, backoff: float = 1.0) -> StepDecorator: ...
+
+
+def step(
+    function: Callable[..., Any] | None = None, /, *, retries: int = 0, backoff: float = 1.0
+) -> StepFunction[Any, Any] | StepDecorator:
     """Make a step of a function; one that raises is tried again so often, after a pause that doubles each time."""
-    return StepDecorator(StepRetries(retries, backoff))
+    decorator = StepDecorator(StepRetries(retries, backoff))
+    return decorator if function is None else decorator(function)

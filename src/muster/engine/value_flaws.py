@@ -12,7 +12,7 @@ from muster.text import typed
 # How msgspec begins and ends its sentences: with what it expected, and with the place.
 _EXPECTED = re.compile(r"Expected `(.+?)`(.*?)(, got .+)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
-_PLACE = re.compile(r" - at `(?:key in )?\$?(.*)`$", re.DOTALL)
+_PLACE = re.compile(r" - at `(?:key` in `)?\$?(.*)`$", re.DOTALL)
 _MODEL_CODES = {"missing": FlawCode.MISSING, "extra_forbidden": FlawCode.UNKNOWN}
 
 

@@ -16,7 +16,8 @@ from muster.domain.errors import BadArgument
 from muster.engine.value_flaws import flaws_of
 from muster.text import typed
 
-_PLAIN = (None, Any, object, str, int, float, bool, type(None), dict, list)  # stored and given back as they are
+_OPEN = (None, Any, object)
+_PLAIN = (str, int, float, bool, type(None), dict, list)  # whose values are JSON: stored and given back as they are
 
 
 @runtime_checkable
@@ -47,12 +48,12 @@ class ValueType:
     @property
     def is_plain(self) -> bool:
         """Return whether values are stored and given back as they are."""
-        return any(self.kind is plain for plain in _PLAIN)
+        return any(self.kind is plain for plain in (*_OPEN, *_PLAIN))
 
     @property
     def is_open(self) -> bool:
         """Return whether any JSON is of this type."""
-        return any(self.kind is open_ for open_ in (None, Any, object))
+        return any(self.kind is open_ for open_ in _OPEN)
 
     def check(self, stored: Json, what: str) -> None:
         """Raise BadArgument, with all its flaws, for stored JSON that is of another type."""
@@ -61,15 +62,13 @@ class ValueType:
 
     def write(self, value: object, what: str, way: str = "") -> Json:
         """Return a value as plain JSON; raises BadArgument for one that is none, and for one of another type."""
-        if self.is_plain:
-            return _plain(value, what, way)
-        stored = json_of(value, what)
+        stored = _plain(value, what, way) if self.is_plain else json_of(value, what)
         self.read(stored, what)  # what cannot be read again must not be stored
         return stored
 
     def read(self, stored: Json, what: str) -> Any:
         """Return the value that was stored; raises BadArgument, with all its flaws, for one that is of another type."""
-        if self.is_plain:
+        if self.is_open or (self.is_plain and isinstance(stored, float | int if self.kind is float else self.kind)):
             return stored
         try:
             return _read(stored, self.kind)
@@ -85,7 +84,7 @@ PLAIN = ValueType()
 
 
 def _read(stored: Json, kind: Any) -> Any:
-    return typed.convert(stored, kind, dec_hook=_validate)
+    return typed.convert(stored, kind, dec_hook=_validate, str_keys=True)  # those of JSON are texts
 
 
 def _plain(value: object, what: str, way: str) -> Json:
@@ -114,6 +113,8 @@ def _dump(value: Any) -> Any:
 
 
 def _validate(kind: Any, stored: Any) -> Any:
+    if kind is object:
+        return stored
     if isinstance(kind, Model):
         return kind.model_validate_json(typed.encode(stored))  # as JSON: a strict model takes no text for a date else
     raise TypeError(f"a {type_name(kind)} cannot be read from JSON")
@@ -121,6 +122,8 @@ def _validate(kind: Any, stored: Any) -> Any:
 
 def type_name(kind: Any) -> str:
     """Return what a type is called."""
+    if kind is type(None):
+        return "None"
     return kind.__name__ if isinstance(kind, type) and get_origin(kind) is None else str(kind).replace("typing.", "")
 
 

@@ -70,18 +70,27 @@ class Decoder(Generic[T]):
 
 
 @overload
-def convert(value: Any, kind: type[T], *, dec_hook: Callable[[type, Any], Any] | None = None) -> T: ...
+def convert(
+    value: Any, kind: type[T], *, dec_hook: Callable[[type, Any], Any] | None = None, str_keys: bool = False
+) -> T: ...
 
 
 @overload
-def convert(value: Any, kind: Any, *, dec_hook: Callable[[type, Any], Any] | None = None) -> Any: ...
+def convert(
+    value: Any, kind: Any, *, dec_hook: Callable[[type, Any], Any] | None = None, str_keys: bool = False
+) -> Any: ...
 
 
-def convert(value: Any, kind: Any, *, dec_hook: Callable[[type, Any], Any] | None = None) -> Any:
-    """Return a value of a type from plain ones, such as JSON was read as; raises ValidationError."""
+def convert(
+    value: Any, kind: Any, *, dec_hook: Callable[[type, Any], Any] | None = None, str_keys: bool = False
+) -> Any:
+    """Return a value of a type from plain ones, such as JSON was read as; raises ValidationError.
+
+    With `str_keys` the texts that are keys of JSON may stand for numbers.
+    """
     if kind not in _prepared:
         _prepare(kind)
-    return msgspec.convert(value, kind, dec_hook=dec_hook)
+    return msgspec.convert(value, kind, dec_hook=dec_hook, str_keys=str_keys)
 
 
 def _prepare(kind: Any) -> None:

@@ -113,6 +113,9 @@ def require_limit(limit: int) -> int:
     return limit
 
 
+_HELD: ContextVar[frozenset[tuple["GroupLimits", str]]] = ContextVar("held", default=frozenset())  # by this code
+
+
 class GroupLimits:
     """How many pieces of work of one run may be under way at a time, by the name of what they use."""
 
@@ -122,18 +125,29 @@ class GroupLimits:
 
     @asynccontextmanager
     async def enter(self, name: str, most: int) -> AsyncIterator[None]:
-        """Wait for a place in a group; raises BadArgument for one that has another limit in this run."""
+        """Wait for a place in a group; raises BadArgument for one that has another limit in this run.
+
+        Likewise for one in which this code has a place already: those that hold one would wait for each other.
+        """
         known, places = self._groups.setdefault(name, (most, asyncio.Semaphore(require_limit(most))))
         if known != most:
             raise BadArgument(f"the limit {name!r} is {known} in this run and cannot be {most} too")
+        mine = (self, name)
+        if mine in _HELD.get():
+            raise BadArgument(
+                f"the limit {name!r} is held here already, and who waits for it inside of itself may wait for ever",
+                suggestions=("leave the outer one before, or give the inner one another name",),
+            )
         if places.locked():
             with self._activity.working(), self._activity.waiting():
                 await places.acquire()
         else:
             await places.acquire()
+        _HELD.set(_HELD.get() | {mine})
         try:
             yield
         finally:
+            _HELD.set(_HELD.get() - {mine})
             places.release()
 
 
