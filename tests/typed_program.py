@@ -72,12 +72,12 @@ async def program(ctx: muster.Context, spec: Spec) -> Report:
     plain = await ctx.call(spec.agent, "hello", key="plain")
     assert_type(plain, muster.Reply)
     assert_type(plain.text, str)
-    assert_type(plain.data, muster.JsonValue)
+    assert_type(plain.data, muster.Json)
 
     label = await ctx.call(spec.agent, '{"label": "a"}', key="label", schema=Label, timeout=5.0, stream=True)
     assert_type(label.data, Label)
     shaped = await ctx.call(spec.agent, "{}", key="shaped", schema={"type": "object"})
-    assert_type(shaped.data, muster.JsonValue)
+    assert_type(shaped.data, muster.Json)
     tools = [look_up]
     loop = await ctx.tools(spec.agent, '{"number": 1}', tools=tools, key="loop", schema=Order)
     assert_type(loop.data, Order)
@@ -98,7 +98,7 @@ async def program(ctx: muster.Context, spec: Spec) -> Report:
     order = await ctx.child("part", part, person, budget_usd="0.10")
     assert_type(order, Order)
     named = await ctx.child("named", "typed_program_part", {"name": "Bob"})
-    assert_type(named, muster.JsonValue)
+    assert_type(named, muster.Json)
 
     async def one(number: int, text: str) -> str:
         async with ctx.limit("texts", 2):
@@ -117,9 +117,9 @@ async def program(ctx: muster.Context, spec: Spec) -> Report:
     assert_type(ctx.random("dice").random(), float)
     signal = await ctx.receive("signal", "news", timeout=0.0)
     if signal is not None:
-        assert_type(signal.payload, muster.JsonValue)
+        assert_type(signal.payload, muster.Json)
     await ctx.emit("told", "program.told", {"labels": len(labels)})
-    assert_type(await ctx.recall("person"), muster.JsonValue)
+    assert_type(await ctx.recall("person"), muster.Json)
     return Report(labels=[*labels, label.data.label], people=counted + order.number)
 
 
@@ -137,7 +137,7 @@ async def main(folder: Path) -> Report:
         stored = await run.wait()
         assert_type(stored.state, muster.RunState)
         again = await (await m.resume("typed")).result()
-        assert_type(again, muster.JsonValue)
+        assert_type(again, muster.Json)
         return await run.result()
 
 

@@ -50,7 +50,6 @@ from muster.domain.call import Tool as Tool
 from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
 from muster.domain.canonical import Json as Json
-from muster.domain.canonical import JsonValue as JsonValue
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
 from muster.domain.errors import AccessDenied as AccessDenied

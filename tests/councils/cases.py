@@ -1,6 +1,7 @@
 """What the tests of councils have in common: short ways to write proposals, votes and rounds."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from muster.councils.members.turns import Council
 from muster.councils.rules.outcome import CouncilRound
@@ -47,7 +48,7 @@ def a_round(
     )
 
 
-def reply(value: Json, *, data: Json = None, stop: Stop = Stop.END) -> Reply:
+def reply(value: Any, *, data: Json = None, stop: Stop = Stop.END) -> Reply:
     """Return a reply whose text is a value, in JSON unless it is a text already."""
     text = value if isinstance(value, str) else canonical(value).decode("utf-8", "surrogatepass")
     return Reply(text=text, data=data, stop=stop)

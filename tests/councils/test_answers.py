@@ -42,7 +42,7 @@ def evaluated(answer: Reply, scale: ScoreScale = ScoreScale.UNIT) -> Evaluation 
     return read_evaluation(answer, LABELS, PROPOSALS, scale)
 
 
-def from_program(value: Json, phase: str, **context: Json) -> Reply:
+def from_program(value: Any, phase: str, **context: Json) -> Reply:
     """The reply of a program that writes this, read by the exec protocol."""
     candidates = [{"id": label, "proposal": "…"} for label in LABELS.labels]
     told = {"phase": phase, "candidates": candidates, **context}
@@ -176,7 +176,7 @@ GOOD = {"candidate": "z3f", "weight": 40, "critique": "fine"}
         ([{"candidate": "k7q"}], "bob", "it has no weight"),
     ],
 )
-def test_what_is_not_repaired_leaves_out_single_votes_by_name(items: list[Json], target: str, why: str) -> None:
+def test_what_is_not_repaired_leaves_out_single_votes_by_name(items: list[Any], target: str, why: str) -> None:
     found = evaluated(reply({"evaluations": [*items, GOOD]}))
     assert unreadable(found)  # a model may repair it first
     rest = settled(found)

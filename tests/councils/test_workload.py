@@ -2,13 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from muster.councils.rules.stopping import StopReason
 from muster.councils.rules.values import AbstentionCause, CouncilMember, CouncilPhase
 from muster.councils.spec import stored
-from muster.domain.canonical import Json
 from muster.domain.run import RunState
 from tests.councils.home import council_home, declared, program, spec_of
 
@@ -158,7 +158,7 @@ async def test_a_member_with_a_budget_of_its_own_is_not_asked_beyond_it(tmp_path
         assert "budget of dan" in missing[0].reason
 
 
-def _stored(*members: str) -> Json:
+def _stored(*members: str) -> Any:
     return stored(spec_of(*members))
 
 

@@ -130,7 +130,7 @@ async def test_a_replay_asks_nobody_and_gives_the_same(tmp_path: Path) -> None:
 async def test_a_replay_repeats_failures_too(tmp_path: Path) -> None:
     agent = failing(InvalidRequest("not today", status=400))
 
-    async def careful(ctx: Context, spec: Any) -> Json:
+    async def careful(ctx: Context, spec: Any) -> Any:
         try:
             return (await ctx.call("a", "hi", key="k")).text
         except CallFailed as error:
@@ -371,7 +371,7 @@ async def test_a_workload_that_raises_fails_its_run_with_the_trace(tmp_path: Pat
 
 
 async def test_a_result_that_is_no_json_fails_the_run(tmp_path: Path) -> None:
-    async def odd(ctx: Context, spec: Any) -> Json:
+    async def odd(ctx: Context, spec: Any) -> Any:
         return {1, 2}
 
     async with house(tmp_path) as h:
@@ -670,7 +670,7 @@ async def test_one_key_for_two_children_or_for_an_event_and_a_call_is_an_error(t
 
 
 async def test_a_child_has_a_time_limit_of_its_own_and_its_failure_names_it(tmp_path: Path) -> None:
-    async def endless(ctx: Context, spec: Any) -> Json:
+    async def endless(ctx: Context, spec: Any) -> None:
         await asyncio.Event().wait()
 
     async def parent(ctx: Context, spec: Any) -> Json:
@@ -688,7 +688,7 @@ async def test_a_child_has_a_time_limit_of_its_own_and_its_failure_names_it(tmp_
 
 
 async def test_a_step_gives_the_same_value_at_once_and_on_resume_and_refuses_what_is_no_json(tmp_path: Path) -> None:
-    async def normal(ctx: Context, spec: Any) -> Json:
+    async def normal(ctx: Context, spec: Any) -> Any:
         return await ctx.step("s", lambda: {"pair": (1, 2), 3: "x"})
 
     async def odd(ctx: Context, spec: Any) -> Json:

@@ -42,7 +42,7 @@ USES = [doubled, told, drawn, timed, step_then_event]
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
 async def test_a_key_that_forgets_its_item_is_refused(tmp_path: Path, use: Use, window: int) -> None:
     async def work(ctx: Context, spec: Any) -> Json:
-        async def one(_: int, item: int) -> Json:
+        async def one(_: int, item: int) -> Any:
             return await use(ctx, item)
 
         return [value async for value in ctx.map(one, [1, 2, 3, 4], limit=window)]

@@ -130,8 +130,8 @@ async def test_a_final_failure_is_not_tried_again_and_others_are(tmp_path: Path)
 
     agent = Puppet(refuses)
 
-    def asking(*codes: str) -> Callable[[Context, Any], Awaitable[Json]]:
-        async def work(ctx: Context, spec: Any) -> Json:
+    def asking(*codes: str) -> Callable[[Context, Any], Awaitable[None]]:
+        async def work(ctx: Context, spec: Any) -> None:
             await ctx.call("a", "hi", key="k", final_failures=codes)
 
         return work

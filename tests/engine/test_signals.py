@@ -27,7 +27,7 @@ async def reviewed(ctx: Context, spec: Any) -> Json:
         answer = await ctx.call("a", " | ".join(["write", *feedback]), key=f"write/{len(feedback)}")
         review = await ctx.receive(f"review/{len(feedback)}", "review")
         assert review is not None
-        told: Json = review.payload
+        told: Any = review.payload
         if told["approved"]:
             return answer.text
         feedback.append(told["feedback"])

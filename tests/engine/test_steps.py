@@ -194,7 +194,7 @@ async def test_a_function_that_is_a_step_takes_arguments(tmp_path: Path) -> None
             raise OSError
         return Ticket(id=len(place), labels=("loud",) if loud else ())
 
-    async def uses(ctx: Context, spec: Any) -> Json:
+    async def uses(ctx: Context, spec: Any) -> Any:
         found = await fetch(ctx, "fetch/1", "here", loud=True)
         assert found == Ticket(id=4, labels=("loud",))
         return fetch.__name__  # type: ignore[attr-defined]  # of the function that it stands for

@@ -30,7 +30,7 @@ class Filter(BaseModel):
     open_only: bool = True
 
 
-def calls(*asked: tuple[str, Json]) -> Reply:
+def calls(*asked: tuple[str, Any]) -> Reply:
     used = tuple(
         ToolCall(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(asked)
     )

@@ -86,7 +86,7 @@ async def test_data_is_of_its_type_at_once_and_on_resume(
 ) -> None:
     agent, attempts = says(answer), 0
 
-    async def works(ctx: Context, spec: Any) -> Json:
+    async def works(ctx: Context, spec: Any) -> Any:
         nonlocal attempts
         attempts += 1
         found = await ctx.call("a", "Which label?", key="label", schema=schema)
@@ -114,7 +114,7 @@ async def test_data_is_of_its_type_at_once_and_on_resume(
 async def test_an_answer_that_is_of_another_type_is_kept_and_says_why(
     tmp_path: Path, schema: Any, answer: str, wrong: str
 ) -> None:
-    async def works(ctx: Context, spec: Any) -> Json:
+    async def works(ctx: Context, spec: Any) -> Any:
         with pytest.raises(BadOutput, match=wrong) as raised:
             await ctx.call("a", "Which label?", key="label", schema=schema)
         return raised.value.reply.text

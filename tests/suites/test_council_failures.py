@@ -27,7 +27,7 @@ Labels = Sequence[str]
 Answer = str | dict[str, Any]
 
 
-def evaluations(*items: Mapping[str, Json]) -> str:
+def evaluations(*items: Mapping[str, Any]) -> str:
     return json.dumps({"evaluations": items})
 
 

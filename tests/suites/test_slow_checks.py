@@ -1,7 +1,7 @@
 """A check that takes long keeps nobody waiting who shares the event loop."""
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +15,7 @@ from muster.suites.values.case import Case, CheckKind, OutputCheck
 from muster.suites.values.rules import CURRENT_RULES
 from muster.suites.workload import examine
 
-SCHEMA = {"type": "array", "items": {"type": "string", "pattern": "^(a+)+$"}}
+SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": "^(a+)+$"}}
 NESTED = "^(a+)+$"
 SLOW = {
     "pattern": (OutputCheck(kind=CheckKind.REGEX, value=NESTED), "a" * 5_000 + "b"),

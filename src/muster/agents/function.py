@@ -267,7 +267,7 @@ def _text(parts: Mapping[str, Any], data: Json, called: bool) -> str:
     )
 
 
-def _plain(value: Any, what: str) -> Json:
+def _plain(value: Any, what: str) -> Any:
     try:
         return plain_json(value, what)
     except BadArgument as error:

@@ -4,6 +4,7 @@ import json
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from muster.domain.call import Message, Request
 from muster.domain.canonical import Json
@@ -25,7 +26,7 @@ _MOST_VALUES = MOST_ARGUMENTS // 2  # each takes two characters at least, with t
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
-def kept_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
+def kept_arguments(arguments: Mapping[str, Json]) -> Mapping[str, Any]:
     """Return the arguments of a use as they are kept: texts cut, and all of them when they are still too long."""
     if _holds_many(arguments) or flaw_of(arguments) is not None:
         return {_CUT: _beginning(arguments)}
@@ -46,7 +47,7 @@ def _holds_many(value: Json) -> bool:
     return seen > _MOST_VALUES
 
 
-def _shortened(value: Json) -> Json:
+def _shortened(value: Json) -> Any:
     """Cut the texts of a value that is not nested too deep."""
     if isinstance(value, str):
         return _cut(value)

@@ -111,7 +111,7 @@ def _complete(route: str, operation: dict[str, Any], answers: Mapping[str, Any])
         responses[str(status)] = {"description": ERRORS[status], "content": body}
 
 
-def errors_of(route: str, operation: dict[str, Any]) -> list[int]:
+def errors_of(route: str, operation: Mapping[str, Any]) -> list[int]:
     """Return the errors that a route can answer with; those of the guards are the same for all."""
     method, _, path = route.partition(" ")
     writes = method != "get"

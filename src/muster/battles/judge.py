@@ -4,6 +4,7 @@ The conversation stands behind a fence: it is data, whatever it says about verdi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from muster.battles.spec import BattleSpec
 from muster.battles.values import BattleDecision, BattleMessage, DecisionSource, GoalVerdict
@@ -74,7 +75,7 @@ def _quoted(messages: Sequence[BattleMessage], fence: Fence) -> Iterator[str]:
         yield fence.around(f"message {one.seq} of the {who}", shorten(one.content, _LONGEST_MESSAGE))
 
 
-def _read(found: Mapping[str, Json]) -> Mapping[str, Json] | str:
+def _read(found: Mapping[str, Any]) -> Mapping[str, Json] | str:
     verdict, confidence = found["verdict"], found["confidence"]
     if not 0 <= confidence <= 1:
         return f"confidence must be from 0 to 1, not {confidence!r:.40}"
@@ -89,7 +90,7 @@ def _read(found: Mapping[str, Json]) -> Mapping[str, Json] | str:
 
 
 def decision_of(
-    turn: int, source: DecisionSource, judge: str, answer: StructuredAnswer[Mapping[str, Json]]
+    turn: int, source: DecisionSource, judge: str, answer: StructuredAnswer[Mapping[str, Any]]
 ) -> BattleDecision:
     """Return what a judge decided; one that failed, or could not be read, is uncertain and says why."""
     found = answer.value

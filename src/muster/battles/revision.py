@@ -5,6 +5,7 @@ What was said in the battles is data. Whether the proposal is better is for batt
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from muster.battles.scale_spec import PlannedBattle, ScaleSpec
 from muster.domain.call import Request, ask, says_something
@@ -95,7 +96,7 @@ class _Reader:
     agent: str
     before: str
 
-    def __call__(self, found: Mapping[str, Json]) -> PromptRevision | str:
+    def __call__(self, found: Mapping[str, Any]) -> PromptRevision | str:
         prompt, reasons = found["prompt"], tuple(shorten(one, 500) for one in found["reasons"][:20])
         if not says_something(prompt):
             return "the prompt is empty"

@@ -1,6 +1,6 @@
 """The workload of scale tests: many battles as child runs, then a revised prompt, and maybe the same goals with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from muster.battles.scale_spec import (
 )
 from muster.battles.spec import stored
 from muster.battles.values import WORKLOAD
-from muster.domain.canonical import Json
 from muster.domain.errors import BudgetExhausted, ChildFailed
 from muster.engine.context import Context
 from muster.engine.workload import workload
@@ -38,7 +37,7 @@ class ScaleOutcome:
 
 
 @workload(SCALE.workload, check=read_scale)
-async def scale(ctx: Context, spec: Any) -> Json:
+async def scale(ctx: Context, spec: Any) -> Any:
     """Play all battles, propose a better prompt, and try it if that is wanted."""
     wanted = await in_schema_thread(read_scale, spec)  # as a battle does
     require_limits(wanted, ctx.limits)
@@ -63,17 +62,17 @@ async def _play(ctx: Context, one: PlannedBattle) -> PlayedBattle:
     One that was stopped by what stops the whole test, its budget or a refused key, is no result: it is played again.
     """
 
-    async def work() -> Json:
+    async def work() -> Any:
         try:
             spec = stored(one.spec)
-            result: Json = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.seconds)
+            result: Any = await ctx.child(one.key, WORKLOAD, spec, timeout=one.spec.seconds)
         except ChildFailed as error:
             return {"run": error.run, "ending": "", "closing": []}
         unjudged = result.get("unjudged", "")  # of a battle that an older version played it is not known
         found = {"run": result["conversation"], "ending": result["ending"], "closing": result["closing"]}
         return found | {"unjudged": unjudged}
 
-    found: Mapping[str, Json] = await ctx.step(f"{one.key}{PLAYED}", work)
+    found = await ctx.step(f"{one.key}{PLAYED}", work)
     told = {"number": one.number, "conversation": found["run"], "ending": found["ending"]}
     await ctx.emit(f"{one.key}/told", PLAYED_EVENT, told)
     return typed.convert({"number": one.number, "key": one.key, **found}, PlayedBattle)

@@ -61,7 +61,7 @@ class BattleSpec(BattleFields):
         return tuple(dict.fromkeys((self.agent, self.counterpart, *programs, *self.judges)))
 
 
-def stored(spec: BattleSpec) -> dict[str, Json]:
+def stored(spec: BattleSpec) -> Mapping[str, Any]:
     """Return a spec as it is stored: what is as usual is left out."""
     found = lean(spec)
     if spec.validators:
@@ -69,7 +69,7 @@ def stored(spec: BattleSpec) -> dict[str, Json]:
     return found
 
 
-def read_spec(spec: Json) -> BattleSpec:
+def read_spec(spec: Any) -> BattleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
     unknown = list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS)) or list(_unknown_in_validators(spec))
     if unknown:

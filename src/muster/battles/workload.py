@@ -52,7 +52,7 @@ _CLOSING, _LONGEST_CLOSING = 6, 1500  # messages, and characters of each, that a
 
 
 @workload(WORKLOAD, check=read_spec)
-async def battle(ctx: Context, spec: Any) -> Json:
+async def battle(ctx: Context, spec: Any) -> Any:
     """Let two sides talk until the goal is reached or something runs out."""
     # In a thread: the patterns and schemas of a run that is resumed elsewhere are read anew, and may be large.
     playing = _Battle(ctx=ctx, spec=await in_schema_thread(read_spec, spec))

@@ -7,6 +7,7 @@ spent.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
 from muster.councils.members.prompts import repair_of, request_of
@@ -25,7 +26,6 @@ from muster.councils.rules.values import (
 from muster.councils.spec import REPAIR, CouncilSpec
 from muster.domain.budget import Allowance
 from muster.domain.call import Reply, Request
-from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, BudgetExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.engine.context import Context
@@ -170,7 +170,7 @@ def _weighing(council: Council, judge: CouncilMember, compared: Sequence[Proposa
 async def _asked(ctx: Context, key: str, phase: CouncilPhase, questions: Sequence[_Question]) -> PhaseRecord:
     """Ask all at once and remember what became of it, so that a resumed run decides by the same answers."""
 
-    async def work() -> Json:
+    async def work() -> Any:
         said = await ctx.gather(*(_ask(ctx, one) for one in questions))
         record = PhaseRecord(
             phase=phase,

@@ -7,6 +7,7 @@ are asked again when the run is resumed.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from muster.councils.deadlines import LEAST_QUORUM, call_seconds, quorum_of
 from muster.councils.members.answers import UnreadableAnswer, read_evaluation, read_proposal, settled
@@ -138,7 +139,7 @@ class CouncilPhaseRun:
     def _steps(self) -> str:
         return steps_key(self.number, self.phase)
 
-    async def _work(self) -> Json:
+    async def _work(self) -> Any:
         calls = [_MemberCall(turn.member, turn, f"{self._key}/{turn.member.name}") for turn in self._turns()]
         said = await self._ask_all(calls)
         found = PhaseRecord(

@@ -5,6 +5,7 @@ What a person told the members stands in their requests alone, so that it is tak
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from muster.councils.deadlines import quorum_of
 from muster.councils.endings import BY_RULE, CouncilEnd, HeardRound
@@ -35,7 +36,7 @@ from muster.text.secrets.redaction import MARK
 Calls = Mapping[str, RecordedCall]  # by key
 
 
-def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules, has_budget: bool | None = None) -> Json:
+def retell(spec: Json, outcome: Json, calls: Calls, rules: DefaultRules, has_budget: bool | None = None) -> Any:
     """Return the outcome of a council as its calls bear it out.
 
     Raises BadArgument for a spec or an outcome that cannot be read, for rounds and an end that the replies do not bear

@@ -67,7 +67,7 @@ class CouncilSpec(CouncilFields):
         return tuple(dict.fromkeys((*(member.name for member in self.members), *others)))
 
 
-def stored(spec: CouncilSpec) -> Json:
+def stored(spec: CouncilSpec) -> Any:
     """Return a spec as it is stored: what is as usual is left out."""
     found = _lean(spec)
     found["members"] = [_lean(member) for member in spec.members]
@@ -76,7 +76,7 @@ def stored(spec: CouncilSpec) -> Json:
     return found
 
 
-def read_spec(spec: Json) -> CouncilSpec:
+def read_spec(spec: Any) -> CouncilSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
     if unknown := list(_unknown(spec)):
         raise BadArgument(f"{NO_COUNCIL}: {'; '.join(unknown)}")

@@ -24,7 +24,6 @@ from muster.councils.spec import WORKLOAD, CouncilSpec, read_spec
 from muster.councils.synthesis import synthesize
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Funds
-from muster.domain.canonical import Json
 from muster.domain.errors import BudgetExhausted, CouncilFailed
 from muster.domain.money import Microdollars
 from muster.engine.context import Context
@@ -37,7 +36,7 @@ INJECTED = "council.injected"  # the event that tells when they were told
 
 
 @workload(WORKLOAD, check=read_spec)
-async def deliberation(ctx: Context, spec: Any) -> Json:
+async def deliberation(ctx: Context, spec: Any) -> Any:
     """Let the members argue, and return what they came to."""
     wanted = read_spec(spec)
     drawn = ctx.random("council").getrandbits(31)

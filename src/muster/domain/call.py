@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Generic, TypeVar, dataclass_transform
+from typing import Any, Generic, TypeVar, dataclass_transform
 from unicodedata import category
 
 from muster.domain.canonical import DataT_co, Json, JsonObject, canonical
@@ -77,7 +77,7 @@ class Tool:
 
     name: str
     description: str = ""
-    parameters: Mapping[str, Json] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Request:
     shared: int = 0  # so many characters at the beginning of the first message belong to that prefix
     # The answer is to be JSON that fits this JSON Schema: another answer is an error of a program or a CLI agent, and
     # the `data_error` of a model's reply.
-    schema: Mapping[str, Json] | None = None
+    schema: Mapping[str, Any] | None = None
     context: Mapping[str, Json] | None = None  # the same question as data, for programs of the exec protocol
     environment: Mapping[str, str] | None = None  # variables for this call, of programs and CLI agents; no secrets
     settings: Mapping[str, Json] | None = None  # of the agent, for this call: model, tools, effort, budget_usd, …

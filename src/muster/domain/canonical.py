@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from muster.domain.errors import BadArgument
 
-Json = Any
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
-    JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-    DataT_co = DefaultTypeVar("DataT_co", default=JsonValue, covariant=True)
+    Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+    DataT_co = DefaultTypeVar("DataT_co", default=Json, covariant=True)
 else:  # a type that contains itself, and a variable with a default, are for type checkers only
-    JsonValue = Any
+    Json = Any
     DataT_co = TypeVar("DataT_co", covariant=True)
-JsonObject: TypeAlias = dict[str, JsonValue]  # what we write: made of values whose types are known
+JsonObject: TypeAlias = dict[str, Json]  # what we write: made of values whose types are known
 
 MAX_DEPTH = 100  # that is searched for what is no JSON
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def canonical(value: Json) -> bytes:
+def canonical(value: Any) -> bytes:
     """Spell a JSON value in its one canonical form: sorted keys, no spaces, UTF-8."""
     return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
 
 
-def plain_json(value: Json, what: str) -> Json:
+def plain_json(value: Any, what: str) -> Any:
     """Return a value as the store would return it, or raise for one that is not JSON."""
     if type(value) is str:  # long ones are kept as steps, and need not be spelled and read for nothing
         return value

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muster.domain.budget import Level
 from muster.domain.call import Reply
-from muster.domain.canonical import Json, JsonValue
+from muster.domain.canonical import Json
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 
@@ -47,10 +47,10 @@ class Entry:
     digest: str
     attempts: int = 0
     agent: str | None = None
-    request: Json = None
+    request: Any = None
     reply: Reply | None = None
-    value: Json = None
-    error: Mapping[str, Json] | None = None
+    value: Any = None
+    error: Mapping[str, Any] | None = None
     reused_from: RunId | None = None
     opened_at: float = 0.0
     settled_at: float | None = None
@@ -102,7 +102,7 @@ class Replied(NamedTuple):
 class Failed:
     """The attempt brought an error; the call is tried again, given up, or left open for a later driver."""
 
-    error: Mapping[str, Json]
+    error: Mapping[str, Any]
     uncertain: bool
     again_in: float | None = None
     gives_up: bool = False
@@ -149,7 +149,7 @@ class Event:
     seq: int
     kind: str  # "run.started", "call.done", … or what a workload emits
     at: float
-    data: Mapping[str, Json]
+    data: Mapping[str, Any]
 
 
 class Signal(NamedTuple):
@@ -157,7 +157,7 @@ class Signal(NamedTuple):
 
     channel: str
     seq: int  # from one, in its channel
-    payload: JsonValue
+    payload: Json
     sender: str
     at: float
 

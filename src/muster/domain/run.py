@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from muster.domain.budget import Budgets, UserBudget, levels_above, run_level
 from muster.domain.canonical import Json
@@ -236,7 +237,7 @@ class NewRun:
 
     id: RunId
     workload: str
-    spec: Json
+    spec: Any
     created_at: float
     name: str | None = None
     is_only: bool = False  # its user has no other run of that name; is not stored
@@ -261,7 +262,7 @@ class Run:
 
     id: RunId
     workload: str
-    spec: Json
+    spec: Any
     state: RunState
     created_at: float
     lease: Lease
@@ -278,8 +279,8 @@ class Run:
     parent_key: str | None = None
     origin: Origin | None = None
     ended_reason: str | None = None
-    error: Mapping[str, Json] | None = None
-    result: Json = None
+    error: Mapping[str, Any] | None = None
+    result: Any = None
     started_at: float | None = None
     ended_at: float | None = None
     cancel_requested: bool = False

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 from muster.domain.budget import PART, Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
@@ -43,7 +44,7 @@ class Children:
         self._drive = drive
         self._driven: set[RunId] = set()
 
-    async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Json:
+    async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Any:
         """Drive the child to its end; a failed one of an older driver is tried anew, with its replies."""
         entry = await self._store.journal.find(self._parent.id, key)
         if entry is not None and entry.kind is not EntryKind.CHILD:
@@ -144,7 +145,7 @@ class Children:
         )
 
 
-def _result(run: Run, key: str) -> Json:
+def _result(run: Run, key: str) -> Any:
     if run.state is RunState.COMPLETED:
         return run.result
     if run.state is RunState.INTERRUPTED:

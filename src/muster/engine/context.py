@@ -21,7 +21,7 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Reply, Request, request_of, require_key
-from muster.domain.canonical import Json, JsonValue, plain_json
+from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
 from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
@@ -384,7 +384,7 @@ class Context:
             return await self._steps.once(key, function, StepRetries(retries, backoff))
 
     @awaited
-    async def recall(self, key: str, *, inherited: bool = False) -> JsonValue:
+    async def recall(self, key: str, *, inherited: bool = False) -> Json:
         """Return the value of a step that this very run has done before; None if it has not.
 
         With `inherited` also of one that only a run has done which this one comes from; it is taken over.
@@ -413,7 +413,7 @@ class Context:
     ) -> ResultT: ...
 
     @overload
-    async def child(self, key: str, workload: str, spec: object, **terms: Unpack[ChildTerms]) -> JsonValue: ...
+    async def child(self, key: str, workload: str, spec: object, **terms: Unpack[ChildTerms]) -> Json: ...
 
     @awaited
     async def child(
@@ -520,7 +520,7 @@ class Context:
     async def funds(self, key: str) -> Funds:
         """Return what is spent and what the budgets of this run leave, the same on resume."""
 
-        async def read() -> Json:
+        async def read() -> Any:
             levels = self._levels.now(self._clock.now())
             balances = await self._store.runs.balances(level.id for level in levels)
             found = funds_of(self._levels.lineage.id, levels, balances)

@@ -33,7 +33,7 @@ class DeclaredWorkload:
         """Return whether it declares nothing: the function takes and returns plain JSON."""
         return self.spec.is_open and self.result.is_open
 
-    def written(self, spec: object) -> Json:
+    def written(self, spec: object) -> Any:
         """Return a spec as it is stored; raises BadArgument for one that is not of the declared type."""
         way = f"declare its type in the function: spec: {type(spec).__name__}"
         return self.spec.write(spec, f"the spec of workload {self.name!r}", way)

@@ -371,7 +371,7 @@ async def _turns() -> None:
         await asyncio.sleep(0)
 
 
-async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
+async def _enter(workload: Workload, context: Context, spec: Json) -> Any:
     STEP.set(None)  # a child is not in the step in which its parent waits for it
     try:
         result = await workload(context, spec)

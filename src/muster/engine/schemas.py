@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from muster.domain.call import Quality, Reply, Request, Stop
-from muster.domain.canonical import Json, JsonValue
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
 from muster.engine.values import ValueType, schema_of
 
@@ -26,7 +26,7 @@ async def fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply[Any]:
     return require_data(await calling, schema)
 
 
-def json_schema(schema: SchemaLike) -> Mapping[str, Json]:
+def json_schema(schema: SchemaLike) -> Mapping[str, Any]:
     """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a type."""
     if isinstance(schema, Mapping):
         return schema
@@ -43,7 +43,7 @@ def require_data(reply: Reply, schema: type[T]) -> Reply[T]: ...
 
 
 @overload
-def require_data(reply: Reply, schema: JsonSchema) -> Reply[JsonValue]: ...
+def require_data(reply: Reply, schema: JsonSchema) -> Reply[Json]: ...
 
 
 def require_data(reply: Reply, schema: SchemaLike) -> Reply[Any]:

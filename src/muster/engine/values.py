@@ -60,7 +60,7 @@ class ValueType:
         if not self.is_open and flaws_of(self.kind, stored, _read):
             raise self.misfit(stored, what)
 
-    def write(self, value: object, what: str, way: str = "") -> Json:
+    def write(self, value: object, what: str, way: str = "") -> Any:
         """Return a value as plain JSON; raises BadArgument for one that is none, and for one of another type."""
         stored = _plain(value, what, way) if self.is_plain else json_of(value, what)
         self.read(stored, what)  # what cannot be read again must not be stored
@@ -87,7 +87,7 @@ def _read(stored: Json, kind: Any) -> Any:
     return typed.convert(stored, kind, dec_hook=_validate, str_keys=True)  # those of JSON are texts
 
 
-def _plain(value: object, what: str, way: str) -> Json:
+def _plain(value: object, what: str, way: str) -> Any:
     if isinstance(value, ModelInstance) or (hasattr(value, "__dataclass_fields__") and not isinstance(value, type)):
         raise BadArgument(
             f"{what} is a {type(value).__name__}, and nothing says so to whoever reads it again",
@@ -96,7 +96,7 @@ def _plain(value: object, what: str, way: str) -> Json:
     return plain_json(value, what)
 
 
-def json_of(value: object, what: str) -> Json:
+def json_of(value: object, what: str) -> Any:
     """Return a value as JSON, with all instances of types in it; raises BadArgument for one that cannot be."""
     try:
         return plain_json(typed.to_builtins(value, enc_hook=_dump), what)

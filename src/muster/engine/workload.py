@@ -13,7 +13,7 @@ from muster.engine.declared import DeclaredWorkload, code_place, declared_as, no
 if TYPE_CHECKING:
     from muster.engine.context import Context
 
-Workload = Callable[["Context", Any], Awaitable[Json]]
+Workload = Callable[["Context", Any], Awaitable[Any]]
 SpecCheck = Callable[[Any], object]  # raises for a spec that the workload could not use
 Preparation = Callable[["Context"], Awaitable[None]]  # does steps of a workload in advance
 VERSION_KEY = "workload/version"  # of the step in which a run remembers it
@@ -25,7 +25,7 @@ def typed(declaration: DeclaredWorkload, workload: Workload) -> Workload:
     if declaration.is_open:
         return workload
 
-    async def run(ctx: "Context", spec: Json) -> Json:
+    async def run(ctx: "Context", spec: Json) -> Any:
         name = declaration.name
         found = await workload(ctx, declaration.spec.read(spec, f"the spec of workload {name!r}"))
         return declaration.result.write(found, f"the result of workload {name!r}")
@@ -39,7 +39,7 @@ def prepared(workload: Workload, before: Preparation) -> Workload:
     They are lost with the process: a driver that takes the run over later does them itself.
     """
 
-    async def run(ctx: "Context", spec: Any) -> Json:
+    async def run(ctx: "Context", spec: Any) -> Any:
         await before(ctx)
         return await workload(ctx, spec)
 
@@ -49,7 +49,7 @@ def prepared(workload: Workload, before: Preparation) -> Workload:
 def versioned(name: str, version: int, oldest: int, workload: Workload) -> Workload:
     """Return a workload whose runs know with which version of the code they began: `ctx.version`."""
 
-    async def run(ctx: "Context", spec: Any) -> Json:
+    async def run(ctx: "Context", spec: Any) -> Any:
         async def began() -> int:
             return 1 if ctx.is_resumed else version  # what began without a version is of the first
 
@@ -68,7 +68,7 @@ def versioned(name: str, version: int, oldest: int, workload: Workload) -> Workl
 def noting(workload: Workload, note: Callable[[Exception], None]) -> Workload:
     """Return a workload that tells what it raises; an observer in this process learns more than is stored."""
 
-    async def run(ctx: "Context", spec: Any) -> Json:
+    async def run(ctx: "Context", spec: Any) -> Any:
         try:
             return await workload(ctx, spec)
         except Exception as error:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from muster.domain.call import Reply, Request, request_json
 from muster.domain.canonical import Json, JsonObject, plain_json
@@ -87,7 +88,7 @@ def _with_fence(recorded: str, wanted: str) -> str:
     return re.sub("|".join(pairs), lambda found: pairs[found[0]], recorded) if pairs else recorded
 
 
-def _without_complaint(request: Mapping[str, Json]) -> JsonObject:
+def _without_complaint(request: Mapping[str, Any]) -> JsonObject:
     """Return a request for a repair without what it says is wrong."""
     left, messages = dict(request), request.get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[-1], Mapping):

@@ -5,7 +5,7 @@ A reply is never searched for JSON inside other text: that text may be what is j
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
@@ -68,7 +68,7 @@ def read_structured(reply: Reply, question: StructuredQuestion[T]) -> T | str:
         return _BAD[reply.quality]
     if question.token and question.token in reply.text:
         return "it repeats the fence of the data; give only the JSON object"
-    found: Json = reply.data if "{" not in reply.text and reply.data is not None else read_object(reply.text)
+    found: Any = reply.data if "{" not in reply.text and reply.data is not None else read_object(reply.text)
     if isinstance(found, str):
         return found
     wrong = flaw_of(found) or schema_flaw(found, question.request.schema or {})

@@ -31,7 +31,6 @@ from muster.app import Muster
 from muster.app.kinds import made_at
 from muster.app.serving.cleaning import cleaner
 from muster.app.starts import Starts
-from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.domain.order import Door
 from muster.mcp.errors import error_answer, flaws_answer
@@ -116,7 +115,7 @@ class Coordinator:
             return _content({"error": "internal", "message": UNEXPECTED}, failed=True)
         finally:
             took = round(1000 * (self._muster.clock.monotonic() - begun))
-            told: dict[str, Json] = {"error": failure} if failure else {}
+            told: Any = {"error": failure} if failure else {}
             told |= {"request_id": request.request_id, "user": request.caller.user.name}
             self._muster.log("tool", tool=tool.name, milliseconds=took, **told)
 
@@ -193,13 +192,13 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return only | {name: value for name, value in schema.items() if name != "anyOf"}
 
 
-def _bounded(answer: dict[str, Any]) -> dict[str, Any]:
+def _bounded(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an answer that is not too long, whatever its tool has made; tools cut what they know how to read on."""
     found: dict[str, Any] = fit(answer, LARGEST_ANSWER, nothing_more)
     return found
 
 
-def _content(answer: dict[str, Any], *, failed: bool) -> CallToolResult:
+def _content(answer: Mapping[str, Any], *, failed: bool) -> CallToolResult:
     answer = _bounded(answer)
     text = json.dumps(answer, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], structured_content=answer, is_error=failed)

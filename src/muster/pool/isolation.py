@@ -86,7 +86,7 @@ async def repository_changes(
     after: Mapping[str, Any] = before if _UNKNOWN in before else await repository_before(trees, watched)
     if _UNKNOWN in after:
         return {"repository_changes": list(known), "repository_unknown": after[_UNKNOWN]}
-    changes: list[Json] = [asdict(change) for change in changes_between(before, after)]
+    changes: list[Any] = [asdict(change) for change in changes_between(before, after)]
     told = [*known, *(change for change in changes if change not in known)]
     if len(told) > MOST_FILES:
         told.sort(key=lambda change: not is_decisive(change["what"]))  # these are kept
@@ -94,7 +94,7 @@ async def repository_changes(
 
 
 async def save(
-    slot: AssignedSlot, before: Mapping[str, str] | None = None, known: Sequence[Json] = ()
+    slot: AssignedSlot, before: Mapping[str, Any] | None = None, known: Sequence[Json] = ()
 ) -> dict[str, Json]:
     """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds.
 

@@ -100,7 +100,7 @@ async def _decision(ctx: Context, slot: AssignedSlot, question: PermissionQuesti
     told = {"slot": slot.name, "tool": question.tool or None, "input": question.input}
     await ctx.emit(f"{question.key}/asked", "task.permission", told)
     signal = await ctx.receive(f"{question.key}/decided", question.channel)
-    decided: Json = {"allowed": False} if signal is None else signal.payload
+    decided: Any = {"allowed": False} if signal is None else signal.payload
     return dict(decided)
 
 

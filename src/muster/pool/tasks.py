@@ -154,7 +154,7 @@ class AssignedSlot:
         """Whether the user's repository is compared before and after a round of the task."""
         return self.has_tree if self.compares is None else self.compares
 
-    def stored(self) -> dict[str, Json]:
+    def stored(self) -> Mapping[str, Any]:
         """Return what the journal of the task keeps."""
         kept: dict[str, Json] = typed.decode(typed.encode(self))
         return kept
@@ -168,9 +168,9 @@ def read_slot(kept: Any) -> AssignedSlot:
         raise BadArgument(f"not a valid slot of a task: {error}") from None
 
 
-def merged(*levels: Mapping[str, Json]) -> dict[str, Json]:
+def merged(*levels: Mapping[str, Any]) -> Mapping[str, Any]:
     """Merge settings, the strongest first; lists are joined without doubles."""
-    found: dict[str, Json] = {}
+    found: dict[str, Any] = {}
     for level in levels:
         for name, value in level.items():
             if isinstance(value, list) and isinstance(found.get(name), list):

@@ -78,7 +78,7 @@ async def task(ctx: Context, spec: Any) -> Json:
         if not asked.review:
             return _result(reply, feedback, saved)
         review = await ctx.receive(review_key(round_), REVIEW)
-        decided: Json = {"approved": True} if review is None else review.payload
+        decided: Any = {"approved": True} if review is None else review.payload
         if decided["approved"]:
             return _result(reply, feedback, saved)
         feedback.append(str(decided["feedback"]))

@@ -57,7 +57,7 @@ class Audit:
 
     calls: int = 0
     by_digest: Mapping[str, int] = field(default_factory=dict)
-    batches: tuple[Json, ...] = ()
+    batches: tuple[Any, ...] = ()
     in_flight: int = 0  # being answered now
     max_in_flight: int = 0
     tokens: Tokens = Tokens()

@@ -41,7 +41,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json, JsonObject
@@ -131,7 +131,7 @@ def load_faults(path: str | Path) -> Faults:
         raise BadFile(str(path), error.message) from None
 
 
-def read_script(found: Json) -> Script:
+def read_script(found: Any) -> Script:
     """Make a script of a mapping, or raise BadArgument with the field that is wrong."""
     script = _convert(found, _Script, "script")
     rules = tuple(_rule(rule, f"script.rules[{index}]") for index, rule in enumerate(script.rules))
@@ -139,7 +139,7 @@ def read_script(found: Json) -> Script:
     return Script(rules=rules, otherwise=otherwise, thinking=script.thinking)
 
 
-def read_faults(found: Json) -> Faults:
+def read_faults(found: Any) -> Faults:
     """Make faults of a mapping, or raise BadArgument with the field that is wrong."""
     faults = _convert(_with_names(found), _Faults, "faults")
     rates = tuple((_fault(_rated(name), faults, "faults.rates"), rate) for name, rate in sorted(faults.rates.items()))
@@ -198,7 +198,7 @@ def _fault(scripted: _ScriptedFault, faults: _Faults, where: str) -> Fault:
     )
 
 
-def _with_names(found: Json) -> Json:
+def _with_names(found: Any) -> Any:
     # In YAML and Python 429 is a number; kinds are names.
     if not isinstance(found, Mapping):
         return found
@@ -242,7 +242,7 @@ def _convert(found: Json, kind: type[T], name: str) -> T:
         raise BadArgument(f"{name}{place}: {conversion_words(what)}") from None
 
 
-def _load(path: Path) -> Json:
+def _load(path: Path) -> Any:
     try:
         return _parse(path, path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -253,12 +253,12 @@ def _load(path: Path) -> Json:
         raise BadFile(str(path), "is not UTF-8") from None
 
 
-def _parse(path: Path, text: str) -> Json:
+def _parse(path: Path, text: str) -> Any:
     parse = {".toml": _parse_toml, ".json": _parse_json}.get(path.suffix, _parse_yaml)
     return parse(path, text)
 
 
-def _parse_yaml(path: Path, text: str) -> Json:
+def _parse_yaml(path: Path, text: str) -> Any:
     import yaml
 
     try:
@@ -271,7 +271,7 @@ def _parse_yaml(path: Path, text: str) -> Json:
         raise BadFile(str(path), f"is not YAML: {error}") from None
 
 
-def _parse_json(path: Path, text: str) -> Json:
+def _parse_json(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -6,7 +6,6 @@ from typing import Any
 
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import Reply
-from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState, Event
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
@@ -100,7 +99,7 @@ def _spellings(secret: str) -> tuple[str, str]:
     return json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(secret)[1:-1]
 
 
-def read(text: str | None) -> Json:
+def read(text: str | None) -> Any:
     """Read JSON text, nothing as None."""
     if text is None:
         return None

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.advice import ArgumentAdvice
-from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.engine.context import Context
@@ -54,7 +53,7 @@ async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
     return typed.convert(value, SuiteSnapshot)
 
 
-async def _read(ctx: Context, spec: SuiteSpec) -> Json:
+async def _read(ctx: Context, spec: SuiteSpec) -> Any:
     reading, aside = CaseReader(spec), Aside()
     cases, pages = reading.cases(), 0
     try:

@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from muster.domain.call import Message, Quality, Reply, Request, Role, Tool, ToolCall, message_of
-from muster.domain.canonical import Json
 from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.engine.context import Context
@@ -41,7 +41,7 @@ class Conversation:
         if self.quality is Quality.GOOD:  # a bad one is not made good by what is said after it
             self.quality = quality
 
-    def observed(self, error: Json = None, *, timed_out: bool = False) -> Observation:
+    def observed(self, error: Any = None, *, timed_out: bool = False) -> Observation:
         """Return what was observed."""
         return Observation(
             answers=self.answers,
@@ -81,7 +81,7 @@ async def talk(ctx: Context, unit: Unit, spec: SuiteSpec, rules: ScoringRules) -
         return going.observed(record, timed_out=record["code"] in OUT_OF_TIME)
 
 
-async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation, rules: ScoringRules) -> Json:
+async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation, rules: ScoringRules) -> Any:
     """Get one answer, with all tools that the agent calls before it; returns an error when there is none."""
     for _ in range(MOST_TOOL_TURNS + 1):
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds

@@ -106,12 +106,12 @@ def pack(values: Sequence[Any]) -> str:
         return json.dumps(typed.to_builtins(values))
 
 
-def cases_of(packed: Json) -> tuple[Case, ...]:
+def cases_of(packed: Any) -> tuple[Case, ...]:
     """Read cases; nothing holds none."""
     return _read(packed, _CASES, tuple[Case, ...]) if packed else ()
 
 
-def results_of(packed: Json) -> tuple[CaseResult, ...]:
+def results_of(packed: Any) -> tuple[CaseResult, ...]:
     """Read results; nothing holds none."""
     return _read(packed, _RESULTS, tuple[CaseResult, ...]) if packed else ()
 

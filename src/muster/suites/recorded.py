@@ -8,7 +8,6 @@ from typing import Any
 
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Quality, Reply
-from muster.domain.canonical import Json
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.checks.tool_calls import quality_in
 from muster.suites.format.names import nearest_name
@@ -44,7 +43,7 @@ def place_of(epoch: int, turn: int) -> str:
 ONLY = place_of(1, 1)
 
 
-def answers_in(stored: Json) -> RecordedAnswers:
+def answers_in(stored: Any) -> RecordedAnswers:
     """Return the answers of a run as it stores them; an older one stored one text for each case."""
     return {case: {ONLY: said} if isinstance(said, str) else said for case, said in dict(stored or {}).items()}
 

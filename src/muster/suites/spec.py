@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
+from typing import Any
 
 from muster.domain.canonical import Json, JsonObject, digest
 from muster.domain.errors import BadArgument
@@ -84,7 +85,7 @@ class SuiteSpec(SuiteFields):
             return self.subjects(snapshot) or ((Subject(agent=NOBODY),) if case.flaw else ())
         return self._matrix(case.agents, snapshot)
 
-    def stored(self) -> Json:
+    def stored(self) -> Any:
         """Return the spec as it is stored."""
         given = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         return {name: typed.to_builtins(value) for name, (value, usual) in given.items() if value != usual}
@@ -109,7 +110,7 @@ def _whole(message: str) -> FieldFlaw:
     return FieldFlaw(path="", message=message, by_itself=True)
 
 
-def read_spec(spec: Json) -> SuiteSpec:
+def read_spec(spec: Any) -> SuiteSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
     known = {field.name for field in fields(SuiteSpec)}
     if not isinstance(spec, Mapping):

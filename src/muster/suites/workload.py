@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.case import Status
 from muster.domain.errors import ReplayMiss
 from muster.engine.context import Context
@@ -54,7 +54,7 @@ async def suite(ctx: Context, spec: Any) -> Json:
         await book.abandon()
 
 
-def environment() -> Json:
+def environment() -> JsonObject:
     """Return what the answers were made and judged with."""
     return {
         "python": platform.python_version(),

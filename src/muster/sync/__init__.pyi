@@ -127,7 +127,6 @@ from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
 from muster.domain.canonical import DataT_co
 from muster.domain.canonical import Json as Json
-from muster.domain.canonical import JsonValue as JsonValue
 from muster.domain.content import RequestNote
 from muster.domain.entry import Entry
 from muster.domain.entry import Event as Event
@@ -529,7 +528,7 @@ class Runs:
     def end_of_lineage(self, run: Run) -> Run:
         """Return the run that a run was last continued as; itself when it was not."""
 
-    def send(self, reference: str, channel: str, payload: Json, *, sender: str=..., client_id: str | None=..., number: int | None=...) -> Signal:
+    def send(self, reference: str, channel: str, payload: Any, *, sender: str=..., client_id: str | None=..., number: int | None=...) -> Signal:
         """Send a signal to a run, or to the run that it was resumed as; the same client id twice sends one.
 
         With a `number` it is refused when it is not the one of that number in its channel.
@@ -741,7 +740,7 @@ class Suites:
     def spec(self, choice: SuiteChoice, source: AnswerSource=...) -> SuiteSpec:
         """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
 
-    def stored(self, spec: Json) -> Json:
+    def stored(self, spec: Json) -> Any:
         """Return a given spec as a run is stored with it: with the policy of a council that judges."""
 
     def start(self, spec: SuiteSpec, options: RunOptions | None=..., *, origin: Origin | None=..., detach: bool=..., plan: SuitePlan | None=...) -> RunHandle:
@@ -1488,7 +1487,7 @@ class Agents:
 
 
 class StoreFile:
-    def info(self) -> Mapping[str, Json]:
+    def info(self) -> Mapping[str, Any]:
         """Return where the store is, how large, whether it is sound, and how many batches are under way."""
 
     def vacuum(self) -> None:

@@ -106,7 +106,7 @@ def texts_of(tree: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
             yield from texts_of(value, (*place, index))
 
 
-def plain_value(tree: Any) -> Json:
+def plain_value(tree: Any) -> Any:
     """Return a tree as JSON values: words without quotes mean what they say, moments are spelled."""
     if isinstance(tree, Plain):
         return tree.meaning()

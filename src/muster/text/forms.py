@@ -51,7 +51,7 @@ def _version(value: Any) -> Any:
     return str(found) if isinstance(found, bool) else found
 
 
-def _json(value: Any) -> Json:
+def _json(value: Any) -> Any:
     found = plain_value(value)
     if flaw := flaw_of(found):
         raise ValueError(f"cannot be stored as JSON: {flaw}")

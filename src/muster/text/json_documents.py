@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from json import JSONDecodeError, JSONDecoder
 from math import isfinite
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
@@ -55,7 +56,7 @@ def parseable(output: bytes) -> str:
     return text if text.isascii() else _STRAY.sub(lambda stray: rf"\\x{ord(stray[0]) - 0xDC00:02x}", text)
 
 
-def find(text: str, fits: Fits, marker: str = "") -> dict[str, Json] | None:
+def find(text: str, fits: Fits, marker: str = "") -> Mapping[str, Any] | None:
     """Return the last object that fits: of those right after a marker, or else of all that are in no other object.
 
     In an output with too much broken JSON to look through, only its last lines are looked at. Raises BadOutput when the
@@ -83,7 +84,7 @@ def _find(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
     return marked or _last(search.values(_OBJECT), fits)
 
 
-def find_value(text: str, schema: Mapping[str, Json]) -> Json:
+def find_value(text: str, schema: Mapping[str, Json]) -> Any:
     """Return the JSON that a text is, or else the last value in it of the kind that the schema asks for."""
     whole = _without_fence(text.strip())
     try:
@@ -111,7 +112,7 @@ def whole_document(text: str, *, fenced: bool) -> Json:
         raise BadOutput(f"the answer is not one JSON document and nothing else: {json_fault(error)}") from None
 
 
-def only_document(text: str, schema: Mapping[str, Json]) -> Json:
+def only_document(text: str, schema: Mapping[str, Any]) -> Json:
     """Return the one JSON document that a text is, or holds in a fence or in prose, of the kind that a schema asks for.
 
     Raises BadOutput when there is none, or more than one. Parts of broken JSON count, so only runs that have recorded
@@ -122,8 +123,8 @@ def only_document(text: str, schema: Mapping[str, Json]) -> Json:
     except Ambiguous as error:
         raise BadOutput(str(error)) from None
     except (ValueError, RecursionError):
-        found = [value for value in JsonSearch(text).values(_opening(schema)) if value]
-    objects = [value for value in found if isinstance(value, dict)]
+        found: list[Json] = [value for value in JsonSearch(text).values(_opening(schema)) if value]
+    objects: list[Json] = [value for value in found if isinstance(value, dict)]
     found = objects or found  # what stands in brackets in prose is mostly a reference
     if len(found) > 1:
         raise BadOutput(f"the answer holds {len(found)} JSON documents, and one is expected")
@@ -258,12 +259,12 @@ def json_words(error: JSONDecodeError) -> str:
     return _JSON_FAULTS.get(error.msg, error.msg)
 
 
-def decode(text: str) -> Json:
+def decode(text: str) -> Any:
     """Return the value that a text is; raises ValueError, and for a key that is there twice Ambiguous."""
     return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no)
 
 
-def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
+def read_object(text: str, *, fenced: bool = True) -> Mapping[str, Any] | str:
     """Return the object that a text is, maybe in one fence around the whole; or why it is not one."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"

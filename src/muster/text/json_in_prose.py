@@ -6,6 +6,7 @@ Otherwise `{"a": "bad", "x": {"a": "fine"}`, which lacks its last bracket, would
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
@@ -29,7 +30,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Document:
-    value: Json
+    value: Any
     is_reference: bool  # such as [1] beside a word
     is_doubtful: bool  # maybe one: it is no JSON by itself, and no answer with other JSON is clear with it
 
@@ -53,7 +54,7 @@ def sole_document(text: str, *, references: bool = False) -> Json:
         raise BadOutput(str(error)) from None
 
 
-def _only(text: str, *, references: bool) -> Json:
+def _only(text: str, *, references: bool) -> Any:
     found = list(_Prose(text).documents())
     documents = [document for document in found if not document.is_reference]
     if references:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, BadOutput
 from muster.text.limited.process import TooSlow
 
@@ -30,12 +29,12 @@ class JsonPath:
     text: str
     query: "JSONPathQuery" = field(repr=False, compare=False)
 
-    def first(self, json: Json) -> Json | Missing:
+    def first(self, json: Any) -> Any:
         """Return the first value that is found, or MISSING."""
         with self._following():
             return next((node.value for node in self.query.finditer(json)), MISSING)
 
-    def all(self, json: Json) -> list[Json]:
+    def all(self, json: Any) -> list[Any]:
         """Return all values that are found, in order."""
         with self._following():
             return [node.value for node in self.query.finditer(json)]

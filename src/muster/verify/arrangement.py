@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from muster.domain.call import SHORTEST_CACHED
-from muster.domain.canonical import Json, canonical
+from muster.domain.canonical import canonical
 from muster.domain.errors import BadArgument, Conflict, NotFound
 from muster.domain.run import Mode
 from muster.engine.context import Context
@@ -131,7 +132,7 @@ def read_sources(spec: Verification) -> Iterator[Source | LeftOut]:
         yield read_source(folder, path, redactor=redactor)
 
 
-async def _read(ctx: Context, spec: Verification) -> Json:
+async def _read(ctx: Context, spec: Verification) -> Any:
     """Read page after page, beside the event loop: a lease must be kept meanwhile."""
     files: list[FileInfo] = []
     left_out = list(spec.left_out)

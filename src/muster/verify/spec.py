@@ -42,12 +42,12 @@ _BELOW = {
 Flaws = Iterator[str]
 
 
-def stored(verification: Verification) -> Json:
+def stored(verification: Verification) -> Any:
     """Return a spec as it is stored: what is as usual is left out."""
     return _lean(verification)
 
 
-def read_spec(spec: Json) -> Verification:
+def read_spec(spec: Any) -> Verification:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
     flaws = list(_unknown(spec, Verification, ""))
     if not flaws:

@@ -88,7 +88,7 @@ async def run_wave(
 ) -> WaveReport:
     """Return the report of a wave; one that stands in the journal is not made again."""
 
-    async def work() -> Json:
+    async def work() -> Any:
         return typed.to_builtins(await _Wave(ctx, spec, arrangement, number).report(earlier))
 
     report = typed.convert(await ctx.step(report_key(number), work), WaveReport)

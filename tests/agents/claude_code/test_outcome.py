@@ -27,7 +27,13 @@ SCHEMA: dict[str, Json] = {"type": "object"}
 
 
 def result(**fields: Any) -> ClaudeResult:
-    base = {"subtype": "success", "result": "Done.", "session_id": "s", "num_turns": 2, "total_cost_usd": 0.0123}
+    base: dict[str, Any] = {
+        "subtype": "success",
+        "result": "Done.",
+        "session_id": "s",
+        "num_turns": 2,
+        "total_cost_usd": 0.0123,
+    }
     found = read_result({"type": "result", **base, **fields})
     assert found is not None
     return found

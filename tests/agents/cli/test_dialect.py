@@ -72,7 +72,7 @@ def test_names_are_found() -> None:
     assert named_in(("{prompt}x{model}", "{nothing}")) == {"prompt", "model"}
 
 
-MESSAGE = {"type": "user", "uuid": "{id}", "content": [{"text": "{message}"}], "more": 1}
+MESSAGE: dict[str, Any] = {"type": "user", "uuid": "{id}", "content": [{"text": "{message}"}], "more": 1}
 LINES = Dialect(
     command=("agent",),
     output=Output.LINES,

@@ -52,7 +52,7 @@ def says(output: str) -> str:
     return f"cat >/dev/null; printf %s {shlex.quote(output)}"
 
 
-def context(phase: str = "propose", *candidates: str) -> dict[str, Json]:
+def context(phase: str = "propose", *candidates: str) -> dict[str, Any]:
     """Give a context of the exec protocol."""
     proposals = [{"id": name, "proposal": {"thought_process": "t", "content": "c"}} for name in candidates]
     return {"task_description": "Solve the problem", "round_number": 1, "phase": phase, "candidates": proposals}
@@ -68,7 +68,7 @@ PROPOSE = request_for(context())
 EVALUATE = request_for(context("evaluate", "A", "B"))
 
 
-def spelled(value: Json) -> str:
+def spelled(value: Any) -> str:
     """Write JSON."""
     return json.dumps(value)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ async def test_a_failed_program_is_a_failed_call_in_every_mode(processes: Proces
 # ── chat: what goes in ──
 
 
-def sent(request: Request) -> Json:
+def sent(request: Request) -> Any:
     return json.loads(encode_chat(request, "critic"))
 
 

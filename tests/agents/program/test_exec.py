@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ async def failure(processes: ProcessRegistry, script: str, request: Request = PR
     return caught.value
 
 
-async def heard(processes: ProcessRegistry, request: Request, timeouts: Timeouts = PATIENT) -> dict[str, Json]:
+async def heard(processes: ProcessRegistry, request: Request, timeouts: Timeouts = PATIENT) -> dict[str, Any]:
     """Give the envelope that a program got, as it wrote it to its log."""
     reply = await bash(processes, HEAR + says(spelled({**PROPOSAL, **EVALUATIONS}))).call(request, timeouts)
     assert reply.trace is not None

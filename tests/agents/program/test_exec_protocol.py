@@ -1,5 +1,7 @@
 """Proposals, evaluations and the envelopes of providers, as they are read and kept."""
 
+from typing import Any
+
 import pytest
 
 from muster.agents.program.exec_protocol import (
@@ -16,11 +18,11 @@ from muster.domain.errors import BadOutput, Paid
 from tests.agents.program.stage import PROPOSAL, context, spelled
 
 
-def evaluated(*items: Json, **rest: Json) -> Json:
+def evaluated(*items: Any, **rest: Json) -> Any:
     return decode(spelled({"evaluations": list(items), **rest}).encode(), context("evaluate", "A", "B")).data
 
 
-def proposed(value: Json) -> Json:
+def proposed(value: Json) -> Any:
     return decode(spelled(value).encode(), context()).data
 
 
@@ -111,7 +113,7 @@ def test_an_evaluation_that_is_none_is_refused_with_its_place(item: Json, why: s
     ],
 )
 def test_an_evaluation_that_cannot_count_is_left_out_by_name_and_the_rest_is_kept(
-    item: dict[str, Json], why: str
+    item: dict[str, Any], why: str
 ) -> None:
     good = {"target_id": "A", "score": 1}
     said = {"evaluations": [good, item], "rejected": "by me"}
@@ -236,7 +238,7 @@ def test_evaluations_in_an_envelope_are_checked_like_others_and_their_cost_count
         ({"subtype": None}, "no reason"),
     ],
 )
-def test_an_envelope_of_an_error_is_that_error_with_its_cost(fields: Json, words: str) -> None:
+def test_an_envelope_of_an_error_is_that_error_with_its_cost(fields: Any, words: str) -> None:
     with pytest.raises(BadOutput, match=words) as caught:
         proposed({"type": "result", "is_error": True, "total_cost_usd": 0.25, **fields})
     assert (caught.value.paid, caught.value.cost) == (Paid.YES, 250_000)

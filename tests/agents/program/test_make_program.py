@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ async def test_a_relative_program_is_found_in_its_folder(
 ) -> None:
     folder = tmp_path if working_dir is None else tmp_path / working_dir
     script_in(folder)
-    fields: dict[str, Json] = {} if working_dir is None else {"working_dir": working_dir}
+    fields: dict[str, Any] = {} if working_dir is None else {"working_dir": working_dir}
     if working_dir == "absolute":
         fields = {"working_dir": str(folder)}
     reply = await make(processes, tmp_path, command=["./critic.sh"], **fields).call(ask("x"), PATIENT)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -95,7 +96,7 @@ def test_a_failure_names_what_was_missed_and_what_was_called(
 
 
 def test_long_and_hostile_calls_are_shown_short() -> None:
-    deep: dict[str, object] = {}
+    deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"a": deep}
     said = why((expect("a"),), *[ToolCall(id="1", name="x\x1b[2J" * 50, arguments=deep)] * 1000)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -26,7 +27,7 @@ SECRET = "sk-ant-api03-AbCdEfGh0123456789"
 PROMPT = "Be kind. The password = 'Xy12345678abcdefgh' is yours."
 SUBJECT = "sim/echo"
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-SPEC: Mapping[str, object] = {"path": ["s.yaml"], "agents": [SUBJECT], "judge": "sim/judge"}
+SPEC: Mapping[str, Any] = {"path": ["s.yaml"], "agents": [SUBJECT], "judge": "sim/judge"}
 
 
 def contains(text: str) -> OutputCheck:

@@ -23,7 +23,7 @@ from muster.suites.values.rules import rules_in
 from muster.suites.values.verdict import Judgement, Observation
 from tests.suites.judge.stage import SEEN, case, reply
 
-SCORES = [{"rubric_id": "right", "score": 1, "rationale": "yes"}, {"rubric_id": "brief", "score": 0.25}]
+SCORES: list[Any] = [{"rubric_id": "right", "score": 1, "rationale": "yes"}, {"rubric_id": "brief", "score": 0.25}]
 
 
 @dataclass
@@ -123,7 +123,7 @@ async def test_a_case_without_a_command_is_a_failed_judgement(tmp_path: Path) ->
     assert (judgement.failed, judgement.keys) == (True, ())
 
 
-def answered(answer: Json, **changes: Any) -> Judgement:
+def answered(answer: Any, **changes: Any) -> Judgement:
     return read_answer(case(**changes), "check", reply(json.dumps(answer)), "k")
 
 

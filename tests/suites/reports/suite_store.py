@@ -34,7 +34,7 @@ from muster.suites.values.rules import NAME as SCORING
 from muster.suites.values.verdict import CaseResult
 from muster.testing.stores import DRIVER, NOW
 
-ENVIRONMENT = {"python": "3.11.0", "system": "Linux", "packages": {"muster-ai": "0.1.0"}}
+ENVIRONMENT: Mapping[str, Any] = {"python": "3.11.0", "system": "Linux", "packages": {"muster-ai": "0.1.0"}}
 
 
 @dataclass(frozen=True, kw_only=True)

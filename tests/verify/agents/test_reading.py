@@ -323,7 +323,7 @@ NAMES = st.sampled_from(["file", "line", "end_line", "severity", "finding", "cwe
     shape=st.sampled_from(Shape),
 )
 def test_no_reply_breaks_the_reader_and_what_is_found_was_shown(
-    findings: Json, more: dict[str, Json], shape: Shape
+    findings: Any, more: dict[str, Json], shape: Shape
 ) -> None:
     text = json.dumps({"findings": findings, **more})
     found = reading(text, replace(AUDITOR, shape=shape))

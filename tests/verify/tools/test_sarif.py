@@ -27,7 +27,10 @@ RULES = [
 
 
 def result(**changes: Json) -> dict[str, Json]:
-    place = {"artifactLocation": {"uri": "src/a%20b.py"}, "region": {"startLine": 3, "endLine": 5, "endColumn": 1}}
+    place: dict[str, Any] = {
+        "artifactLocation": {"uri": "src/a%20b.py"},
+        "region": {"startLine": 3, "endLine": 5, "endColumn": 1},
+    }
     return {"ruleId": "x", "message": {"text": "Wrong"}, "locations": [{"physicalLocation": place}], **changes}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from muster.agents.claude_code.conversation import ClaudeConversation, ClaudeResult
 from muster.agents.faults import MOST_MESSAGE, kind_of
@@ -97,7 +98,7 @@ def key_refused(terms: ClaudeTerms, status: int) -> WireError:
     )
 
 
-def _data(terms: ClaudeTerms, schema: Mapping[str, Json], result: ClaudeResult, log: str) -> Json:
+def _data(terms: ClaudeTerms, schema: Mapping[str, Json], result: ClaudeResult, log: str) -> Any:
     try:
         if result.structured_output is None:
             raise BadOutput("it returned no data, although a schema was given")

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from muster.agents.local import GRANTED
 from muster.domain.canonical import Json
@@ -99,7 +100,7 @@ class Setup:
     effort: str | None = None
     max_turns: int | None = None
 
-    def set(self, settings: Mapping[str, Json]) -> "Setup":
+    def set(self, settings: Mapping[str, Any]) -> "Setup":
         """Return the setup of one call that sets something for itself."""
         own = {name: value for name, value in settings.items() if name in ("model", "effort", "permission_mode")}
         if "max_turns" in settings:

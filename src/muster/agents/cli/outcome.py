@@ -1,6 +1,7 @@
 """What a call of a CLI agent came to, a reply or a failure, when its process is over. Pure."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from muster.agents.cli.dialect import Dialect, Output
 from muster.agents.cli.output import CliOutput, shown
@@ -90,7 +91,7 @@ class OutcomeReader:
         answer = self.dialect.places.answer
         return "" if answer is None else f" at {answer.text}"
 
-    def _data(self, request: Request, answer: Json, ending: ProcessExit) -> Json:
+    def _data(self, request: Request, answer: Json, ending: ProcessExit) -> Any:
         """Return the answer as data, if it was asked for as such."""
         if request.schema is None:
             return None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from muster.agents.cli.dialect import AnswerPaths
 from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION, TOO_MANY, kept_arguments
@@ -45,7 +46,7 @@ class ToolLog:
             for id_, use in self.uses.items()
         )
 
-    def take(self, line: Json) -> None:
+    def take(self, line: Any) -> None:
         """Read what a line tells of tools."""
         if self.places.tool_done is None:  # then the next line is the only sign that a tool is done
             self.open.clear()
@@ -162,7 +163,7 @@ class CliOutput:
         """Return whether there is an answer, and the last line, if one was promised."""
         return self.answer is not None and (self.ended or self.places.ends is None)
 
-    def take(self, said: Json) -> str:
+    def take(self, said: Any) -> str:
         """Read one object, and give the text that it adds."""
         places = self.places
         self.answer = _joined(_all_found(places.answer, said), self.answer)
@@ -205,7 +206,7 @@ def _all_found(path: JsonPath | None, said: Json) -> list[Json]:
     return [] if path is None else path.all(said)
 
 
-def _joined(parts: list[Json], before: Json) -> Json:
+def _joined(parts: list[Any], before: Any) -> Any:
     """Return the texts of one answer as one; of other values the last counts."""
     there = [part for part in parts if part is not None]
     if len(there) > 1 and all(isinstance(part, str) for part in there):

@@ -21,7 +21,7 @@ class ProgramAnswer:
     """One answer, read from the output."""
 
     text: str
-    data: Json = None
+    data: Any = None
     stop: Stop = Stop.END
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = _UNCOUNTED
@@ -45,14 +45,14 @@ PROPOSE = "propose"
 EVALUATE = "evaluate"
 
 
-def context_of(request: Request, agent: str, seconds: float) -> dict[str, Json]:
+def context_of(request: Request, agent: str, seconds: float) -> Mapping[str, Any]:
     """Return the context of a request, or for one without the smallest that says the same."""
     known: dict[str, Json] = {"phase": PROPOSE, "agent_id": agent, PHASE_SECONDS: seconds}
     asked = _smallest(request) if request.context is None else request.context
     return known | dict(asked) | dict(request.volatile)
 
 
-def phase_of(context: dict[str, Json], agent: str) -> str:
+def phase_of(context: Mapping[str, Any], agent: str) -> str:
     """Return the phase that a context names, which must be one of the two."""
     phase = context["phase"]
     if phase not in (PROPOSE, EVALUATE):
@@ -63,13 +63,13 @@ def phase_of(context: dict[str, Json], agent: str) -> str:
     return str(phase)
 
 
-def encode(context: dict[str, Json], agent: str) -> bytes:
+def encode(context: Mapping[str, Any], agent: str) -> bytes:
     """Write the envelope of a context."""
     _check_seconds(context.get(PHASE_SECONDS), agent)
     return written({"phase": phase_of(context, agent), "context": context}, agent)
 
 
-def _check_seconds(said: Json, agent: str) -> None:
+def _check_seconds(said: Any, agent: str) -> None:
     """Refuse a time that is left and is none: the process would run without a bound, or be told nonsense."""
     is_number = isinstance(said, int | float) and not isinstance(said, bool)
     if said is not None and not (is_number and 0 <= said < float("inf")):
@@ -103,6 +103,6 @@ START = "___NSED_START___"
 END = "___NSED_END___"  # for people: where the answer ends is for the decoder to say
 
 
-def find_marked(text: str, fits: Fits) -> dict[str, Json] | None:
+def find_marked(text: str, fits: Fits) -> Mapping[str, Any] | None:
     """Return the last object that fits, of those that are marked if there are any."""
     return find(text, fits, START)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from muster.agents.payload import count_of, microdollars_of
 from muster.agents.program.answer import EVALUATE, PROPOSE, ProgramAnswer, counts, find_marked
@@ -88,7 +89,7 @@ def read_proposal(value: Mapping[str, Json]) -> dict[str, Json]:
     return _kept({**dict.fromkeys(_TEXTS, ""), **value} if _abstains(value) else dict(value))
 
 
-def read_evaluations(value: Mapping[str, Json], context: Mapping[str, Json]) -> dict[str, Json]:
+def read_evaluations(value: Mapping[str, Any], context: Mapping[str, Json]) -> dict[str, Json]:
     """Return evaluations as they are kept: every target under one name and once, every score from the lowest to 1.
 
     Targets are held against the candidates, where there are any. One that is of the program's own proposal, unknown,
@@ -143,7 +144,7 @@ def _abstains(value: Mapping[str, Json]) -> bool:
     return value.get(SKIPPED) is True and value.keys() <= _BESIDE_SKIPPED
 
 
-def _rejections(items: Sequence[Mapping[str, Json]], context: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _rejections(items: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the targets whose evaluations cannot count, each with the reason."""
     candidates, lowest, own = candidates_of(context), lowest_score(context), context.get("agent_id")
     named = ", ".join(one[:_SHAPE_QUOTED] for one in candidates[:_NAMED])
@@ -188,8 +189,8 @@ def _kept(data: dict[str, Json]) -> dict[str, Json]:
 
 
 _OUTPUT_QUOTED = 200
-Context = Mapping[str, Json]
-Data = dict[str, Json]
+Context = Mapping[str, Any]
+Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ counts as possibly paid when the person said that calls cost something.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
 from muster.agents.base import OnDelta, read_answer
@@ -126,7 +127,7 @@ class ServiceAgent:
             raise self._bad(answer, *_not_found(self._places))
         return said or ServiceAnswer(""), calls
 
-    def _data(self, request: Request, answer: HttpResponse, stop: Stop, said: ServiceAnswer) -> Json:
+    def _data(self, request: Request, answer: HttpResponse, stop: Stop, said: ServiceAnswer) -> Any:
         try:
             return shaped(request, stop, said.text, said.data)
         except BadOutput as error:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muster.agents.http.client import HttpResponse
 from muster.agents.payload import count_of, joined, microdollars_of, reader, spelled, spelled_message, to_json
@@ -56,7 +56,7 @@ class ServiceAnswer:
     """The answer itself: as text, and as data when there is no text at its place."""
 
     text: str
-    data: Json = None
+    data: Any = None
 
 
 def places_of(where: str, **named: str | None) -> ServicePaths:
@@ -67,7 +67,7 @@ def places_of(where: str, **named: str | None) -> ServicePaths:
     return ServicePaths(**compiled, named=frozenset(given))
 
 
-def parse(answer: HttpResponse, places: ServicePaths) -> Json | Missing:
+def parse(answer: HttpResponse, places: ServicePaths) -> Any | Missing:
     """Read the body: JSON, or a plain text that is the answer itself; MISSING when it is neither."""
     plain = answer.headers.get("content-type", "").lower().startswith("text/plain")
     if plain and "answer" not in places.named:
@@ -78,7 +78,7 @@ def parse(answer: HttpResponse, places: ServicePaths) -> Json | Missing:
         return MISSING
 
 
-def counted_of(value: Json, places: ServicePaths) -> Counted:
+def counted_of(value: Any, places: ServicePaths) -> Counted:
     """Read what the service says that it used; several numbers at one place are added."""
     told = [_told(value, paths) for paths in (places.input_tokens, places.output_tokens, places.cost_usd)]
     sent, wrote, cost = count_of(*told[0]), count_of(*told[1]), microdollars_of(*told[2])
@@ -109,13 +109,13 @@ def _search(value: Json, paths: Iterable[JsonPath], read: Callable[[list[Json]],
     return None
 
 
-def _told(value: Json, paths: Iterable[JsonPath]) -> list[Json]:
+def _told(value: Any, paths: Iterable[JsonPath]) -> list[Any]:
     """Return the values at the first of the paths that holds any; null is none."""
     found = ([told for told in path.all(value) if told is not None] for path in paths)
     return next((values for values in found if values), [])
 
 
-def _text(found: list[Json]) -> ServiceAnswer | None:
+def _text(found: list[Any]) -> ServiceAnswer | None:
     return ServiceAnswer(joined(found)) if all(isinstance(text, str) for text in found) else None
 
 

@@ -52,7 +52,7 @@ class ToolServer:
         self._name, self._version, self._instructions = name, version, instructions
         self._tools = {offered.tool.name: offered for offered in tools}
 
-    async def answer(self, message: Json) -> dict[str, Json] | None:
+    async def answer(self, message: Json) -> Mapping[str, Any] | None:
         """Return the answer to a message; None to a notification, and to an answer, as this server asks nothing."""
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             return failure(None, RpcError(RpcCode.INVALID_REQUEST, "this is not one JSON-RPC 2.0 message"))

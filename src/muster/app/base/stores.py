@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import UNDER_WAY
-from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadConfiguration, NotFound, StoreAway, StoreFailed, StoreUnreachable
 from muster.domain.ids import RunId
 from muster.settings import DATABASE, Settings, is_address, is_database_url, show_database
@@ -238,7 +237,7 @@ class StoreFile:
         self._probe: asyncio.Future[None] | None = None
         self._probed_at = 0.0
 
-    async def info(self) -> Mapping[str, Json]:
+    async def info(self) -> Mapping[str, Any]:
         """Return where the store is, how large, whether it is sound, and how many batches are under way."""
         under_way = len(await self._store.batches.select(UNDER_WAY, limit=MOST_BATCHES))
         return {**await self._store.maintenance.info(), "batches_under_way": under_way}

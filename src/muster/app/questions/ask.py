@@ -36,7 +36,7 @@ class Question(QuestionFields):
     """What is asked of whom, after the `messages` of a conversation; `stream` asks for text while it is written."""
 
     prompt: str = field()
-    schema: Json = None
+    schema: Any = None
     stream: bool = False
     messages: tuple[Message, ...] = ()
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from muster.app.base.outputs import require_output
@@ -10,7 +11,7 @@ from muster.app.runs.files import export_run, import_run
 from muster.app.runs.questions import AnswerOutcome, root_of, send_answer
 from muster.app.runs.reading import RunReader
 from muster.domain.call import require_key
-from muster.domain.canonical import Json, plain_json
+from muster.domain.canonical import plain_json
 from muster.domain.entry import ANSWERS, NewSignal, Signal
 from muster.domain.errors import (
     AccessDenied,
@@ -33,7 +34,7 @@ class RunActions(RunReader):
         self,
         reference: str,
         channel: str,
-        payload: Json,
+        payload: Any,
         *,
         sender: str = "",
         client_id: str | None = None,

@@ -148,7 +148,7 @@ class _Import:
         self._parked: list[tuple[Batch, list[BatchMember]]] = []
         self.first: Run | None = None
 
-    async def take(self, record: Mapping[str, Json]) -> None:
+    async def take(self, record: Mapping[str, Any]) -> None:
         """Take one record."""
         if "entry" in record:
             self._entries.append(typed.convert(record["entry"], Entry))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
@@ -18,7 +19,7 @@ class KindPart:
     def require(self, spec: Json, dispatch: Dispatch, *, here: bool) -> None:
         """Raise what would keep a stored spec from being done; elsewhere the keys of this process do not count."""
 
-    def stored(self, spec: Json) -> Json:
+    def stored(self, spec: Json) -> Any:
         """Return a spec as it is stored: with what files say now, if it names some."""
         return spec
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.budget import Budgets
-from muster.domain.canonical import Json, plain_json
+from muster.domain.canonical import plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -131,7 +131,7 @@ def new_run(
     id_: RunId,
     at: float,
     workload: str,
-    spec: Json,
+    spec: Any,
     options: RunOptions,
     *,
     submitted: bool = False,

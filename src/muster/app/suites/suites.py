@@ -148,7 +148,7 @@ class Suites(KindPart):
         """Return a spec with everything that a run needs from other files than its suites."""
         return with_policy(spec, self._directory)
 
-    def stored(self, spec: Json) -> Json:
+    def stored(self, spec: Json) -> Any:
         """Return a given spec as a run is stored with it: with the policy of a council that judges."""
         found = read_spec(spec)
         return spec if found.judge_file is None else self._settled(found).stored()

@@ -1,9 +1,9 @@
 """Changes that findings propose, made in the files that were verified, as far as they can be made."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from muster.app.runs.runs import Runs
-from muster.domain.canonical import Json
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.text import typed
@@ -29,7 +29,7 @@ async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
     if not fixes.files:
         return Fixed(left=tuple(left))
     handle = await runs.start("fix", {"root": waves.spec.root, "files": typed.to_builtins(fixes.files)}, runs.options())
-    made: Json = await handle.result()
+    made: Any = await handle.result()
     left += [f"{path}: {why}" for path, why in made["left"].items()]
     return Fixed(changed=tuple(made["changed"]), left=tuple(left))
 

@@ -1,7 +1,7 @@
 """Chains: progress, plans, and what is wrong with their files."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from muster.app.chains.plan import ChainPlan, PlannedStep
 from muster.app.views.errors import error
@@ -61,7 +61,7 @@ class ProgressView(View):
     setup: str | None
     branch: str | None
     summary: str | None
-    repository_changes: Sequence[Json]
+    repository_changes: Sequence[Any]
     repository_unknown: str | None
     steps: Sequence[StepView]
     rows: Sequence[RowView]
@@ -174,7 +174,7 @@ def _planned_step_view(planned: PlannedStep) -> PlannedStepView:
     )
 
 
-def chains_error(errors: Sequence[MusterError]) -> Json:
+def chains_error(errors: Sequence[MusterError]) -> Any:
     """Return which of several chains did not complete, as the error of an envelope."""
     first = errors[0].record()
     suggestions = list(dict.fromkeys(way for one in errors for way in one.suggestions))

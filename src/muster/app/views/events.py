@@ -1,6 +1,7 @@
 """Events of runs."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from muster.app.runs.shown import shown_event
 from muster.domain.canonical import Json
@@ -47,6 +48,6 @@ def event_view(event: Event, *, local: bool = False) -> EventView:
     )
 
 
-def event_page_view(run: Run, events: Sequence[Event], shown: Sequence[Json], after: int) -> EventPageView:
+def event_page_view(run: Run, events: Sequence[Event], shown: Sequence[Any], after: int) -> EventPageView:
     """Return a page of the events of a run, each as it is shown."""
     return EventPageView(events=shown, next=events[-1].seq if events else after, last_seq=run.last_seq, state=run.state)

@@ -1,6 +1,7 @@
 """Tasks: as they stand, their work, their logs, and what several of them changed."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from muster.app.pool.monitor import LogRecord
 from muster.app.pool.task_queries import Task
@@ -60,7 +61,7 @@ class WorkView(View, kw_only=True):
     operation: str | None
     beside: Sequence[str]
     merged_into: str | None
-    repository_changes: Sequence[Json]
+    repository_changes: Sequence[Any]
     repository_unknown: str | None
     handed_over: Sequence[HandoverView]
 

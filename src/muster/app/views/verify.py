@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.request import AgentWork, ConcludedVerification, Prepared, Repair
@@ -75,7 +75,7 @@ class AgentWorkView(View):
     diff: str | None
     elsewhere: str | None
     apart: str | None
-    repository_changes: Sequence[Json]
+    repository_changes: Sequence[Any]
     repository_unknown: str | None
 
 

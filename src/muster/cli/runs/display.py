@@ -298,7 +298,7 @@ def _figures(reply: Reply) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _asked(request: Json) -> str:
+def _asked(request: Any) -> str:
     if not isinstance(request, Mapping):
         return ""
     parts = [f"[system] {request['system']}"] if request.get("system") else []

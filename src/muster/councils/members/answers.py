@@ -7,6 +7,7 @@ answers in the shapes of the two schemas below.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from muster.councils.members.person import person_evaluation, person_proposal
 from muster.councils.order import ScoreScale
@@ -36,7 +37,7 @@ _SKIPPED: dict[str, Json] = {"skipped": {"type": "boolean"}, "reason": {"type": 
 
 # Nothing is required, since who abstains gives none of it; bounds are not in the schema, since providers refuse them
 # in a response format. The readers below check both.
-PROPOSAL_SCHEMA: dict[str, Json] = {
+PROPOSAL_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "text": {"type": "string"},
@@ -47,7 +48,7 @@ PROPOSAL_SCHEMA: dict[str, Json] = {
     "additionalProperties": False,
 }
 
-EVALUATION_SCHEMA: dict[str, Json] = {
+EVALUATION_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "evaluations": {
@@ -106,7 +107,7 @@ def read_proposal(
     agent: str,
     *,
     person: bool = False,
-    schema: Mapping[str, Json] | None = None,
+    schema: Mapping[str, Any] | None = None,
     form: VerdictForm | None = None,
 ) -> Proposal | CouncilAbstention | UnreadableAnswer:
     """Read the answer of an agent that was asked to propose; all that a person writes is the proposal.
@@ -133,7 +134,7 @@ def read_evaluation(
 
     Votes that cannot count are left out by name. Models and people may repair them first; a program would say the same.
     """
-    data: Json = reply.data
+    data: Any = reply.data
     is_exec = isinstance(data, Mapping) and _is_exec(data)
     written = _fitting(person_evaluation(reply.text)) if person else _object_in(reply, EVALUATION_SCHEMA)
     found = data if is_exec else written
@@ -159,13 +160,13 @@ def settled(
     return read.rest if isinstance(read, UnreadableAnswer) and read.rest is not None else read
 
 
-def _fitting(written: Mapping[str, Json] | str) -> Mapping[str, Json] | str:
+def _fitting(written: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
     """Return what a person wrote if it has the shape of the schema, which JSON of its own need not have."""
     wrong = "" if isinstance(written, str) else flaw_of(written) or schema_flaw(written, EVALUATION_SCHEMA)
     return f"the JSON does not fit: {wrong}" if wrong else written
 
 
-def _proposal_in(reply: Reply) -> dict[str, Json] | str:
+def _proposal_in(reply: Reply) -> Mapping[str, Any] | str:
     """Return a proposal in the shape of the schema, or why there is none; programs say `content` for `text`."""
     data = reply.data
     if isinstance(data, Mapping) and _is_exec_proposal(data, reply.text):
@@ -181,11 +182,11 @@ def _is_exec_proposal(data: Mapping[str, Json], text: str) -> bool:
     return isinstance(data.get("thought_process"), str) and data.get("content") == text
 
 
-def _object_in(reply: Reply, schema: Mapping[str, Json]) -> dict[str, Json] | str:
+def _object_in(reply: Reply, schema: Mapping[str, Json]) -> Mapping[str, Any] | str:
     """Return the object that a reply is, or why it is none; it is never searched for in other text."""
     if reply.quality in _BAD:
         return _BAD[reply.quality]
-    found: Json = reply.data if "{" not in reply.text and reply.data is not None else read_object(reply.text)
+    found: Any = reply.data if "{" not in reply.text and reply.data is not None else read_object(reply.text)
     if isinstance(found, str):
         return found
     wrong = flaw_of(found) or schema_flaw(found, schema)
@@ -240,7 +241,7 @@ def _is_item(item: Json) -> bool:
     return isinstance(item, Mapping) and isinstance(item.get("id"), str) and isinstance(item.get("evidence"), str)
 
 
-def _texts(value: Json) -> tuple[str, ...]:
+def _texts(value: Any) -> tuple[str, ...]:
     """Return a list of texts; in any other shape it is a field of the program's own, which means nothing here."""
     is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
     return tuple(value) if is_list else ()
@@ -257,7 +258,7 @@ class _Item:
     flaw: str = ""  # begins with a verb: "has no weight"
 
 
-def _model_item(item: Mapping[str, Json], claims: Mapping[str, Sequence[str]]) -> _Item:
+def _model_item(item: Mapping[str, Any], claims: Mapping[str, Sequence[str]]) -> _Item:
     label, weight = item["candidate"].strip(), item.get("weight")
     known, assessed = claims.get(label, ()), item.get("claims", ())
     wrong = [str(one["claim"]) for one in assessed if not 1 <= one["claim"] <= len(known)]
@@ -280,7 +281,7 @@ def _model_item(item: Mapping[str, Json], claims: Mapping[str, Sequence[str]]) -
     )
 
 
-def _exec_item(item: Mapping[str, Json], claims: Mapping[str, Sequence[str]], scale: ScoreScale) -> _Item:
+def _exec_item(item: Mapping[str, Any], claims: Mapping[str, Sequence[str]], scale: ScoreScale) -> _Item:
     label, score, said = item["target_id"], item.get("score"), item.get("justification")
     critique = said if isinstance(said, str) else ""
     if item.get("skipped") is True and score is None:
@@ -306,7 +307,7 @@ def _assessments(value: Json, known: Sequence[str]) -> Iterator[ClaimAssessment]
             yield ClaimAssessment(claim=claim, stance=stance, reason=reason if isinstance(reason, str) else "")
 
 
-def _known_claim(claim: Json, known: Sequence[str]) -> str:
+def _known_claim(claim: Any, known: Sequence[str]) -> str:
     """Return the claim that is meant by its number or its words; words of an evaluator's own are a claim too."""
     if isinstance(claim, str):
         return claim.strip()
@@ -371,5 +372,5 @@ def _is_exec(data: Mapping[str, Json]) -> bool:
     )
 
 
-def _is_coerced(data: Mapping[str, Json]) -> bool:
+def _is_coerced(data: Mapping[str, Any]) -> bool:
     return data.get("coerced") is True or any(item.get("coerced") is True for item in data["evaluations"])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import read_object
@@ -21,12 +22,12 @@ _SKIP = re.compile(r"skip\.?(?:\s*:(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
 _LONGEST_SHOWN = 60
 
 
-def person_proposal(text: str) -> Mapping[str, Json]:
+def person_proposal(text: str) -> Mapping[str, Any]:
     """Return what a person wrote as a proposal; `skip` alone or with a reason after a colon abstains."""
     return _skipped(text) or {"text": text.strip()}
 
 
-def person_evaluation(text: str) -> Mapping[str, Json] | str:
+def person_evaluation(text: str) -> Mapping[str, Any] | str:
     """Return lines of label, weight and critique as evaluations, or what is wrong with them; JSON is taken too."""
     if text.strip().startswith("{"):
         return read_object(text)
@@ -43,7 +44,7 @@ def person_evaluation(text: str) -> Mapping[str, Json] | str:
     return {"evaluations": items}
 
 
-def person_synthesis(text: str, objections: int) -> Mapping[str, Json]:
+def person_synthesis(text: str, objections: int) -> Mapping[str, Any]:
     """Return what a person wrote as an answer of the council; the mark of an objection is the passage that tells it."""
     marks = ((number, f"[{number}]") for number in range(1, objections + 1))
     told = [{"number": number, "passage": mark} for number, mark in marks if mark in text]

@@ -4,8 +4,9 @@ The system prompt of a member never changes, and the question comes first in the
 serve. Whatever other members wrote stands behind a fence: it is data.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from muster.councils.members.answers import EVALUATION_SCHEMA, PROPOSAL_SCHEMA
 from muster.councils.members.person import PERSON_EVALUATES, PERSON_PROPOSES
@@ -81,7 +82,7 @@ def system_of(member: CouncilMember) -> str:
     return "\n\n".join(part for part in (INSTRUCTIONS, role, member.persona.strip()) if part)
 
 
-def context_of(turn: CouncilTurn) -> dict[str, Json]:
+def context_of(turn: CouncilTurn) -> Mapping[str, Any]:
     """Return the context of a turn, as programs of the exec protocol get it; what says nothing is left out."""
     member, memory, scale = turn.member, turn.memory, turn.member.scale
     always: dict[str, Json] = {

@@ -7,7 +7,7 @@ implementation (`StoreDelivery`), a queue on a server the second (`fleet.FleetDe
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from muster.domain.canonical import Json
 from muster.domain.errors import (
@@ -59,7 +59,7 @@ class QueuedJob:
 
     id: str
     queue: str
-    data: Json
+    data: Any
     added_at: int = 0  # in milliseconds, by the clock of whoever added it
     failures: int = 0  # attempts of the job that have failed before this one
 
@@ -74,7 +74,7 @@ class QueuedJob:
 class JobAnswer:
     """What becomes of a job: it is done, it failed, or it comes again after some seconds."""
 
-    value: Json = None
+    value: Any = None
     failure: str = ""
     retryable: bool = False  # another attempt of the job may go on where this one failed
     again_in: float | None = None

@@ -68,8 +68,8 @@ class ChainStep:
     @property
     def settings(self) -> dict[str, Json] | None:
         """Return what it sets of its agent."""
-        found = {**({"model": self.model} if self.model else {}), **({"tools": list(self.tools)} if self.tools else {})}
-        return found or None
+        model: dict[str, Json] = {"model": self.model} if self.model else {}
+        return model | ({"tools": list(self.tools)} if self.tools else {}) or None
 
     @property
     def most_tries(self) -> int:
@@ -114,7 +114,7 @@ class ChainSpec:
     chain: Chain
     folder: str = "."  # in which commands are run
     input: Mapping[str, Json] = field(default_factory=dict)
-    rows: tuple[Mapping[str, Json], ...] = ()
+    rows: tuple[Mapping[str, Any], ...] = ()
     # Of a part of a chain: the steps before it with their variables, and what they gave.
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known: KnownValues = field(default_factory=KnownValues)

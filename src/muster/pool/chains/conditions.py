@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
@@ -22,7 +23,7 @@ _KEYWORDS = {"and", "or", "not", "contains"}
 class Constant:
     """A value that is written in the condition."""
 
-    value: Json
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Inversion:
 
 
 Expression = Constant | Lookup | ComparedValues | Junction | Inversion
-ValueOf = Callable[[str], Json]
+ValueOf = Callable[[str], Any]
 
 
 @lru_cache(maxsize=1024)
@@ -97,7 +98,7 @@ def holds(tree: Expression, value_of: ValueOf) -> bool:
     return bool(_value(tree, value_of))
 
 
-def _value(tree: Expression, value_of: ValueOf) -> Json:
+def _value(tree: Expression, value_of: ValueOf) -> Any:
     match tree:
         case Constant(value):
             return value
@@ -106,7 +107,7 @@ def _value(tree: Expression, value_of: ValueOf) -> Json:
     return holds(tree, value_of)
 
 
-def _compare(sign: str, left: Json, right: Json) -> bool:
+def _compare(sign: str, left: Any, right: Json) -> bool:
     if sign == "contains":
         return _contains(left, right)
     left, right = _alike(left, right)
@@ -129,7 +130,7 @@ def _contains(left: Json, right: Json) -> bool:
     return isinstance(left, dict) and isinstance(right, str) and right in left
 
 
-def _alike(left: Json, right: Json) -> tuple[Json, Json]:
+def _alike(left: Any, right: Any) -> tuple[Json, Json]:
     """Return both as numbers when one is a number and the other the text of one: inputs are texts."""
     if _is_number(left) and isinstance(right, str):
         right = _number(right)

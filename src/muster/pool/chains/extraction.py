@@ -35,7 +35,7 @@ def parse_path(text: str) -> ValuePath:
     return tuple(steps)
 
 
-def value_at(value: Json, path: ValuePath) -> Json:
+def value_at(value: Any, path: ValuePath) -> Any:
     """Return what is at a path; raises BadOutput with the place at which there is nothing."""
     for number, step in enumerate(path):
         if isinstance(step, int):
@@ -63,7 +63,7 @@ def extracted(output: str, wanted: Mapping[str, str], schema: Mapping[str, Any] 
     return {name: _variable(name, found, path) for name, path in wanted.items()}
 
 
-def _variable(name: str, value: Json, path: str) -> Json:
+def _variable(name: str, value: Json, path: str) -> Any:
     try:
         return value_at(value, parse_path(path))
     except BadOutput as error:

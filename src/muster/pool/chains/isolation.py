@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import StepFailed
@@ -42,10 +43,10 @@ class ChainTree:
     async def save(self, ctx: Context) -> Mapping[str, Json]:
         """Commit what is uncommitted to the branch of the tree, once in this run, and return what the branch holds."""
 
-        async def work() -> Json:
+        async def work() -> JsonObject:
             return saved_json(await save_tree(self.spec, self.tree.name))
 
-        saved: JsonObject = await ctx.step(f"chain/saved/{ctx.run}", work)
+        saved = await ctx.step(f"chain/saved/{ctx.run}", work)
         await ctx.emit("chain/saved/told", "chain.saved", {name: saved[name] for name in ("branch", "summary")})
         return saved
 
@@ -73,11 +74,11 @@ def changes_key(run: str) -> str:
     return f"{before_key(run)}/changes"
 
 
-async def compared(ctx: Context, spec: ChainSpec, work: Callable[[], Awaitable[Json]]) -> Json:
+async def compared(ctx: Context, spec: ChainSpec, work: Callable[[], Awaitable[Any]]) -> Any:
     """Return what a chain gives, and tell what changed in the user's repository meanwhile, also when it fails."""
     if not spec.compares:
         return await work()
-    before: dict[str, str] = await ctx.step(before_key(ctx.run), partial(repository_before, worktrees_of(spec)))
+    before = await ctx.step(before_key(ctx.run), partial(repository_before, worktrees_of(spec)))
     try:
         result = await work()
     except StepFailed:
@@ -87,7 +88,7 @@ async def compared(ctx: Context, spec: ChainSpec, work: Callable[[], Awaitable[J
     return result
 
 
-async def _tell_changes(ctx: Context, spec: ChainSpec, before: Mapping[str, str]) -> None:
+async def _tell_changes(ctx: Context, spec: ChainSpec, before: Mapping[str, Any]) -> None:
     found = await ctx.step(changes_key(ctx.run), partial(repository_changes, worktrees_of(spec), before))
     if any(found.values()):
         await ctx.emit("chain/repository/told", CHANGES_EVENT, found)

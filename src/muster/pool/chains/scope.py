@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
@@ -79,7 +80,7 @@ class Scope:
     input: Mapping[str, Json]
     words: Mapping[str, Json] = field(default_factory=dict)  # item, index, error, output
 
-    def value_of(self, name: str) -> Json:
+    def value_of(self, name: str) -> Any:
         """Return what a name stands for; null for what a skipped step would have given.
 
         Raises BadOutput when the value has no such part.

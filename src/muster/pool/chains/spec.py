@@ -17,12 +17,12 @@ _MOST_FLAWS = 20
 _BELOW: Mapping[str, Any] = {"chain": Chain, "known": KnownValues, "setup": TreeSetup}
 
 
-def stored(spec: ChainSpec) -> Json:
+def stored(spec: ChainSpec) -> Any:
     """Return a spec as it is stored: what is as usual is left out."""
     return _lean(spec)
 
 
-def read_spec(spec: Json) -> ChainSpec:
+def read_spec(spec: Any) -> ChainSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
     flaws = list(_unknown(spec))
     if not flaws:

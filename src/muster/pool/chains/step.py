@@ -7,6 +7,7 @@ and do not count as tries of this one.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from muster.domain.agent import Command
 from muster.domain.call import Message, Quality, Reply, Request, Role
@@ -137,7 +138,7 @@ class _StepRun:
     async def _in_child(self, budget: float) -> StepRecord:
         """Run the step in a child run, whose budget is a hard cap."""
         part = stored(self._spec.part(self._step))
-        result: Json = await self._ctx.child(f"{step_key(self._step.name)}/run", WORKLOAD, part, budget_usd=budget)
+        result: Any = await self._ctx.child(f"{step_key(self._step.name)}/run", WORKLOAD, part, budget_usd=budget)
         return typed.convert(result["steps"][0], StepRecord)
 
     def _items(self) -> Sequence[Json]:
@@ -214,7 +215,7 @@ class _ItemRun:
             seconds = min(self._step.backoff_secs * 2.0 ** (own - 1), 3_600.0)
             await self._ctx.receive(f"{key}/backoff", f"backoff/{key}", timeout=seconds)
 
-    async def _remember(self, key: str, error: StepError) -> Json:
+    async def _remember(self, key: str, error: StepError) -> Any:
         failed = FailedTry(run=self._ctx.run, error=error.message, output=error.output[:LONGEST_SHOWN], cost=error.cost)
         value = await self._ctx.step(f"{key}/failed", lambda: typed.to_builtins(failed))
         told = {"name": self._step.name, "item": self._item, "error": error.message, "cost": error.cost}

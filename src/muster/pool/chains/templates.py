@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
@@ -54,7 +55,7 @@ def parse_template(text: str) -> Template:
     return Template(_joined(parts))
 
 
-def spelled_value(value: Json) -> str:
+def spelled_value(value: Any) -> str:
     """Return a value as it stands in a text: a text as it is, nothing for null, anything else as JSON."""
     if value is None:
         return ""

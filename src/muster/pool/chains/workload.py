@@ -21,7 +21,7 @@ MOST_TOGETHER = 1_000  # rows that begin before the first of them waits in a bat
 
 
 @workload(WORKLOAD, check=read_spec)
-async def chain(ctx: Context, spec: Any) -> Json:
+async def chain(ctx: Context, spec: Any) -> Any:
     """Run the steps of a chain, and return what each of them gave."""
     wanted = read_spec(spec)
     return await compared(ctx, wanted, partial(_run_rows if wanted.rows else _run_chain, ctx, wanted))
@@ -66,7 +66,7 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
 
     async def one(index: int, row: Any) -> dict[str, Json]:
         try:
-            done: Json = await ctx.child(row_key(index), WORKLOAD, stored(spec.row(index)))
+            done: Any = await ctx.child(row_key(index), WORKLOAD, stored(spec.row(index)))
             branch = done.get("saved", {}).get("branch")
             result = {"output": done["output"], "cost": done["cost"], "branch": branch, "error": None}
         except ChildFailed as error:
@@ -78,7 +78,7 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
     # Rows that are asked in batches begin together, so that the same step of all of them shares a batch.
     batches = ctx.mode is Mode.BATCH or any(step.dispatch == Mode.BATCH for step in spec.chain.steps)
     window = min(len(spec.rows), MOST_TOGETHER) if batches else None
-    rows = [result async for result in ctx.map(one, spec.rows, limit=window)]
+    rows: list[Any] = [result async for result in ctx.map(one, spec.rows, limit=window)]
     failed = [(index, row["error"]) for index, row in enumerate(rows) if row["error"]]
     if failed:
         named = "; ".join(f"row {index + 1}: {error}" for index, error in failed[:MOST_NAMED])

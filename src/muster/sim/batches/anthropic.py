@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase, moment
@@ -116,7 +117,7 @@ class AnthropicBatchEndpoints:
             raise _not_found(call.id)
         return batch
 
-    def _look(self, call: Call, batch: SimBatch) -> Json:
+    def _look(self, call: Call, batch: SimBatch) -> Any:
         return disturb(batch, self._spell(call, batch, batch.phase))
 
     def _spell(self, call: Call, batch: SimBatch, phase: SimBatchPhase) -> Json:
@@ -206,7 +207,7 @@ def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool, origin: st
     }
 
 
-def disturb(batch: SimBatch, spelled: Json) -> Json:
+def disturb(batch: SimBatch, spelled: Any) -> Any:
     """Spell a batch wrongly if its fault wants it."""
     if batch.has_fault(FaultKind.UNKNOWN_STATUS):
         return spelled | {"processing_status": UNKNOWN}

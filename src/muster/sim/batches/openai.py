@@ -1,5 +1,8 @@
 """Batches of OpenAI: the endpoints under `/v1/batches`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase
 from muster.sim.batches.openai_files import InputReader, Problem
@@ -85,7 +88,7 @@ class OpenAIBatchEndpoints:
             raise _not_found(call.id)
         return batch
 
-    def _look(self, batch: SimBatch) -> Json:
+    def _look(self, batch: SimBatch) -> Any:
         if batch.closed and not batch.filed:
             self._file(batch)
         return disturb(batch, self._spell(batch, batch.phase))
@@ -114,7 +117,7 @@ class OpenAIBatchEndpoints:
         return spell_batch(batch, phase, live=self._live)
 
 
-def _about(body: dict[str, Json]) -> dict[str, Json]:
+def _about(body: dict[str, Json]) -> Mapping[str, Any]:
     if not isinstance(body.get("input_file_id"), str):
         raise invalid("input_file_id", "expected the id of a file")
     if body.get("endpoint") != ENDPOINT:
@@ -217,7 +220,7 @@ def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool) -> Json:
     }
 
 
-def disturb(batch: SimBatch, spelled: Json) -> Json:
+def disturb(batch: SimBatch, spelled: Any) -> Any:
     """Spell a batch wrongly if its fault wants it."""
     if batch.has_fault(FaultKind.UNKNOWN_STATUS):
         return spelled | {"status": UNKNOWN}

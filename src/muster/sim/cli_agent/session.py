@@ -5,6 +5,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")
@@ -17,7 +18,7 @@ class LineWriter:
     def __init__(self, output: int = 1) -> None:
         self._output: int | None = output
 
-    def line(self, event: dict[str, Any]) -> None:
+    def line(self, event: Mapping[str, Any]) -> None:
         """Write an event."""
         self.write(json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
 

@@ -1,6 +1,7 @@
 """The Messages protocol of Anthropic: understands requests, spells answers, streams and errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
@@ -116,7 +117,7 @@ def _stop_sequences(body: dict[str, Json]) -> tuple[str, ...]:
     return tuple(stop)
 
 
-def _media(body: dict[str, Json]) -> int:
+def _media(body: Mapping[str, Any]) -> int:
     contents = [message["content"] for message in body["messages"] if isinstance(message["content"], list)]
     if not contents:
         return 0
@@ -175,13 +176,13 @@ def _turns(role: Role, blocks: list[dict[str, Json]], where: str) -> Iterator[Me
         yield Message(role=role, text="".join(texts), tool_calls=tuple(calls))
 
 
-def _tool_call(block: dict[str, Json], where: str) -> ToolCall:
+def _tool_call(block: Mapping[str, Any], where: str) -> ToolCall:
     if not isinstance(block.get("input"), dict):
         raise SimRefusal(400, f"{where}.input: Input should be a valid dictionary")
     return ToolCall(id=_string(block, "id", where), name=_string(block, "name", where), arguments=block["input"])
 
 
-def _string(block: dict[str, Json], name: str, where: str) -> str:
+def _string(block: Mapping[str, Json], name: str, where: str) -> str:
     if not isinstance(block.get(name), str):
         raise SimRefusal(400, _wrong(f"{where}.{name}", block.get(name), "string"))
     return str(block[name])
@@ -192,8 +193,8 @@ def _wrong(name: str, value: Json, kind: str) -> str:
 
 
 def _content(said: SimAnswer) -> list[dict[str, Json]]:
-    texts = [{"type": "text", "text": said.line.text}] if said.line.text else []
-    calls = [
+    texts: list[dict[str, Json]] = [{"type": "text", "text": said.line.text}] if said.line.text else []
+    calls: list[dict[str, Json]] = [
         {"type": "tool_use", "id": call.id or f"toolu_{said.digest[:20]}_{index}", "name": call.name}
         | {"input": dict(call.arguments)}
         for index, call in enumerate(said.line.tool_calls)
@@ -240,7 +241,7 @@ def _usage(said: SimAnswer) -> dict[str, Json]:
 
 
 def _stream(said: SimAnswer) -> Iterator[dict[str, Json]]:
-    nothing_yet = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
+    nothing_yet: dict[str, Json] = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
     usage = _usage(said)
     begun = {name: value for name, value in usage.items() if name != "output_tokens_details"} | {"output_tokens": 1}
     yield {"type": "message_start", "message": _message(said, [], nothing_yet, begun)}
@@ -262,7 +263,7 @@ def _block_events(index: int, block: dict[str, Json]) -> Iterator[dict[str, Json
     yield {"type": "content_block_stop", "index": index}
 
 
-def _opened(block: dict[str, Json]) -> tuple[dict[str, Json], list[dict[str, Json]]]:
+def _opened(block: dict[str, Any]) -> tuple[dict[str, Json], list[dict[str, Json]]]:
     """Return a block as it begins, and what is added to it."""
     kind = block["type"]
     if kind == "redacted_thinking":
@@ -277,5 +278,5 @@ def _opened(block: dict[str, Json]) -> tuple[dict[str, Json], list[dict[str, Jso
     return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces(text)]
 
 
-def _event(event: dict[str, Json]) -> bytes:
+def _event(event: Mapping[str, Any]) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), _encode(event))

@@ -174,7 +174,7 @@ def text_in(content: Json, where: str) -> str:
     return "".join(text_of(block, where) for block in blocks_of(content, where))
 
 
-def text_of(block: dict[str, Json], where: str) -> str:
+def text_of(block: Mapping[str, Json], where: str) -> str:
     """Return the text of a block; blocks that hold none (pictures, tools asked for) count as empty."""
     if block["type"] == "tool_result":
         return text_in(block.get("content") or "", f"{where}.content")

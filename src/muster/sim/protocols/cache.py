@@ -6,6 +6,7 @@ Nothing expires and no prefix is too short, so that the same requests always cos
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from muster.domain.call import Usage
 from muster.domain.canonical import Json, canonical
@@ -16,7 +17,7 @@ from muster.sim.protocols.models import anthropic_model
 
 MAX_MARKS = 4
 
-Block = dict[str, Json]
+Block = dict[str, Any]
 
 
 def marks_of(body: Block) -> tuple[Mark, ...]:

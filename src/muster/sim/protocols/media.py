@@ -3,9 +3,9 @@
 import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 from muster.domain.canonical import Json
 from muster.domain.script import count_tokens
@@ -57,7 +57,7 @@ def _by_pixels(size: tuple[int, int] | None, most: int) -> int:
     return most if size is None else min(most, max(1, ceil(size[0] * size[1] / PIXELS_PER_TOKEN)))
 
 
-def _openai_part(part: dict[str, Json], model: SimModel) -> int:
+def _openai_part(part: Mapping[str, Any], model: SimModel) -> int:
     kind = part.get("type")
     if kind in ("image_url", "input_image"):
         image = part.get("image_url")

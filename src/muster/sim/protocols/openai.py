@@ -1,7 +1,8 @@
 """The chat completions protocol of OpenAI and its kin: understands requests, spells answers, streams and errors."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
@@ -57,7 +58,7 @@ class OpenAI:
             names_tier="service_tier" in body,
         )
 
-    def plan(self, body: dict[str, Json], *, batch: bool) -> ThinkingPlan:
+    def plan(self, body: Mapping[str, Any], *, batch: bool) -> ThinkingPlan:
         """Decide how a request is reasoned about; chat completions never bring reasoning back."""
         for name in ("max_completion_tokens", "max_tokens"):
             check_limit(body.get(name), openai_model(body["model"]), name)
@@ -115,7 +116,7 @@ def _max_tokens(body: dict[str, Json]) -> int:
     return openai_model(_model(body)).max_output
 
 
-def _media(body: dict[str, Json]) -> int:
+def _media(body: Mapping[str, Any]) -> int:
     contents = [message["content"] for message in body["messages"] if isinstance(message.get("content"), list)]
     return sum(openai_tokens(parts, openai_model(body["model"])) for parts in contents) if contents else 0
 
@@ -143,7 +144,7 @@ def _messages(body: dict[str, Json]) -> Iterator[Message]:
         yield _message(message, where)
 
 
-def _message(message: dict[str, Json], where: str) -> Message:
+def _message(message: Mapping[str, Any], where: str) -> Message:
     role, content, calls = ROLES[message["role"]], message.get("content"), message.get("tool_calls") or []
     if content is None and role is not Role.ASSISTANT:
         raise invalid(f"{where}.content", "expected a string or an array")
@@ -159,7 +160,7 @@ def _message(message: dict[str, Json], where: str) -> Message:
     )
 
 
-def _tool_call(call: Json, where: str) -> ToolCall:
+def _tool_call(call: Any, where: str) -> ToolCall:
     try:
         function = call["function"]
         return ToolCall(id=str(call["id"]), name=function["name"], arguments=typed.decode(function["arguments"]))
@@ -202,7 +203,7 @@ def _text(said: SimAnswer, text: str) -> dict[str, Json]:
     return {"content": text if text or not said.line.tool_calls else None, "refusal": None}
 
 
-def _tool_calls(said: SimAnswer) -> Iterator[dict[str, Json]]:
+def _tool_calls(said: SimAnswer) -> Iterator[Mapping[str, Any]]:
     for index, call in enumerate(said.line.tool_calls):
         function = {"name": call.name, "arguments": _encode(dict(call.arguments)).decode()}
         yield {"id": call.id or f"call_{said.digest[:20]}_{index}", "type": "function", "function": function}
@@ -230,6 +231,6 @@ def _deltas(said: SimAnswer) -> Iterator[dict[str, Json]]:
         yield {field: piece}
     for index, call in enumerate(_tool_calls(said)):
         arguments = call["function"]["arguments"]
-        yield {"tool_calls": [call | {"index": index, "function": call["function"] | {"arguments": ""}}]}
+        yield {"tool_calls": [{**call, "index": index, "function": {**call["function"], "arguments": ""}}]}
         for piece in pieces(arguments):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}

@@ -1,5 +1,7 @@
 """Reasoning in requests to OpenAI, of both its protocols: what a model refuses, and how much it reasons."""
 
+from collections.abc import Mapping
+
 from muster.domain.canonical import Json
 from muster.sim.protocols.ask import DEFAULT_TIER, TIERS, SimRefusal
 from muster.sim.protocols.models import UNKNOWN_MODEL, SimModel, openai_model
@@ -8,7 +10,7 @@ SERVED = {"auto": None, "scale": DEFAULT_TIER} | {tier: tier for tier in TIERS} 
 SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}  # with their defaults
 
 
-def effort_of(body: dict[str, Json], effort: Json, param: str) -> str | None:
+def effort_of(body: Mapping[str, Json], effort: Json, param: str) -> str | None:
     """Return the effort at which a request is reasoned about; raises SimRefusal for what its model does not take."""
     model = openai_model(body["model"])
     if effort is not None and not model.efforts:
@@ -52,7 +54,7 @@ def tier_of(body: dict[str, Json]) -> str | None:
     return None if tier is None else SERVED[tier]
 
 
-def _check_sampling(body: dict[str, Json]) -> None:
+def _check_sampling(body: Mapping[str, Json]) -> None:
     for name, usual in SAMPLING.items():
         if body.get(name) not in (None, usual):
             raise SimRefusal(

@@ -6,7 +6,8 @@ that stands elsewhere is an error, and in a batch it is left out too, unless the
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.script import count_tokens
@@ -28,7 +29,7 @@ BEHAVIORS = ("error", "drop_block")
 SAMPLING = {"temperature": 1, "top_p": 1, "top_k": None}  # with the values that every model takes
 KINDS = {"thinking": "signature", "redacted_thinking": "data"}
 
-Block = dict[str, Json]
+Block = Mapping[str, Any]
 
 
 def plan_of(body: Block, *, batch: bool) -> ThinkingPlan:
@@ -216,7 +217,7 @@ def _blocks(message: Block) -> list[Block]:
     return content if isinstance(content, list) else []
 
 
-def _plain(content: Json) -> list[Json]:
+def _plain(content: Any) -> list[Json]:
     """Return content as it binds thinking: as blocks, without thinking and without cache marks."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return [_bare(block) for block in blocks if block.get("type") not in KINDS]

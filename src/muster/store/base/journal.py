@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Decision
@@ -25,7 +25,7 @@ class Attempt:
     lane: Lane
     started_at: float
     ended_at: float | None
-    error: Mapping[str, Json] | None
+    error: Mapping[str, Any] | None
     batch: BatchId | None = None
     live_cost: Microdollars = NOTHING
 
@@ -39,7 +39,7 @@ class Record:
     key: str
     kind: EntryKind
     digest: str
-    value: Json
+    value: Any
     at: float
     kind_of_event: str | None = None
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from muster.domain.canonical import Json
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.review import Review
@@ -36,7 +35,7 @@ class RecordTable(Protocol):
     async def figures_version(self, run: RunId) -> str:
         """Return what differs once a run that has ended was changed: by a late reply, or the rest of an import."""
 
-    async def find_figures(self, run: RunId, made_from: str) -> Json:
+    async def find_figures(self, run: RunId, made_from: str) -> Any:
         """Return the figures of a run, if they were made from this; None: they were not."""
 
     def keep_figures(self, run: RunId, made_from: str, figures: object) -> Awaitable[None]:
@@ -98,7 +97,7 @@ class Maintenance(Protocol):
     A vacuum that is canceled has changed nothing.
     """
 
-    async def info(self) -> Mapping[str, Json]:
+    async def info(self) -> Mapping[str, Any]:
         """Return where the store is, how large, of which version."""
 
     async def shortage(self) -> MusterError | None:

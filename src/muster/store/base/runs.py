@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from muster.domain.budget import Balance
 from muster.domain.canonical import Json
@@ -28,8 +28,8 @@ class RunRelease:
     state: RunState
     reason: str
     at: float
-    result: Json = None
-    error: Mapping[str, Json] | None = None
+    result: Any = None
+    error: Mapping[str, Any] | None = None
     active: float = 0.0
     awaited: tuple[AwaitedSignal, ...] = ()  # what a run waits for that is let go of for that
 

@@ -8,9 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
 from muster.domain.run import Driver
 from muster.store import claims
@@ -50,7 +49,7 @@ class SqliteMaintenance:
         self._path, self._reader, self._writer, self._codec = path, reader, writer, codec
         self._close, self._refusal = close, refusal
 
-    async def info(self) -> Mapping[str, Json]:
+    async def info(self) -> Mapping[str, Any]:
         """Return where the store is, how large, of which version."""
         sizes = {name: _size(Path(f"{self._path}{end}")) for name, end in (("bytes", ""), ("wal_bytes", "-wal"))}
         return {

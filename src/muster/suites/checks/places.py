@@ -1,6 +1,7 @@
 """Places in an answer that is JSON: its document, and what stands at a JSONPath, a JSON pointer or a top-level key."""
 
 from functools import lru_cache
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
@@ -29,7 +30,7 @@ def places(answer: str, field: str | None, rules: ScoringRules, kind: CheckKind)
     return found
 
 
-def document(answer: str, wanted: dict[str, Json], rules: ScoringRules, kind: CheckKind) -> Json:
+def document(answer: str, wanted: dict[str, Json], rules: ScoringRules, kind: CheckKind) -> Any:
     """Return the JSON of an answer as a check of this kind reads it; raises BadOutput when there is none."""
     if not rules.strict_json:
         return find_value(answer, wanted)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from muster.domain.call import Quality, Reply, Stop, ToolCall, has_visible_character
 from muster.domain.canonical import Json
@@ -251,7 +252,7 @@ def _hand_over(
         thing = before
 
 
-def same(left: Json, right: Json) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Return whether two JSON values are equal; true is not 1, and 1 is 1.0."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())

@@ -96,7 +96,7 @@ def _figures(run: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> Iter
 # Reads the replies of a council again: takes its spec, its recorded outcome, its calls, the rules of its run and if a
 # budget bounds it (None: nobody knows), returns the outcome that they bear out; raises what does not fit. Councils are
 # another feature, so whoever puts the two together brings it.
-RetellCouncil = Callable[[Json, Json, Mapping[str, RecordedCall], DefaultRules, bool | None], Json]
+RetellCouncil = Callable[[Json, Json, Mapping[str, RecordedCall], DefaultRules, bool | None], Any]
 HAS_BUDGET = "has_budget"  # of a child: whether anything but the suite's own budget may bound what it spends
 # What ended a council, where no reply shows it.
 _UNPROVEN = {"stopped": "a person stopped it", "budget": "its money was used up", "time": "its time was used up"}

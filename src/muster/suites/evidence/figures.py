@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import isclose
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.suites.evidence.accounts import FigureDifference
@@ -25,13 +26,13 @@ class SubjectTallies:
         self.statuses[str(result.status)] += 1
         self._tallies.setdefault(result.subject, SubjectTally()).add(result)
 
-    def json(self) -> dict[str, Json]:
+    def json(self) -> Mapping[str, Any]:
         """Return the figures as they stand in an archive."""
         stats = {label: typed.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
         return {"subjects": stats, "statuses": dict(self.statuses)}
 
 
-def differences(where: str, was: Json, now: Json) -> Iterator[FigureDifference]:
+def differences(where: str, was: Any, now: Any) -> Iterator[FigureDifference]:
     """Find the figures that differ; what is compared is never deeper than the figures of today."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for name in sorted({*map(str, was), *map(str, now)}):
@@ -43,7 +44,7 @@ def differences(where: str, was: Json, now: Json) -> Iterator[FigureDifference]:
         yield FigureDifference(where=where, was=was, now=now)
 
 
-def _alike(was: Json, now: Json) -> bool:
+def _alike(was: Any, now: Any) -> bool:
     if _is_number(was) and _is_number(now):
         return isclose(was, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return type(was) is type(now) and bool(was == now)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from securesystemslib.dsse import Envelope
@@ -27,7 +27,7 @@ class Statement:
     """What a signer says: these files, with these digests, are of this run."""
 
     subjects: tuple[tuple[str, str], ...]  # name and SHA-256, in the order of the archive
-    predicate: Mapping[str, Json]
+    predicate: Mapping[str, Any]
 
 
 def sign(members: Sequence[ArchiveMember], predicate: Mapping[str, Json], key: Ed25519PrivateKey) -> bytes:
@@ -85,7 +85,7 @@ def read_statement(data: bytes) -> SignedStatement:
         raise EvidenceFault(STATEMENT, "was changed") from error
 
 
-def _statement_of(payload: Mapping[str, Json]) -> Statement:
+def _statement_of(payload: Mapping[str, Any]) -> Statement:
     if (payload["_type"], payload["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise ValueError("a statement about something else")
     subjects = tuple((str(subject["name"]), str(subject["digest"]["sha256"])) for subject in payload["subject"])
@@ -102,7 +102,7 @@ class ArchiveVerification:
     what: str = ""
     signer: str = ""  # the key, by its name
     members: tuple[ArchiveMember, ...] = ()
-    predicate: Mapping[str, Json] = field(default_factory=dict)
+    predicate: Mapping[str, Any] = field(default_factory=dict)
 
 
 def open_archive(path: Path) -> BinaryIO:

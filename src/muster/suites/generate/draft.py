@@ -33,7 +33,7 @@ class RejectedCase(Exception):
         self.kind, self.why = kind, why
 
 
-def draft_of(written: Json) -> dict[str, Any]:
+def draft_of(written: Any) -> dict[str, Any]:
     """Return a case in the words of the suite format, under the name that the model gave it; or raise Rejected."""
     wrong = flaw_of(written) or schema_flaw(written, CASE_SCHEMA)
     if wrong:

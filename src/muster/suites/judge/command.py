@@ -129,7 +129,7 @@ _NO = frozenset({
 })  # fmt: skip
 
 
-def _contrary(case: Case, data: Mapping[str, Json], scores: list[Mapping[str, Json]]) -> str:
+def _contrary(case: Case, data: Mapping[str, Json], scores: list[Mapping[str, Any]]) -> str:
     """Return a key that says that something failed, while what counts of the answer says that it passed."""
     threshold = DEFAULT_THRESHOLD if case.threshold is None else case.threshold
     good = (score for score in scores if reaches(float(score["score"]), threshold))
@@ -162,7 +162,7 @@ def _flaw(case: Case, scored: list[str], *, outright: bool) -> str:
     return "; ".join(found)
 
 
-def _items(case: Case, scores: list[Mapping[str, Json]]) -> tuple[ItemScore, ...]:
+def _items(case: Case, scores: list[Mapping[str, Any]]) -> tuple[ItemScore, ...]:
     said = {str(score["rubric_id"]): score for score in scores}
     known = [item for item in case.rubric if item.id in said]
     rubric = known if case.rubric else [RubricItem(id=id_, description="") for id_ in said]

@@ -6,6 +6,7 @@ is read again.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import AuthRefused, BadArgument, BudgetExhausted, ChildFailed
@@ -36,7 +37,7 @@ class CouncilJudge:
     """A council that judges, and where the threshold lies that its members are compared at."""
 
     name: str  # "council:" and the file
-    policy: Mapping[str, Json]
+    policy: Mapping[str, Any]
     threshold: float  # where a case names none
     version: str = VERSION  # of the rules by which it is read: evidence is read by those that it recorded
 
@@ -137,7 +138,7 @@ class VerdictScore:
 
     winner: str | None
     standings: tuple[VerdictStanding, ...] = ()  # best first
-    contributions: tuple[Mapping[str, Json], ...] = ()
+    contributions: tuple[Mapping[str, Any], ...] = ()
     tied: tuple[str, ...] = ()
     tie_break: str | None = None
     needed: int = 0  # evaluations that must count; 0: not recorded

@@ -6,6 +6,7 @@ Whatever the agent said or was told stands behind a fence; only the author of th
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 from muster.domain.call import Message, Quality, Reply, Request, Role, ToolCall, ask, message_json
 from muster.domain.canonical import Json, canonical
@@ -53,7 +54,7 @@ whether the evidence stands there, and whether anything that counts was overlook
 a JSON object, or leaves an item out, is entirely wrong."""
 
 # No bounds on the score: providers refuse them in a response format. They are checked when the reply is read.
-SCHEMA: dict[str, Json] = {
+SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "items": {
@@ -78,7 +79,7 @@ SCHEMA: dict[str, Json] = {
 
 def verdict_schema(rubric: Sequence[RubricItem]) -> dict[str, Json]:
     """Return the schema of a verdict on these items, with the bounds that no provider is sent."""
-    items: dict[str, Json] = SCHEMA["properties"]["items"]
+    items = SCHEMA["properties"]["items"]
     bounded = {"id": {"enum": [item.id for item in rubric]}, "score": {"type": "number", "minimum": 0, "maximum": 1}}
     one = {**items["items"], "properties": {**items["items"]["properties"], **bounded}}
     whole = {**items, "items": one, "minItems": len(rubric), "maxItems": len(rubric)}
@@ -260,7 +261,7 @@ def read_verdict(text: str, question: JudgeQuestion) -> JudgeReading:
     return _read(_object_in(text), text, question)
 
 
-def _read(found: dict[str, Json] | str, text: str, question: JudgeQuestion) -> JudgeReading:
+def _read(found: Mapping[str, Any] | str, text: str, question: JudgeQuestion) -> JudgeReading:
     if question.fence.token in text:
         return JudgeReading(flaw="it repeats the fence of the data; give only the JSON object.")
     if isinstance(found, str):
@@ -285,7 +286,7 @@ def _object_in(text: str) -> dict[str, Json] | str:
     return f"{found}." if isinstance(found, str) else _checked(found)
 
 
-def _checked(found: Json) -> dict[str, Json] | str:
+def _checked(found: Any) -> dict[str, Json] | str:
     return _fitting(found) if _is_verdict(found) else 'it is no JSON object with the key "items".'
 
 
@@ -298,7 +299,7 @@ def _fitting(found: dict[str, Json]) -> dict[str, Json] | str:
     return f"the JSON does not fit: {wrong}." if wrong else found
 
 
-def _scores_flaw(items: list[Mapping[str, Json]]) -> str:
+def _scores_flaw(items: list[Mapping[str, Any]]) -> str:
     wrong = [f"{item['id']} has {item['score']}" for item in items if not 0 <= item["score"] <= 1]
     return f"scores must be from 0 to 1: {', '.join(wrong)}" if wrong else ""
 
@@ -311,7 +312,7 @@ def _judged(items: list[Mapping[str, Json]], question: JudgeQuestion) -> JudgeRe
     return JudgeReading(verdicts=verdicts, flaw=quotes_flaw(ordered, question.form))
 
 
-def _verdict(item: Mapping[str, Json], answers: Sequence[str]) -> ItemVerdict:
+def _verdict(item: Mapping[str, Any], answers: Sequence[str]) -> ItemVerdict:
     evidence = str(item["evidence"]).strip()
     return ItemVerdict(
         id=str(item["id"]),

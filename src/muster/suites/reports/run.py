@@ -44,7 +44,7 @@ class SuiteRun:
     run: Run
     spec: SuiteSpec
     snapshot: SuiteSnapshot
-    environment: Mapping[str, Json]
+    environment: Mapping[str, Any]
     waits: bool = False  # for batches, so that what has no result yet may still get one
     continues: tuple[RunId, ...] = ()  # the runs that it goes on with, the last one first
 

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
@@ -40,7 +41,7 @@ def main() -> None:
             return
 
 
-def _evaluation(request: Mapping[str, Json]) -> Callable[[], Mapping[str, Json]]:
+def _evaluation(request: Mapping[str, Any]) -> Callable[[], Mapping[str, Json]]:
     """Return what a line asks for; the library that does it is loaded, which counts for no evaluation."""
     if "pattern" in request:
         load_patterns()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import Any
 
 from muster.domain.call import Request, Stop
 from muster.domain.canonical import Json, canonical
@@ -33,7 +34,7 @@ def require_schema(request: Request) -> None:
         raise InvalidRequest(f"the schema of the request is not a JSON Schema: {wrong}")
 
 
-def schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | None = None) -> str | None:
+def schema_flaw(schema: Mapping[str, Any], allowance: CpuAllowance | None = None) -> str | None:
     """Return why a mapping is not a JSON Schema; None when it is one. What was found is remembered."""
     try:
         text = canonical(schema)
@@ -72,7 +73,7 @@ def bounded_schema_flaw(schema: Mapping[str, Json], allowance: CpuAllowance | No
     return None if wrong is None else f"is not a JSON Schema: {wrong}"
 
 
-def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Json:
+def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Any:
     """Return the data of an answer that fits the schema of a request: what it gave as such, else what is in its text.
 
     Raises BadOutput when there is none, or it does not fit. Without a schema nothing is asked of it.
@@ -82,7 +83,7 @@ def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Json:
     return fitting(find_value(text, request.schema) if data is None else data, request.schema)
 
 
-def fitting(value: Json, schema: Mapping[str, Json]) -> Json:
+def fitting(value: Json, schema: Mapping[str, Json]) -> Any:
     """Return a value that can be kept and fits a schema; raises BadOutput for any other."""
     if wrong := flaw_of(value) or flaw(value, schema):
         raise BadOutput(misfit(wrong))
@@ -94,7 +95,7 @@ def misfit(wrong: str) -> str:
     return f"its answer does not fit the schema: {wrong}"
 
 
-def flaw(value: Json, schema: Mapping[str, Json], *, formats: bool = False) -> str | None:
+def flaw(value: Any, schema: Mapping[str, Any], *, formats: bool = False) -> str | None:
     """Return what in a value does not fit a schema, or why that cannot be known; None when all of it fits."""
     try:
         return evaluate(value, schema, formats=formats)
@@ -103,7 +104,7 @@ def flaw(value: Json, schema: Mapping[str, Json], *, formats: bool = False) -> s
 
 
 def evaluate(
-    value: Json, schema: Mapping[str, Json], allowance: CpuAllowance | None = None, *, formats: bool = False
+    value: Json, schema: Mapping[str, Any], allowance: CpuAllowance | None = None, *, formats: bool = False
 ) -> str | None:
     """Return what in a value does not fit a schema; raises BadArgument when the schema cannot be evaluated on it.
 

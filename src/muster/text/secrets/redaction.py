@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
 from json import dumps
+from typing import Any
 
-from muster.domain.canonical import Json
 from muster.text.secrets.rules import GUESSED, KEY_BEGIN, RULES, SecretRule, rules_of_file
 
 __all__ = ["GUESSED", "MARK", "Redacted", "Redactor", "Secret", "redact"]
@@ -86,7 +86,7 @@ class Redactor:
                 text = re.sub(rule.pattern, partial(self._replace, rule, rest, _Places(rule.kind, found)), text)
         return text
 
-    def json(self, value: Json, depth: int = 0) -> Json:
+    def json(self, value: Any, depth: int = 0) -> Any:
         """Return a JSON value whose texts, names included, are without secrets; what is very deep becomes a text."""
         if isinstance(value, str):
             return self.text(value)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import file_digest
 from pathlib import Path
+from typing import Any
 
 from muster.domain.agent import Command
 from muster.domain.call import Message, Reply, Request, Role
@@ -141,7 +142,7 @@ class _Check:
         redactor = Redactor()  # a failed comparison shows what was compared
         return [locate(_redacted(finding, redactor), lines) for finding in findings]
 
-    async def _step(self, name: str, look: Callable[[], Json]) -> Json:
+    async def _step(self, name: str, look: Callable[[], Json]) -> Any:
         async def work() -> Json:
             return await asyncio.to_thread(look)
 
@@ -244,7 +245,7 @@ class LineCounts:
 
     root: str
     known: Mapping[str, int]
-    looked: Mapping[str, Json]  # the path below the root and the number of lines, or None
+    looked: Mapping[str, Any]  # the path below the root and the number of lines, or None
 
     def of(self, path: str) -> tuple[str, int] | None:
         """Return a file's path below the root and its number of lines; None when there is no such file."""

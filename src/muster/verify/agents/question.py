@@ -5,6 +5,7 @@ Everything that is the same for all agents stands first, so that a provider can 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from muster.domain.call import Message, Request, Role
 from muster.domain.canonical import Json, JsonObject, canonical
@@ -157,7 +158,7 @@ _MEASURES: dict[str, dict[str, Json]] = {
 }
 
 
-def asked_schema(verifier: Verifier) -> dict[str, Json]:
+def asked_schema(verifier: Verifier) -> Mapping[str, Any]:
     """Return the schema that is sent with a request, with the keys of the user's own schema beside ours."""
     ours: JsonObject = {
         "findings": {"type": "array", "items": _FINDING},

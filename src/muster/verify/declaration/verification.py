@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-
-from muster.domain.canonical import Json
+from typing import Any
 
 MAX_TOKENS = 8000
 SECRETS = "muster-secrets"  # the checker of our own, which no declared agent can be named like
@@ -45,7 +44,7 @@ class Verifier:
     model: str = ""  # the name of an agent of Muster's
     prompt: str = ""
     shape: Shape = Shape.FINDINGS
-    schema: Mapping[str, Json] | None = None  # the user's own, which a reply must fit besides ours
+    schema: Mapping[str, Any] | None = None  # the user's own, which a reply must fit besides ours
     dispatch: str | None = None  # live or batch, whatever the rest does
     max_tokens: int | None = None  # of an answer; none: what the agent's section says, else MAX_TOKENS
     temperature: float | None = None

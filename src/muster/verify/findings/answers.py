@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from muster.domain.canonical import Json, JsonObject
 from muster.text.json_documents import flaw_of, read_object
@@ -49,7 +50,7 @@ def read_value(value: Json, shape: Shape | None, own: Mapping[str, Json] | None 
     return FindingsAnswer(flaw=f"the JSON does not fit: {flaw}") if flaw else _answered(said)
 
 
-def _present(value: Json) -> Json:
+def _present(value: Json) -> Any:
     """Leave out what is null."""
     return {name: one for name, one in value.items() if one is not None} if isinstance(value, Mapping) else value
 
@@ -60,12 +61,12 @@ def _list_flaw(findings: Json) -> str:
     return f"it has {len(findings):,} findings; give the {MOST:,} that matter most" if len(findings) > MOST else ""
 
 
-def _severity_flaw(findings: list[Mapping[str, Json]]) -> str:
+def _severity_flaw(findings: list[Mapping[str, Any]]) -> str:
     wrong = next((one["severity"] for one in findings if severity_of(one["severity"]) is None), None)
     return "" if wrong is None else f"{wrong[:_SHOWN]!r} is no severity; there are {', '.join(Severity)}"
 
 
-def _answered(said: Mapping[str, Json]) -> FindingsAnswer:
+def _answered(said: Mapping[str, Any]) -> FindingsAnswer:
     findings = tuple(_finding(one) for one in said["findings"])
     parts = said.get("parts") or {}
     flaw = summary_flaw(said.get("summary"), findings) or _parts_flaw(parts)
@@ -85,16 +86,16 @@ def _parts_flaw(parts: Json) -> str:
     return f"a part of the score is there twice: {', '.join(twice)}" if twice else ""
 
 
-def _parts(parts: Json) -> dict[str, float]:
+def _parts(parts: Any) -> dict[str, float]:
     pairs = ((one["name"], one["score"]) for one in parts) if isinstance(parts, list) else parts.items()
     return {bounded(name, LONGEST_NAME): float(score) for name, score in pairs if score is not None}
 
 
-def _number(value: Json) -> float | None:
+def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _finding(said: Mapping[str, Json]) -> Finding:
+def _finding(said: Mapping[str, Any]) -> Finding:
     line = int(said["line"])
     return Finding(
         file=said["file"][:LONGEST_PATH],  # as it is: it is to be compared

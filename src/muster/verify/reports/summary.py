@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muster.domain.batch import BatchShare
 from muster.domain.canonical import Json
@@ -123,7 +123,7 @@ class ReportCleaner:
         """Return a clean text."""
         return _HALF.sub("\ufffd", self._redactor.text(text))
 
-    def _json(self, value: Json) -> Json:
+    def _json(self, value: Json) -> Any:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):

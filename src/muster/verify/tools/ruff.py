@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
@@ -36,7 +37,7 @@ def _from_json(output: str) -> FindingsAnswer:
         return flawed("it is not ruff's JSON", output)
 
 
-def _finding(item: Mapping[str, Json]) -> Finding:
+def _finding(item: Mapping[str, Any]) -> Finding:
     """Read one violation; raises for one that is none."""
     start, end = item["location"], item["end_location"]
     line, last = _row(start["row"]), _row(end["row"])

@@ -23,19 +23,19 @@ _PLACEHOLDER = re.compile(r"\{(\d{1,3})\}")
 class Rules:
     """Finds the rule of a result, by its place or its name."""
 
-    def __init__(self, run: Mapping[str, Json]) -> None:
+    def __init__(self, run: Mapping[str, Any]) -> None:
         driver = (run.get("tool") or {}).get("driver") or {}
         self._rules: list[Mapping[str, Json]] = list(driver.get("rules") or ())
         self._named = {str(rule.get("id")): rule for rule in self._rules}
 
-    def of(self, result: Mapping[str, Json]) -> Mapping[str, Json]:
+    def of(self, result: Mapping[str, Any]) -> Mapping[str, Json]:
         """Return the rule of a result, or nothing when it is not described."""
         place = result.get("ruleIndex", (result.get("rule") or {}).get("index", -1))
         if type(place) is int and 0 <= place < len(self._rules):
             return self._rules[place]
         return self._named.get(str(result.get("ruleId") or (result.get("rule") or {}).get("id")), {})
 
-    def message(self, result: Mapping[str, Json], rule: Mapping[str, Json]) -> str:
+    def message(self, result: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
         """Return what a result says: its own words, or those of its rule with what belongs in them."""
         message = result.get("message") or {}
         strings = rule.get("messageStrings") or {}
@@ -107,7 +107,7 @@ def _findings(log: Json) -> Iterator[Finding]:
         yield from _of_run(run)
 
 
-def _of_run(run: Mapping[str, Json]) -> Iterator[Finding]:
+def _of_run(run: Mapping[str, Any]) -> Iterator[Finding]:
     if any(one.get("executionSuccessful") is False for one in run.get("invocations") or ()):
         raise _Unfit("it reports that its run failed")
     if not isinstance(run.get("results"), list):
@@ -118,14 +118,14 @@ def _of_run(run: Mapping[str, Json]) -> Iterator[Finding]:
             yield _finding(result, rules, bases)
 
 
-def _counts(result: Mapping[str, Json]) -> bool:
+def _counts(result: Mapping[str, Any]) -> bool:
     if result.get("kind", "fail") in _NO_FINDING or result.get("baselineState") == "absent":
         return False
     suppressed = [one.get("status", "accepted") for one in result.get("suppressions") or ()]
     return not suppressed or any(status != "accepted" for status in suppressed)
 
 
-def _finding(result: Mapping[str, Json], rules: Rules, bases: Mapping[str, Json]) -> Finding:
+def _finding(result: Mapping[str, Any], rules: Rules, bases: Mapping[str, Json]) -> Finding:
     rule = rules.of(result)
     first: Mapping[str, Any] = next(iter(result.get("locations") or ()), {})
     location = first.get("physicalLocation") or {}
@@ -157,7 +157,7 @@ def _whole(value: Json) -> int:
     return value
 
 
-def _severity(result: Mapping[str, Json], rule: Mapping[str, Json]) -> Severity:
+def _severity(result: Mapping[str, Json], rule: Mapping[str, Any]) -> Severity:
     score = score_in(result, rule)
     if score is not None:
         return next((severity for least, severity in _SCORES if score >= least), Severity.LOW)
@@ -168,7 +168,7 @@ def _severity(result: Mapping[str, Json], rule: Mapping[str, Json]) -> Severity:
     return _LEVELS[level]
 
 
-def _fix(result: Mapping[str, Json]) -> str:
+def _fix(result: Mapping[str, Any]) -> str:
     fix: Mapping[str, Any] = next(iter(result.get("fixes") or ()), {})
     return bounded(str((fix.get("description") or {}).get("text") or ""))
 

@@ -1,9 +1,10 @@
 """The journal in the database: attempts opened in groups, steps remembered once, drivers fenced off by epoch."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from muster.domain.budget import Decision, Granted
-from muster.domain.canonical import Json, JsonObject
+from muster.domain.canonical import JsonObject
 from muster.domain.entry import (
     Entry,
     EntryState,
@@ -82,7 +83,7 @@ def call_parameters(opening: Opening, codec: Codec) -> JsonObject:
     }
 
 
-def record(database: DatabaseConnection, codec: Codec, item: Record) -> Json:
+def record(database: DatabaseConnection, codec: Codec, item: Record) -> Any:
     """Remember a value under a key, once; a second time gives back the first value."""
     check_fence(database, item.run, item.epoch)
     entry = Entry(
