@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
 
 MOST_NEAR = 3  # names that are suggested
-PROVIDERS = ("anthropic", "openai", "openrouter")
+PROVIDERS = (  # as the tables call them
+    "anthropic", "openai", "openrouter", "google", "groq", "mistral", "deepseek", "x-ai", "together", "fireworks",
+    "cerebras", "azure", "aws",
+)  # fmt: skip
 
 # What may follow a name that is in the tables: a date, or "latest". Anything else makes another model of it.
 _DATED = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")

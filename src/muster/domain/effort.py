@@ -11,7 +11,7 @@ ADAPTIVE, BETWEEN_TOOLS, OFF, BUDGET = "adaptive", "between_tools", "off", "budg
 THINKING = (ADAPTIVE, BETWEEN_TOOLS, OFF)  # beside a number of tokens, which is a budget
 MIN_THINKING = 1024  # tokens of a budget
 UP_TO_HIGH = ("low", "medium", "high")  # where models that can be told not to think all the time still listen
-EFFORT, THINKS = "effort", "thinking"  # the names of the settings
+EFFORT, THINKS, EXTRA = "effort", "thinking", "extra"  # the names of the settings
 _MARK = "+"
 
 

@@ -27,6 +27,7 @@ from muster.settings.proxies import proxy_secrets, read_network
 from muster.settings.sections import (
     AgentSection,
     BattlesSection,
+    ModelSection,
     ObservabilitySection,
     PoolSection,
     SlotSection,
@@ -56,7 +57,13 @@ REQUEST_TIMEOUT_MS = "600000"
 REGION = "local"
 GIT = ".git"  # a folder, or in worktrees and submodules a file
 
-SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
+SECRET_VARIABLES = tuple(
+    f"{provider}_API_KEY"
+    for provider in (
+        "ANTHROPIC", "OPENAI", "OPENROUTER", "GEMINI", "GROQ", "MISTRAL", "DEEPSEEK", "XAI", "TOGETHER", "FIREWORKS",
+        "CEREBRAS",
+    )
+)  # fmt: skip
 
 # A variable that is passed on and is called so is a secret; HOME or MODE is none, and must stay readable.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH", re.IGNORECASE)
@@ -174,7 +181,14 @@ class Settings:
     def _given(self, section: AgentSection) -> Iterator[tuple[str, str]]:
         """Yield the variables that an agent is given."""
         yield from getattr(section, "env", {}).items()
+        if isinstance(section, ModelSection):
+            for name, value in section.sent.items():
+                yield (value if value.startswith("$") else name), self.filled(value)
         yield from ((name, self.variables.get(name, "")) for name in getattr(section, "pass_env", ()))
+
+    def filled(self, value: str) -> str:
+        """Return a value of a section, which stands in a variable if it is written as `$NAME`."""
+        return self.variables.get(value[1:], "") if value.startswith("$") else value
 
     def variable(self, name: str) -> str | None:
         """Return a variable of the environment, an empty one as None."""

@@ -12,8 +12,10 @@ from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
 from muster.settings.sections import (
     KINDS,
+    OWN_FIELDS,
     AgentSection,
     BattlesSection,
+    ModelSection,
     ObservabilitySection,
     PoolSection,
     SlotSection,
@@ -278,7 +280,13 @@ def read_agent(name: str, found: Any) -> AgentSection:
     kind = found["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         raise Misfit((*names, "kind"), choice_error(tuple(KINDS), kind))
-    return fit(found, KINDS[kind], names)
+    section = fit(found, KINDS[kind], names)
+    if isinstance(section, ModelSection):
+        for key in section.extra:
+            if key in OWN_FIELDS:
+                way = f": {OWN_FIELDS[key]}" if OWN_FIELDS[key] else ""
+                raise Misfit((*names, "extra"), f"{key!r} cannot be set there{way}")
+    return section
 
 
 def _budget(found: Any) -> BudgetSection:

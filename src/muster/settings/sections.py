@@ -1,9 +1,11 @@
 """The sections of muster.toml that declare agents, one for each kind."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from muster.domain.canonical import JsonObject
 from muster.domain.effort import MIN_THINKING
 from muster.domain.money import MAX_USD, from_usd
 from muster.text.typed import Meta, Struct, asdict, field
@@ -46,6 +48,28 @@ class _Agent(Strict, frozen=True, kw_only=True):
     tokens_per_minute: Count | None = None
 
 
+# What Muster says itself in the body of a request, or what would cost more than is reserved; with the key to use.
+OWN_FIELDS: Mapping[str, str] = {
+    "model": "use model",
+    "max_tokens": "use max_tokens",
+    "max_completion_tokens": "use max_tokens",
+    "max_output_tokens": "use max_tokens",
+    "temperature": "use temperature",
+    "seed": "use seed",
+    "system": "use system",
+    "reasoning_effort": "use effort",
+    "reasoning": "use effort",
+    "output_config": "use effort",
+    "thinking": "use thinking",
+    **dict.fromkeys(("messages", "tools", "tool_choice", "response_format", "stop", "stop_sequences"), ""),
+    **dict.fromkeys(("stream", "stream_options", "top_p"), ""),
+    **dict.fromkeys(
+        ("n", "best_of", "service_tier", "speed", "web_search_options", "mcp_servers", "container"),
+        "it would cost more than is reserved",
+    ),
+}
+
+
 class CapabilitiesSection(Strict, frozen=True, kw_only=True):
     """What a model takes, where that is not known, or was known wrongly."""
 
@@ -56,7 +80,10 @@ class CapabilitiesSection(Strict, frozen=True, kw_only=True):
 class ModelSection(_Agent, frozen=True, kw_only=True):
     """A model behind an API, or a script."""
 
-    kind: Literal["anthropic", "openai", "scripted"]
+    kind: Literal[
+        "anthropic", "openai", "openrouter", "gemini", "groq", "mistral", "deepseek", "xai", "together", "fireworks",
+        "cerebras", "ollama", "lmstudio", "vllm", "llamacpp", "scripted",
+    ]  # fmt: skip
     model: str | None = None
     base_url: str | None = None
     key_env: str | None = None  # the variable that holds the key; the key itself never stands in the file
@@ -64,9 +91,18 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     price: PriceSection | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
+    priced_as: str | None = None  # PROVIDER/MODEL whose price holds, for a deployment with a name of its own
+    headers: dict[str, str] = field(default_factory=dict)  # besides the key; "$NAME" is the variable NAME
+    query: dict[str, str] = field(default_factory=dict)  # of the address, in the same way
+    extra: JsonObject = field(default_factory=dict)  # what else the body of a request says
     effort: Effort | None = None  # how much it thinks; none: as the provider decides
     thinking: Literal["adaptive", "between_tools", "off"] | ThinkingBudget | None = None
     capabilities: CapabilitiesSection | None = None
+
+    @property
+    def sent(self) -> dict[str, str]:
+        """What is sent with every request beside its body; nobody may read it."""
+        return {**self.headers, **self.query}
 
 
 class _Own(_Agent, frozen=True, kw_only=True):
@@ -252,9 +288,7 @@ class ObservabilitySection(Strict, frozen=True, kw_only=True):
 AgentSection = ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection | HumanSection
 
 KINDS: dict[str, type[AgentSection]] = {
-    "anthropic": ModelSection,
-    "openai": ModelSection,
-    "scripted": ModelSection,
+    **dict.fromkeys(get_args(get_type_hints(ModelSection)["kind"]), ModelSection),
     "program": ProgramSection,
     "http": HttpSection,
     "python": PythonSection,

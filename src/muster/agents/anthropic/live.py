@@ -17,7 +17,7 @@ from muster.agents.anthropic.answer import (
 )
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
-from muster.agents.http.request import join
+from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
 from muster.agents.model import ModelAgent
 from muster.agents.payload import arguments_of, joined, reader, tokens_of
@@ -210,6 +210,8 @@ class AnthropicAgent(ModelAgent):
         http: Http,
         key_variable: str = KEY_VARIABLE,
         base_url: str = BASE_URL,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
         near: Sequence[str] = (),
     ) -> None:
@@ -217,8 +219,8 @@ class AnthropicAgent(ModelAgent):
         super().__init__(
             profile=profile,
             wire=AnthropicWire(model=model, price=price, account=account),
-            url=join(base_url, "/v1/messages"),
-            headers={"x-api-key": key, "anthropic-version": VERSION},
+            url=with_query(join(base_url, "/v1/messages"), query),
+            headers={"x-api-key": key, "anthropic-version": VERSION, **lowered(headers)},
             account=account,
             price=price,
             http=http,

@@ -1,11 +1,12 @@
 """Requests: the address, the origin, and a head that is spelled once."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from muster import __version__
 from muster.agents.http.encoding import ACCEPTED
@@ -128,6 +129,16 @@ def _checked(name: str, value: str) -> str:
 
 # Names that only a private network can resolve: a container's neighbour, this machine, the local domain.
 _PRIVATE_ENDINGS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+
+
+def lowered(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return headers by their names in small letters, so that one of the user's takes the place of ours."""
+    return {name.lower(): value for name, value in (headers or {}).items()}
+
+
+def with_query(url: str, query: Mapping[str, str] | None) -> str:
+    """Return an address with a query."""
+    return f"{url}?{urlencode(query)}" if query else url
 
 
 def join(base_url: str, path: str) -> str:

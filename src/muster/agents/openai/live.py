@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
-from muster.agents.http.request import join
+from muster.agents.http.request import join, lowered, with_query
 from muster.agents.http.sse import ServerSentEvent
 from muster.agents.model import ModelAgent
 from muster.agents.openai import answer, wire
@@ -210,6 +210,7 @@ class OpenAIAgent(ModelAgent):
         base_url: str = BASE_URL,
         spelling: LimitSpelling | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
         near: Sequence[str] = (),
     ) -> None:
@@ -220,8 +221,8 @@ class OpenAIAgent(ModelAgent):
             wire=OpenAIWire(
                 model=model, price=price, account=account, spelling=spelling or LimitSpelling(MaxTokens.NEW)
             ),
-            url=join(base_url, "/chat/completions"),
-            headers={**authorization, **(headers or {})},
+            url=with_query(join(base_url, "/chat/completions"), query),
+            headers={**authorization, **lowered(headers)},
             account=account,
             price=price,
             http=http,

@@ -8,7 +8,7 @@ from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool, ToolCall
 from muster.domain.canonical import JsonObject
-from muster.domain.effort import EFFORT
+from muster.domain.effort import EFFORT, EXTRA
 
 
 class MaxTokens(StrEnum):
@@ -91,8 +91,10 @@ def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NE
     if request.schema is not None:
         shape: JsonObject = {"name": "answer", "schema": dict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    if request.settings and EFFORT in request.settings:
-        body["reasoning_effort"] = request.settings[EFFORT]
+    if request.settings:
+        if EFFORT in request.settings:
+            body["reasoning_effort"] = request.settings[EFFORT]
+        body.update(request.settings.get(EXTRA) or {})
     return body  # `cache` needs no mark here: these servers find shared prefixes by themselves
 
 

@@ -7,10 +7,11 @@ from muster.agents.base import OnDelta
 from muster.agents.capabilities import capabilities_of
 from muster.agents.processes import system
 from muster.agents.processes.process import environment_of
+from muster.app.agent_kinds.providers import PROVIDERS
 from muster.domain.agent import Pace, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.effort import EFFORT, THINKS, ModelCapabilities
+from muster.domain.effort import EFFORT, EXTRA, THINKS, ModelCapabilities
 from muster.domain.errors import BadConfiguration
 from muster.settings.sections import (
     AgentSection,
@@ -64,18 +65,24 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         timeouts=_timeouts(section),
         phased=isinstance(section, ProgramSection),
         timed=section.timeout_secs is not None if isinstance(section, ProgramSection) else False,
-        settable=_SETTABLE.get(section.kind) or MODEL_SETTINGS.get(section.kind, frozenset()),
+        settable=_SETTABLE.get(section.kind) or _model_settings(section),
         settings=_settings(section),
         capabilities=_capabilities(section),
         keeps_budget=_keeps_budget(section),
     )
 
 
+def _model_settings(section: AnsweringSection) -> frozenset[str]:
+    if not isinstance(section, ModelSection) or section.kind not in PROVIDERS:
+        return frozenset()
+    return MODEL_SETTINGS[PROVIDERS[section.kind].api]
+
+
 def _settings(section: AnsweringSection) -> Mapping[str, Json] | None:
     """Return what the section of a model says of its thinking."""
     if not isinstance(section, ModelSection):
         return None
-    said: dict[str, Json] = {EFFORT: section.effort, THINKS: section.thinking}
+    said: dict[str, Json] = {EFFORT: section.effort, THINKS: section.thinking, EXTRA: section.extra or None}
     return {name: value for name, value in said.items() if value is not None} or None
 
 

@@ -91,7 +91,18 @@ class AgentDirectory:
         if self._is_scripted(name) or not isinstance(self._section(name), ModelSection | None):
             return None
         if name not in self._batchings:
-            self._batchings[name] = self._make_batching(self._entry(name))
+            entry = self._entry(name)
+            if not PROVIDERS[entry.provider].batches:
+                raise BadConfiguration(
+                    f"agent {name!r} cannot be asked in batches: nothing here speaks those of {entry.provider}",
+                    suggestions=("ask it live: --dispatch live",),
+                )
+            if entry.headers or entry.query:
+                raise BadConfiguration(
+                    f"agent {name!r} cannot be asked in batches: they are handed in without the headers of its section",
+                    suggestions=("ask it live: --dispatch live",),
+                )
+            self._batchings[name] = self._make_batching(entry)
         return self._batchings[name]
 
     @property
@@ -229,7 +240,13 @@ class AgentDirectory:
             base_url=own_address or self._settings.variable(known.base_variable) or known.base_url,
             variable=(section.key_env if section else None) or (None if own_address else known.key_variable),
             section=section,
+            headers=self._filled(section.headers if section else {}),
+            query=self._filled(section.query if section else {}),
         )
+
+    def _filled(self, values: Mapping[str, str]) -> Mapping[str, str]:
+        """Return headers or a query with the values of the variables that they name."""
+        return {key: self._settings.filled(value) for key, value in values.items()}
 
     def _scripted(self, profile: Profile, section: ModelSection) -> Agent:
         try:
@@ -262,6 +279,10 @@ class AgentDirectory:
     def _key(self, entry: ModelEntry) -> str:
         """Return the key; a server with an address of the user's own and no `key_env` wants none."""
         name, variable = entry.profile.name, entry.variable
+        for value in entry.section.sent.values() if entry.section and not self._keyless else ():
+            if value.startswith("$") and self._settings.variable(value[1:]) is None:
+                way = f"export {value[1:]}=…"
+                raise BadConfiguration(f"{name} needs {value[1:]}, which is not set", suggestions=(way,))
         if variable is None:
             return ""
         key = self._settings.variable(variable)

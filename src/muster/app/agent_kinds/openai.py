@@ -31,6 +31,8 @@ def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) ->
         price=price,
         http=http,
         base_url=entry.base_url,
+        headers=entry.headers,
+        query=entry.query,
         spelling=_spelling(entry),
         unpriced_ok=unpriced_ok,
         near=entry.near() if price is None else (),

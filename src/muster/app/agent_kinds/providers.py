@@ -1,8 +1,8 @@
 """The providers that are known by name, and what the settings say of each model of theirs."""
 
 import importlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -19,42 +19,61 @@ if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """A known provider: its API, where its address and key come from."""
-
-    api: str
-    base_url: str
-    base_variable: str
-    key_variable: str | None
-
-
 ANTHROPIC = "anthropic"  # the APIs that are spoken
 OPENAI = "openai"
 
-PROVIDERS = {
-    "anthropic": Provider(
-        api=ANTHROPIC,
-        base_url="https://api.anthropic.com",
-        base_variable="ANTHROPIC_BASE_URL",
-        key_variable="ANTHROPIC_API_KEY",
-    ),
-    "openai": Provider(
-        api=OPENAI,
-        base_url="https://api.openai.com/v1",
-        base_variable="OPENAI_BASE_URL",
-        key_variable="OPENAI_API_KEY",
-    ),
-    "openrouter": Provider(
-        api=OPENAI,
-        base_url="https://openrouter.ai/api/v1",
-        base_variable="OPENROUTER_BASE_URL",
-        key_variable="OPENROUTER_API_KEY",
-    ),
-    "ollama": Provider(
-        api=OPENAI, base_url="http://127.0.0.1:11434/v1", base_variable="OLLAMA_BASE_URL", key_variable=None
-    ),
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A known provider: its API, where its address and key come from, and whose prices are its."""
+
+    name: str
+    base_url: str
+    api: str = OPENAI
+    has_key: bool = True
+    prices: str = ""  # what the price list calls it, where that is not its name
+    free: bool = False  # it runs on the user's own machine
+    batches: bool = True
+
+    @property
+    def base_variable(self) -> str:
+        """The variable that names another address."""
+        return f"{self.name.upper()}_BASE_URL"
+
+    @property
+    def key_variable(self) -> str | None:
+        """The variable that holds the key."""
+        return f"{self.name.upper()}_API_KEY" if self.has_key else None
+
+
+def _hosted(name: str, base_url: str, *, prices: str = "", batches: bool = False) -> Provider:
+    """Describe a provider that speaks OpenAI's API at an address of its own."""
+    return Provider(name=name, base_url=base_url, prices=prices, batches=batches)
+
+
+def _local(name: str, port: int, *, batches: bool = False) -> Provider:
+    """Describe a server on this machine that wants no key and costs nothing."""
+    return Provider(name=name, base_url=f"http://127.0.0.1:{port}/v1", has_key=False, free=True, batches=batches)
+
+
+_KNOWN = (
+    Provider(name="anthropic", api=ANTHROPIC, base_url="https://api.anthropic.com"),
+    Provider(name="openai", base_url="https://api.openai.com/v1"),
+    _hosted("openrouter", "https://openrouter.ai/api/v1", batches=True),
+    _hosted("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", prices="google"),
+    _hosted("groq", "https://api.groq.com/openai/v1", batches=True),
+    _hosted("mistral", "https://api.mistral.ai/v1"),
+    _hosted("deepseek", "https://api.deepseek.com/v1"),
+    _hosted("xai", "https://api.x.ai/v1", prices="x-ai"),
+    _hosted("together", "https://api.together.xyz/v1"),
+    _hosted("fireworks", "https://api.fireworks.ai/inference/v1"),
+    _hosted("cerebras", "https://api.cerebras.ai/v1"),
+    _local("ollama", 11434, batches=True),
+    _local("lmstudio", 1234),
+    _local("vllm", 8000),
+    _local("llamacpp", 8080),
+)
+PROVIDERS = {provider.name: provider for provider in _KNOWN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +86,8 @@ class ModelEntry:
     base_url: str
     variable: str | None  # None when the server wants no key
     section: ModelSection | None  # when it is declared in muster.toml
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # these and the next may hold secrets
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def api(self) -> str:
@@ -96,11 +117,26 @@ class ModelEntry:
 
         if own is not None:
             return price_from_toml(**own.dollars())
-        if self.section is not None and self.section.base_url is not None and self.provider == "openai":
+        provider = PROVIDERS[self.provider]
+        if self.section is not None and self.section.priced_as is not None:
+            return self._price_like(self.section.priced_as, batch=batch)
+        if provider.free:
+            return price_from_toml(0, 0)
+        if self.section is not None and self.section.base_url is not None and provider.api == OPENAI:
             return None  # a server of the user's own: the price list of another provider says nothing about it
-        if self.provider == "ollama":
-            return price_from_toml(0, 0)  # it runs on the user's own machine
-        return price_of(self.provider, self.model, datetime.now(UTC), batch=batch)
+        return price_of(provider.prices or provider.name, self.model, datetime.now(UTC), batch=batch)
+
+    def _price_like(self, name: str, *, batch: bool) -> Price | None:
+        """Return the price of another model, as that of a deployment which has a name of its own."""
+        provider, _, model = name.partition("/")
+        known = PROVIDERS.get(provider)
+        price = known and price_of(known.prices or provider, model, datetime.now(UTC), batch=batch)
+        if not price and not batch:
+            raise BadConfiguration(
+                f"agent {self.profile.name!r}: the price list does not know priced_as = {name!r}",
+                suggestions=("write it as PROVIDER/MODEL, such as openai/gpt-5-mini", "or set its price"),
+            )
+        return price or None
 
 
 class ProviderApi(Protocol):

@@ -211,7 +211,8 @@ class Battles(KindPart):
                     suggestions=(f'add [agents.{validator.agent}] with kind = "program"',),
                 )
         for name, request in _first_requests(spec):
-            mode = dispatch.mode if self._directory.batching(name) is not None else Mode.LIVE
+            batched = dispatch.mode is Mode.BATCH and self._directory.batching(name) is not None
+            mode = dispatch.mode if batched else Mode.LIVE
             if quoter.wants(name):
                 quoter.load(name, [request], [request], 1, mode)
 

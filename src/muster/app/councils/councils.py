@@ -139,7 +139,8 @@ class Councils(KindPart):
         request = request_of(propose_turn(council, spec.members[0], ()))
         loads = []
         for name in spec.agents:
-            mode = dispatch.mode if self._directory.batching(name) is not None else Mode.LIVE
+            batched = dispatch.mode is Mode.BATCH and self._directory.batching(name) is not None
+            mode = dispatch.mode if batched else Mode.LIVE
             wants = quoter.wants(name)
             loads.append((name, quoter.load(name, [request], [request], 1, mode) if wants else NOTHING))
         return CouncilPlan(loads=tuple(loads), most_calls=2 * spec.rounds * len(spec.members))
