@@ -26,6 +26,12 @@ def with_effort(name: str, effort: str | None) -> str:
     return name if effort is None or split_effort(name)[1] else f"{name}{_MARK}{effort}"
 
 
+def extra_fields(settings: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return what else the body of a request says."""
+    extra = settings.get(EXTRA)
+    return extra if isinstance(extra, Mapping) else {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCapabilities:
     """What a model can be told about its thinking."""

@@ -7,7 +7,7 @@ from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool
 from muster.domain.canonical import Json
-from muster.domain.effort import EFFORT, EXTRA, OFF, THINKS
+from muster.domain.effort import EFFORT, OFF, THINKS, extra_fields
 
 
 def encode(request: Request, model: str, *, stream: bool = False) -> bytes:
@@ -53,7 +53,7 @@ def _set_thinking(body: dict[str, Any], settings: Mapping[str, Json]) -> None:
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
     elif thinking is not None:
         body["thinking"] = {"type": "disabled" if thinking == OFF else thinking}
-    body.update(settings.get(EXTRA) or {})
+    body.update(extra_fields(settings))
 
 
 def _system(request: Request) -> str:

@@ -8,7 +8,7 @@ from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool, ToolCall
 from muster.domain.canonical import JsonObject
-from muster.domain.effort import EFFORT, EXTRA
+from muster.domain.effort import EFFORT, extra_fields
 
 
 class MaxTokens(StrEnum):
@@ -94,7 +94,7 @@ def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NE
     if request.settings:
         if EFFORT in request.settings:
             body["reasoning_effort"] = request.settings[EFFORT]
-        body.update(request.settings.get(EXTRA) or {})
+        body.update(extra_fields(request.settings))
     return body  # `cache` needs no mark here: these servers find shared prefixes by themselves
 
 
