@@ -55,6 +55,8 @@ PARTS: dict[str, type] = {
 # What a server does in another way, or must not do.
 NO_ROUTE = {
     "runs": {
+        "fork": "a server submits",
+        "queue": "a part of resumes",
         **dict.fromkeys(("newest", "newest_named", "follow_or_resume"), "a part of other use cases"),
         "end_of_lineage": "a part of the answer to a start",
         "of_kind": "a part of other use cases",
@@ -262,7 +264,7 @@ NO_COMMAND = {
     "pool.tasks.of": "a part of other use cases",
     "runs.attempts": "muster runs show --call",
     "runs.calls": "muster runs show --calls",
-    "runs.queue": "a part of forks over HTTP; muster runs fork drives it",
+    "runs.submit_fork": "of forks over HTTP; muster runs fork drives it",
     "suites.pairs": "muster compare lists what changed",
     "suites.results.subjects": "muster report",
     "suites.results.summary": "muster report",

@@ -169,8 +169,7 @@ async def fork_run(muster: Opened, starter: Starter, response: Response, run_id:
     """Start a run that repeats one call of another and all later ones."""
 
     async def begin(muster: Muster) -> Run:
-        forked = await muster.runs.fork(run_id, body.from_key, budget_usd=body.budget_usd)
-        return await muster.runs.queue(forked.id)
+        return await muster.runs.submit_fork(run_id, body.from_key, budget_usd=body.budget_usd)
 
     return await _queued(muster, await starter.start(response, "fork", begin, body))
 

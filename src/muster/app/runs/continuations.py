@@ -50,6 +50,8 @@ class RunContinuations(RunActions):
     async def submit_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
         """Hand the run that goes on to the workers; one that has completed, or is driven, is returned as it is."""
         run = await self.prepare_resume(reference, budget_usd=budget_usd, here=False)
+        if run.submitted and run.state is RunState.QUEUED:
+            return await self._announce(run)
         if run.state is RunState.COMPLETED or (run.is_driven and not self._engine.is_abandoned(run)):
             return run
         if run.is_driven:
@@ -91,7 +93,8 @@ class RunContinuations(RunActions):
         if end.state in TERMINAL:
             replayed = end.origin is not None and end.origin.reuse in REPLAYS  # then nobody is asked now either
             reuse = end.origin.reuse if end.origin and replayed else Reuse.REPLIES
-            return await self._descend(end, reuse, cap=cap, budgets=await self._engine.budgets_of(end))
+            budgets = await self._engine.budgets_of(end)
+            return await self._descend(end, reuse, cap=cap, budgets=budgets, submitted=not here)
         await self._require_counted(end)
         if cap is not None:
             await self._store.runs.set_cap(end.id, cap, end.cap)
@@ -113,11 +116,9 @@ class RunContinuations(RunActions):
 
     async def queue(self, run: RunId) -> Run:
         """Hand a run that stands still to the workers."""
-        queued = await self._store.runs.requeue(run, self._clock.now())
-        await self._announce(queued)
-        return queued
+        return await self._announce(await self._store.runs.requeue(run, self._clock.now()))
 
-    async def _announce(self, run: Run) -> None:
+    async def _announce(self, run: Run) -> Run:
         """Tell workers on other machines of a run; without the queue they find it in the store a little later.
 
         A run of a job is offered to the worker that took the job: another that was told would only be in its way.
@@ -125,16 +126,24 @@ class RunContinuations(RunActions):
         if self._queue is not None and not self._user.queued:
             with contextlib.suppress(QueueFailed):
                 await self._queue.get().announce(run)
+        return run
 
     async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
         """Make a run that takes over everything before a key and asks anew from there on."""
+        return await self._fork(reference, key, budget_usd, submitted=False)
+
+    async def submit_fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
+        """Make such a run for the workers."""
+        return await self._announce(await self._fork(reference, key, budget_usd, submitted=True))
+
+    async def _fork(self, reference: str, key: str, budget_usd: str | float | None, *, submitted: bool) -> Run:
         run = await self.find(reference)
         if await self._store.journal.find(run.id, key) is None:
             raise NotFound(
                 f"run {run.id} has no entry under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
             )
         cap = parse_budget(budget_usd) or run.cap
-        return await self._descend(run, Reuse.REPLIES, cap=cap, fork_key=key)
+        return await self._descend(run, Reuse.REPLIES, cap=cap, fork_key=key, submitted=submitted)
 
     async def replay(self, reference: str) -> Run:
         """Make a run that takes every outcome from another and makes no calls."""
@@ -149,11 +158,12 @@ class RunContinuations(RunActions):
         cap: Microdollars | None,
         fork_key: str | None = None,
         budgets: Budgets | None = None,
+        submitted: bool = False,
     ) -> Run:
         await self._require_payable()
         id_, now = self.new_id(), self._clock.now()
         new = descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets)
-        new = replace(new, request=self._user.request)
+        new = replace(new, request=self._user.request, submitted=submitted)  # in one step: it may die after this
         return await self._engine.create(new, self._user.budget, self._user.level)
 
 

@@ -134,8 +134,7 @@ class Runs(RunContinuations):
         chosen = options or self.options()
         self._workloads.check(workload, spec)
         self._admit(workload, spec, chosen, False)
-        run = await self._create(workload, spec, chosen, submitted=True, origin=origin)
-        await self._announce(run)
+        run = await self._announce(await self._create(workload, spec, chosen, submitted=True, origin=origin))
         return self.watch(run, to_end=True)
 
     async def resume(
