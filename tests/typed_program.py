@@ -110,6 +110,13 @@ async def program(ctx: muster.Context, spec: Spec) -> Report:
     assert_type(outcomes, list[str | Exception])
     both = await ctx.gather(ctx.call(spec.agent, "a", key="a"), ctx.call(spec.agent, "b", key="b"))
     assert_type(both[0], muster.Reply)
+    labeled, number = await ctx.gather(ctx.call(spec.agent, '{"label": "b"}', key="b2", schema=Label), ctx.now("then"))
+    assert_type(labeled.data, Label)
+    assert_type(number, float)
+    many = await ctx.gather(*[ctx.call(spec.agent, text, key=f"many/{text}") for text in spec.texts])
+    assert_type(many, list[muster.Reply])
+    inline = await ctx.child("inline", part, {"name": "Eve"})
+    assert_type(inline, Order)
 
     await ctx.sleep("pause", 0.0)
     assert_type(await ctx.now("now"), float)
@@ -134,6 +141,7 @@ async def main(folder: Path) -> Report:
         assert_type(run, muster.RunHandle[Report])
         async for event in run.events():
             assert_type(event.kind, str)
+            assert_type(event.data.get("key"), muster.Json)
         stored = await run.wait()
         assert_type(stored.state, muster.RunState)
         again = await (await m.resume("typed")).result()

@@ -65,11 +65,11 @@ async def map_without_number(ctx: muster.Context, spec: Any) -> object:
 
 
 async def gathered_list(ctx: muster.Context, spec: Any) -> object:
-    return await ctx.gather([ctx.call("sim/echo", "a", key="a"), ctx.call("sim/echo", "b", key="b")])  # type: ignore[arg-type]
+    return await ctx.gather([ctx.call("sim/echo", "a", key="a"), ctx.call("sim/echo", "b", key="b")])  # type: ignore[call-overload]
 
 
 async def gathered_result(ctx: muster.Context, spec: Any) -> object:
-    return await ctx.gather(await ctx.call("sim/echo", "a", key="a"))  # type: ignore[arg-type]
+    return await ctx.gather(await ctx.call("sim/echo", "a", key="a"))  # type: ignore[call-overload]
 
 
 async def set_value(ctx: muster.Context, spec: Any) -> object:

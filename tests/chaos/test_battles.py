@@ -48,7 +48,7 @@ async def told(muster: Muster, run: str) -> Sequence[int]:
     """Return the numbers of the messages of a conversation in the order of its events."""
     found = (await muster.battles.find(run)).id
     events = await muster.runs.events(found)
-    return [int(event.data["seq"]) for event in events if event.kind == MESSAGE_EVENT]
+    return [int(str(event.data["seq"])) for event in events if event.kind == MESSAGE_EVENT]
 
 
 async def test_a_battle_that_is_killed_again_and_again_tells_each_message_once(stage: Stage) -> None:

@@ -142,12 +142,13 @@ async def _stopped(home: CouncilHome, spec: CouncilSpec, number: int, phase: Cou
     last, done = f"round/{number:02}/{phase}/", set[str]()
     said = {"council.proposed" if phase is CouncilPhase.PROPOSE else "council.evaluated", "council.benched"}
     async for event in handle.events():
-        if event.kind == "call.asked" and event.data["key"].startswith(last):
-            done.add(event.data["key"])
+        key = str(event.data.get("key"))
+        if event.kind == "call.asked" and key.startswith(last):
+            done.add(key)
         elif event.kind == "call.asked":
-            await home.muster.runs.answer(handle.id, "skip: I only watch", key=event.data["key"])
+            await home.muster.runs.answer(handle.id, "skip: I only watch", key=key)
         elif event.kind in said and (event.data["round"], event.data["phase"]) == (number, phase):
-            done.add(event.data["agent"])
+            done.add(str(event.data["agent"]))
         if len(done) == len(spec.members):
             await home.muster.councils.stop(handle.id)
             break

@@ -22,7 +22,7 @@ async def written_by_a_person(home: CouncilHome, spec: CouncilSpec, *answers: st
     handle, said = await home.muster.councils.start(spec), iter(answers)
     async for event in handle.events():
         if event.kind == "call.asked":
-            await home.muster.runs.answer(handle.id, next(said), key=event.data["key"])
+            await home.muster.runs.answer(handle.id, next(said), key=str(event.data["key"]))
     assert not list(said)
     return (await home.muster.councils.result(handle.id)).synthesis
 

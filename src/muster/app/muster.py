@@ -26,7 +26,15 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError, NameTaken, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
-from muster.engine.declared import DeclaredWorkload, ResultT, SpecT, WorkloadFunction, declared
+from muster.engine.declared import (
+    DeclaredWorkload,
+    JsonMapping,
+    MappingT,
+    ResultT,
+    SpecT,
+    WorkloadFunction,
+    declared,
+)
 from muster.engine.drive import Listener
 from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
@@ -204,6 +212,11 @@ class Muster(MusterParts):
     ) -> RunHandle[ResultT]: ...
 
     @overload
+    async def start(
+        self, workload: WorkloadFunction[MappingT, ResultT], spec: JsonMapping, **options: Unpack[StartOptions]
+    ) -> RunHandle[ResultT]: ...
+
+    @overload
     async def start(self, workload: str, spec: object, **options: Unpack[StartOptions]) -> RunHandle: ...
 
     async def start(
@@ -298,6 +311,11 @@ class Muster(MusterParts):
     @overload
     async def submit(
         self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[SubmitOptions]
+    ) -> RunHandle[ResultT]: ...
+
+    @overload
+    async def submit(
+        self, workload: WorkloadFunction[MappingT, ResultT], spec: JsonMapping, **options: Unpack[SubmitOptions]
     ) -> RunHandle[ResultT]: ...
 
     @overload

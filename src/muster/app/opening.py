@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from muster.agents.base import Agent
 from muster.agents.processes.registry import ProcessRegistry, Reaper
@@ -52,6 +52,19 @@ if TYPE_CHECKING:
 # Child runs that other workers may drive. Tasks and chains work in slots and folders of one machine, and councils that
 # judge a case are over before another process has begun.
 SHARED = frozenset(kind.workload for kind in BUILT_IN if kind.is_shared)
+
+
+class OpenOptions(TypedDict, total=False):
+    """What may be said of how a Muster works, wherever its store is, as `open_muster` explains it."""
+
+    allow_unpriced: bool
+    keyless: bool
+    policy: RetryPolicy | None
+    timeouts: Timeouts | None
+    batch_timeouts: Timeouts | None
+    patience: Patience | None
+    observers: Sequence[Observer]
+    metrics: bool
 
 
 @asynccontextmanager

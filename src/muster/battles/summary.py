@@ -210,7 +210,7 @@ async def battle_at(store: Store, run: Run, event: Event, state: RunState) -> Ba
         elif one.kind == "run.started":
             started = one.at
         elif one.kind.startswith("call."):
-            costs[one.data.get("key"), one.data.get("attempt")] = int(one.data.get("cost") or 0)
+            costs[one.data.get("key"), one.data.get("attempt")] = int(str(one.data.get("cost") or 0))
             if one.kind in ("call.done", "call.reused") or one.data.get("kept"):
                 done.add(one.data.get("key"))
     before = replace(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from muster.councils.kind import COUNCIL
 from muster.councils.phase import (
@@ -239,9 +240,10 @@ async def _replies(store: Store, run: Run, spec: CouncilSpec, below: str) -> Map
 
 async def _benched(store: Store, run: Run, number: int, phase: CouncilPhase) -> AsyncIterator[CouncilAbstention]:
     async for event in _events(store, run, BENCHED_EVENT):
-        if event.data["round"] == number and event.data["phase"] == phase:
-            cause, reason = AbstentionCause(event.data["cause"]), str(event.data["reason"])
-            yield CouncilAbstention(agent=str(event.data["agent"]), phase=phase, cause=cause, reason=reason)
+        data: Mapping[str, Any] = event.data
+        if data["round"] == number and data["phase"] == phase:
+            cause, reason = AbstentionCause(data["cause"]), str(data["reason"])
+            yield CouncilAbstention(agent=str(data["agent"]), phase=phase, cause=cause, reason=reason)
 
 
 def _unfinished(
@@ -262,8 +264,9 @@ def _unfinished(
 
 async def _injections(store: Store, run: Run) -> AsyncIterator[Injection]:
     async for event in _events(store, run, INJECTED):
-        number, phase = event.data.get("round", 1), event.data.get("phase", CouncilPhase.PROPOSE)
-        yield Injection(round_number=number, phase=CouncilPhase(phase), text=event.data["text"])
+        data: Mapping[str, Any] = event.data
+        number, phase = data.get("round", 1), data.get("phase", CouncilPhase.PROPOSE)
+        yield Injection(round_number=number, phase=CouncilPhase(phase), text=data["text"])
 
 
 async def _events(store: Store, run: Run, kind: str) -> AsyncIterator[Event]:

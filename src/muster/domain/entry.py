@@ -149,7 +149,7 @@ class Event:
     seq: int
     kind: str  # "run.started", "call.done", … or what a workload emits
     at: float
-    data: Mapping[str, Any]
+    data: Mapping[str, Json]
 
 
 class Signal(NamedTuple):

@@ -41,7 +41,7 @@ from muster.engine.base.mapping import (
 from muster.engine.base.signals import CallInbox, Receiver
 from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
-from muster.engine.declared import ResultT, SpecT, WorkloadFunction, declared
+from muster.engine.declared import JsonMapping, MappingT, ResultT, SpecT, WorkloadFunction, declared
 from muster.engine.memory import RunMemory, require_new
 from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
 from muster.engine.steps import StepRetries, Steps, require_function
@@ -51,6 +51,9 @@ from muster.store.base import Store
 
 T = TypeVar("T")
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 
 class CallOptions(TypedDict, total=False):
@@ -307,7 +310,16 @@ class Context:
         loop = ToolLoop(tools, ask=ask_at, step=self.step, max_turns=max_turns)
         return await loop.answer(key, completed(request_of(request), system, None))
 
-    async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
+    @overload
+    async def gather(self, first: Awaitable[A], second: Awaitable[B], /) -> tuple[A, B]: ...
+
+    @overload
+    async def gather(self, first: Awaitable[A], second: Awaitable[B], third: Awaitable[C], /) -> tuple[A, B, C]: ...
+
+    @overload
+    async def gather(self, *awaitables: Awaitable[R]) -> list[R]: ...
+
+    async def gather(self, *awaitables: Awaitable[Any]) -> Sequence[Any]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
         return await gather(awaitables)
 
@@ -410,6 +422,15 @@ class Context:
     @overload
     async def child(
         self, key: str, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **terms: Unpack[ChildTerms]
+    ) -> ResultT: ...
+
+    @overload
+    async def child(
+        self,
+        key: str,
+        workload: WorkloadFunction[MappingT, ResultT],
+        spec: JsonMapping,
+        **terms: Unpack[ChildTerms],
     ) -> ResultT: ...
 
     @overload

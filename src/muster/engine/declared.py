@@ -1,7 +1,7 @@
 """What a workload declares in its signature: the types of its spec and of its result."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -14,6 +14,8 @@ from muster.engine.values import PLAIN, ValueType, hinted, schema_of
 
 SpecT = TypeVar("SpecT")
 ResultT = TypeVar("ResultT")
+MappingT = TypeVar("MappingT", bound=Mapping[str, object])  # a TypedDict, which type checkers see in no dict
+JsonMapping = Mapping[str, object]
 WorkloadFunction = Callable[[Any, SpecT], Awaitable[ResultT]]  # as written; it takes a Context first
 
 Registered = Callable[[str], Callable[..., Any] | None]  # what is registered under a name now

@@ -213,6 +213,8 @@ from muster.domain.task import TaskState as TaskState
 from muster.engine.base.clock import Clock as Clock
 from muster.engine.calls.retry import RetryPolicy as RetryPolicy
 from muster.engine.context import Context as Context
+from muster.engine.declared import JsonMapping
+from muster.engine.declared import MappingT
 from muster.engine.declared import ResultT
 from muster.engine.declared import SpecT
 from muster.engine.declared import WorkloadFunction
@@ -376,6 +378,8 @@ class Muster:
     @overload
     def start(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[StartOptions]) -> RunHandle[ResultT]: ...
     @overload
+    def start(self, workload: WorkloadFunction[MappingT, ResultT], spec: JsonMapping, **options: Unpack[StartOptions]) -> RunHandle[ResultT]: ...
+    @overload
     def start(self, workload: str, spec: object, **options: Unpack[StartOptions]) -> RunHandle:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
@@ -389,6 +393,8 @@ class Muster:
 
     @overload
     def submit(self, workload: WorkloadFunction[SpecT, ResultT], spec: SpecT, **options: Unpack[SubmitOptions]) -> RunHandle[ResultT]: ...
+    @overload
+    def submit(self, workload: WorkloadFunction[MappingT, ResultT], spec: JsonMapping, **options: Unpack[SubmitOptions]) -> RunHandle[ResultT]: ...
     @overload
     def submit(self, workload: str, spec: object, **options: Unpack[SubmitOptions]) -> RunHandle:
         """Store a run for the workers; a workload and its spec are given as to `start`."""
@@ -573,6 +579,9 @@ class Runs:
 
     def fork(self, reference: str, key: str, *, budget_usd: str | float | None=...) -> Run:
         """Make a run that takes over everything before a key and asks anew from there on."""
+
+    def submit_fork(self, reference: str, key: str, *, budget_usd: str | float | None=...) -> Run:
+        """Make such a run for the workers."""
 
     def replay(self, reference: str) -> Run:
         """Make a run that takes every outcome from another and makes no calls."""

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from muster.app import Muster, open_muster
 from muster.app.agent_kinds.given import GivenAgent
 from muster.app.muster import StartOptions
+from muster.app.opening import OpenOptions
 from muster.domain.errors import Conflict
 from muster.engine.declared import ResultT, SpecT, WorkloadFunction
 from muster.settings import load_settings
@@ -24,7 +25,7 @@ class MusterTest:
         self.agents: dict[str, GivenAgent] = {}
 
     @asynccontextmanager
-    async def open(self, **options: Any) -> AsyncIterator[Muster]:
+    async def open(self, **options: Unpack[OpenOptions]) -> AsyncIterator[Muster]:
         """Open a Muster with the agents and the clock of the test; at the end the two laws must hold."""
         settings = load_settings(self.folder / "store", folder=self.folder, environment={})
         async with open_muster(settings=settings, agents=self.agents, clock=self.clock, **options) as m:

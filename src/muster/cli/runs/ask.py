@@ -2,7 +2,9 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from muster.app import Muster
 from muster.app.kinds import QUESTION
@@ -142,6 +144,7 @@ def retry_words(event: Event) -> str:
     """Return why an attempt failed and when the next one is; that another batch follows is known when it is planned."""
     if event.kind == "batch.planned":
         return f"trying again in another batch, {event.data['batch']}"
-    message = f"attempt {event.data['attempt']}: {clean(str(event.data['error']['message']))}"
-    again_in = event.data["again_in"]
+    data: Mapping[str, Any] = event.data
+    message = f"attempt {data['attempt']}: {clean(str(data['error']['message']))}"
+    again_in = data["again_in"]
     return f"{message}; trying again in {seconds_of(again_in)}" if again_in else message

@@ -2,8 +2,9 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from muster.app import Muster
 from muster.app.base.costs import Quoting
@@ -174,8 +175,9 @@ class SuiteProgress:
         return " × ".join(["cases", *(["subjects"] if subjects else []), *(["epochs"] if epochs > 1 else [])])
 
     def _take(self, event: Event) -> None:
+        data: Mapping[str, Any] = event.data
         if event.kind == "suite.started":
-            self._cases, self._total = int(event.data["cases"]), int(event.data["units"])
+            self._cases, self._total = int(data["cases"]), int(data["units"])
         elif event.kind == "suite.cases":
-            self._done, self._total = int(event.data["done"]), int(event.data["total"])
-            self._counts = Counter(event.data.get("ended", event.data["counts"]))  # of the unit that is counted
+            self._done, self._total = int(data["done"]), int(data["total"])
+            self._counts = Counter(data.get("ended", data["counts"]))  # of the unit that is counted

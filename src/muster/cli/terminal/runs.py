@@ -35,7 +35,7 @@ LONGEST_ARGUMENTS = 200  # characters
 
 def event_line(event: Event) -> str:
     """Put an event on one line."""
-    data = shown_event(event).data
+    data: Mapping[str, Any] = shown_event(event).data
     names = ["key", "batch", "quality", "reason", "driver"]
     if event.kind != "batch.progress":  # else it is the reason of an older step
         names.insert(2, "why")

@@ -1,9 +1,9 @@
 """A verification as it was ordered: surveyed before anything is stored, driven, and concluded whatever it comes to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster
 from muster.app.kinds import VERIFICATION
@@ -232,7 +232,7 @@ class VerifyProgress:
         )
 
     def _take(self, event: Event) -> None:
-        data = event.data
+        data: Mapping[str, Any] = event.data
         if event.kind == "waves.started":
             self._waves = list(data["waves"])
         elif event.kind == "wave.started":

@@ -101,7 +101,7 @@ def _setup(run: Run, events: Iterable[Event]) -> str:
 
 
 def _after(step: StepRecord, event: Event) -> StepRecord:
-    data = event.data
+    data: Mapping[str, Any] = event.data
     if event.kind == "chain.step.started":
         return replace(step, status=StepStatus.RUNNING)
     if event.kind == "chain.step.failed":
@@ -135,7 +135,8 @@ def _at_rest(step: StepRecord, run: Run) -> StepRecord:
 
 
 def _rows(run: Run, spec: ChainSpec, events: Iterable[Event]) -> tuple[RowProgress, ...]:
-    ended = {int(event.data["row"]): event.data for event in events if event.kind == "chain.row.ended"}
+    told: list[Mapping[str, Any]] = [event.data for event in events if event.kind == "chain.row.ended"]
+    ended = {int(data["row"]): data for data in told}
     rest = StepStatus.SKIPPED if run.state in TERMINAL - {RunState.COMPLETED} else StepStatus.PENDING
     return tuple(
         RowProgress(
