@@ -23,24 +23,24 @@ SOURCE = Path(muster.__file__).parent
 FEATURES = {"suites", "verify", "pool", "councils", "battles", "sim", "testing"}
 NAMES = {kind.workload for kind in BUILT_IN}
 CONSTANTS = {"WORKLOAD", *(kind.word.upper().replace(" ", "_") for kind in BUILT_IN), "SCALE", "GENERATION", "REPAIR"}
-MAX_COMPARISONS = 5
+MAX_PLACES = 5
 
 # Where a run or a workload is compared with a kind, or kinds stand in a table of their own, and why.
 REASONS = {
     "engine/queue/base.py": "the engine knows no kinds, and names of queues are what other programs were told",
     "app/battles/battles.py": "the states of a battle and of a scale test are told to watchers of any run",
     "app/councils/councils.py": "of any run it is asked whether it is a council in which people are to answer",
-    "app/verify/code_repairs.py": "a name that was chosen for verifications may be that of another run",
     "cli/councils/command.py": "trace shows a council by rounds, and any other run by events",
+    "store/sql/pool.sql": "the pool's own queries: the index of tasks holds nothing else, and only a literal uses it",
 }
-# Where the same words are the names of files or of commands.
-OTHER_WORDS = {"app/project/kinds.py", "app/project/validation.py", "cli/commands.py"}
-SCRIPTS = {
-    "compare.js": "the newest suite run is what is compared at first",
-    "picker.js": "only suite runs are compared",
-    "trend.js": "only suite runs have trends",
-    "start.js": "its forms",
-    "pool.js": "scale is what is done to the pool",
+# Where the same words are the names of files, of commands or of what is done to the pool.
+OTHER_WORDS = {
+    "app/project/kinds.py",
+    "app/project/validation.py",
+    "cli/commands.py",
+    "cli/project.py",
+    "mcp/errors.py",
+    "mcp/tools/directing.py",
 }
 
 
@@ -53,22 +53,28 @@ def names_a_kind(node: ast.AST) -> bool:
 
 
 def is_comparison(node: ast.AST) -> bool:
-    """Return whether a workload is compared with a kind, by an operator, by match or in a table of names."""
+    """Return whether something is compared with a kind, by an operator, by match or in a table of names."""
     if isinstance(node, ast.Compare):
-        sides = [node.left, *node.comparators]
-        about = any(re.search(r"\bworkload\b|\bkind_of\(", ast.unparse(side)) for side in sides)
-        return about and any(map(names_a_kind, sides))
+        return any(map(names_a_kind, (node.left, *node.comparators)))
     if isinstance(node, ast.Match):
-        return "workload" in ast.unparse(node.subject)
+        return "workload" in ast.unparse(node.subject) or any(names_a_kind(case.pattern) for case in node.cases)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop"):
+        return bool(node.args) and names_a_kind(node.args[0])
     values = node.keys if isinstance(node, ast.Dict) else node.elts if isinstance(node, ast.Set | ast.Tuple) else []
-    if sum(ast.unparse(value).endswith(".workload") and names_a_kind(value) for value in values if value) > 1:
+    if isinstance(node, ast.Dict) and any(_is_of_a_kind(key) for key in values if key):
+        return True
+    if sum(_is_of_a_kind(value) for value in values if value) > 1:
         return True
     texts = [value.value for value in values if isinstance(value, ast.Constant)]
     return len(NAMES.intersection(text for text in texts if isinstance(text, str))) > 1
 
 
+def _is_of_a_kind(value: ast.AST) -> bool:
+    return ast.unparse(value).endswith(".workload") and names_a_kind(value)
+
+
 def comparisons() -> Iterator[tuple[str, int]]:
-    """Yield the file and line of each comparison in Python outside of features."""
+    """Yield the file and line of each comparison outside of features: in Python and in the queries of the store."""
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         if name.split("/")[0] not in FEATURES and name not in OTHER_WORDS:
@@ -76,36 +82,89 @@ def comparisons() -> Iterator[tuple[str, int]]:
             yield from (
                 (name, node.lineno) for node in ast.walk(tree) if hasattr(node, "lineno") and is_comparison(node)
             )
+    for path in sorted((SOURCE / "store/sql").rglob("*.sql")):
+        lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        yield from ((path.relative_to(SOURCE).as_posix(), number) for number, line in lines if in_query(line))
+
+
+def in_query(line: str) -> bool:
+    """Return whether a line of SQL compares a workload with a name, or looks for it among some."""
+    name = rf"'(?:{'|'.join(sorted(NAMES))})'"
+    return re.search(rf"\bworkload\b[^=<>]*?(?:=|<>|!=|\bIN\b|\bLIKE\b)\s*\(?\s*{name}", line) is not None
+
+
+def in_script(line: str) -> bool:
+    """Return whether a line of JavaScript compares something with the name of a workload, or has a table of them."""
+    name = rf"[\"'`](?:{'|'.join(sorted(NAMES))})[\"'`]"
+    compared = (
+        rf"(?:[!=]==?\s*{name}|{name}\s*[!=]==?|\bcase\s+{name}|\.(?:includes|has|get)\(\s*{name}|\[\s*{name}\s*\])"
+    )
+    asked = rf"\bworkload\b[\"']?\s*[:=]\s*(?:{name}|(?:{'|'.join(sorted(NAMES))})\b)"
+    keyed = rf"(?:[{{,]\s*[\"']?(?:{'|'.join(sorted(NAMES))})[\"']?\s*:.*){{2}}"
+    table = rf"(?:[\[{{(,]\s*{name}.*){{2}}"
+    return any(re.search(form, line) for form in (compared, asked, keyed, table))
 
 
 def script_comparisons() -> Iterator[tuple[str, str]]:
     """Yield the file and line of each comparison in the scripts of the page."""
-    name = rf"[\"'`]?(?:{'|'.join(sorted(NAMES))})\b"
-    one = re.compile(rf"\bworkload\b[\"']?\s*(?:[!=]==?|[:=])\s*{name}")
-    table = re.compile(rf"(?:[\[{{(,]\s*[\"'](?:{'|'.join(sorted(NAMES))})[\"'].*){{2}}")
     for path in sorted((SOURCE / "dashboard/static").glob("*.js")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if one.search(line) or table.search(line):
-                yield path.name, line.strip()
+        lines = path.read_text(encoding="utf-8").splitlines()
+        yield from ((path.name, line.strip()) for line in lines if in_script(line))
+
+
+# Where the same words are the lists of the library, or what is done to the pool.
+OTHER_SCRIPTS = {"start.js", "pool.js"}
 
 
 def test_hardly_anything_is_compared_with_the_name_of_a_workload() -> None:
     found = list(comparisons())
     assert {file for file, _ in found} == set(REASONS), found
-    assert len(found) <= MAX_COMPARISONS, found
+    assert len(REASONS) <= MAX_PLACES
+    assert sum(file.endswith(".py") for file, _ in found) < MAX_PLACES, found
 
 
 def test_the_page_knows_kinds_from_the_server() -> None:
-    assert {file for file, _ in script_comparisons()} <= set(SCRIPTS)
+    assert {file for file, _ in script_comparisons()} <= OTHER_SCRIPTS, list(script_comparisons())
     assert b'"workload": "battle"' in ASSETS["/page/kinds.js"].body
 
 
 @pytest.mark.parametrize(
     "text",
-    ['run.workload == "task"', "run.workload in (SUITE.workload, COUNCIL.workload)", 'X = {"battle": 1, "scale": 2}'],
+    [
+        'run.workload == "task"',
+        'name != "task"',
+        "kind is SUITE",
+        'run.workload in {"task"}',
+        "run.workload in (SUITE.workload, COUNCIL.workload)",
+        'X = {"battle": 1, "scale": 2}',
+        "X = {BATTLE.workload: 1}",
+        'X.get("battle")',
+        'match name:\n case "battle" | "other": pass',
+        "match run.workload:\n case _: pass",
+    ],
 )
 def test_a_comparison_would_be_noticed(text: str) -> None:
     assert any(map(is_comparison, ast.walk(ast.parse(text))))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if (run.workload === "suite") {',
+        'case "battle":',
+        '["suite", "battle"].includes(kind)',
+        'useGet("/api/runs?workload=suite&limit=1")',
+        'SHOWN["battle"]',
+        "const SHOWN = { battle: one, scale: two };",
+    ],
+)
+def test_a_comparison_in_a_script_would_be_noticed(line: str) -> None:
+    assert in_script(line)
+
+
+@pytest.mark.parametrize("line", ["WHERE runs.workload = 'task'", "WHERE workload IN ('task', 'chain')"])
+def test_a_comparison_in_a_query_would_be_noticed(line: str) -> None:
+    assert in_query(line)
 
 
 def test_a_comparison_of_any_two_kinds_is_none() -> None:

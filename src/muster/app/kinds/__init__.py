@@ -61,6 +61,7 @@ class PageKind:
     actions: str = ""  # a component with further links and buttons at the head of a run
     shows_questions: bool = False  # the tab shows what people are asked where it belongs
     calls: str = "Calls answered"
+    is_compared: bool = False  # its runs are compared with each other, and have trends
     is_listed: bool = True  # among the kinds by which runs can be filtered
     button: str = ""  # of the form that starts one; by default "Start the" and its name
     place: str = "runs"  # where the page shows what was started
@@ -159,7 +160,9 @@ KINDS: tuple[AppKind, ...] = (
             newer=("timeout_secs",),
             own={Door.COMMAND: "it reads the answers that it takes from runs and files before it asks anybody"},
         ),
-        page=PageKind(tab="results", label="Results", view="suite.SuiteTab", actions="picker.SuiteLinks"),
+        page=PageKind(
+            tab="results", label="Results", view="suite.SuiteTab", actions="picker.SuiteLinks", is_compared=True
+        ),
     ),
     AppKind(
         kind=COUNCIL,

@@ -38,7 +38,6 @@ from muster.pool.tasks import TaskSpec
 from muster.verify.agents.checker_programs import outside_files_of
 from muster.verify.declaration.verification import RepairTerms, Verification
 from muster.verify.findings.assignment import repair_prompt
-from muster.verify.findings.journal import WORKLOAD
 from muster.verify.findings.repair_review import AgentChanges, RepairReview, review, together_with
 from muster.verify.sources.files import EXCLUDED, NOBODY, Bounds, select_again
 from muster.verify.spec import read_spec, stored
@@ -354,9 +353,7 @@ class CodeRepairs:
             known = await self._runs.find(name)
         except NotFound:
             return None
-        if known.workload != WORKLOAD:
-            raise BadArgument(f"run {known.id} is called {name}, and is not a verification")
-        return known
+        return await self._verifications.find(known.id)
 
 
 def _prepared(found: _Found, spec: Verification) -> Prepared:

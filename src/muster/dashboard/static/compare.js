@@ -5,7 +5,7 @@ import { number, percent, score } from "./format.js";
 import { Badge, Choice, Command, Empty, Failure, Loading, Panel, Pieces, sentence, Table, Verdict, Waiting } from "./parts.js";
 import { Asked } from "./calls.js";
 import { differences } from "./difference.js";
-import { AgainstPrevious, RunPicker } from "./picker.js";
+import { AgainstPrevious, COMPARED, RunPicker } from "./picker.js";
 import { List, usePages } from "./window.js";
 
 const TONES = { better: "ok", same: "ok", "not worse": "ok", worse: "", inconclusive: "pending" };
@@ -16,7 +16,7 @@ const FIGURES = [["Agent"], ["Verdict"], ...["Pass rate A", "B", "Difference", "
 const NAMES = ["a", "of_a", "b", "of_b"];
 
 export function CompareView({ query }) {
-  const runs = useGet("/api/runs?workload=suite&limit=1");
+  const runs = useGet(`/api/runs?workload=${COMPARED}&limit=1`);
   const asked = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ""]));
   const go = (change) => {
     location.hash = `#/compare?${new URLSearchParams(Object.entries({ ...asked, ...change }).filter(([, value]) => value))}`;

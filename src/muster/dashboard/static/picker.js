@@ -1,8 +1,12 @@
 // A run of a suite, chosen by searching: the newest are there at once, all others are found by the server.
 import { html, into, useEffect, useRef, useSettled, useState } from "./html.js";
 import { useGet } from "./http.js";
+import { KINDS } from "./kinds.js";
 import { moment, titleOf, word } from "./format.js";
 import { Failure, Outcome, Tags } from "./parts.js";
+
+/** The workload whose runs are compared with each other, and have trends. */
+export const COMPARED = KINDS.find(({ page }) => page.is_compared).workload;
 
 const MOST = 20; // runs that are listed; who looks for another types more of its name
 
@@ -27,7 +31,7 @@ const Told = ({ run }) => html`<span class="told"><span class="title">${titleOf(
 function Found({ label, chosen, onPick }) {
   const [typed, type] = useState("");
   const search = useSettled(typed.trim());
-  const { data, error } = useGet(`/api/runs?${new URLSearchParams({ workload: "suite", limit: MOST, ...(search && { search }) })}`);
+  const { data, error } = useGet(`/api/runs?${new URLSearchParams({ workload: COMPARED, limit: MOST, ...(search && { search }) })}`);
   const field = useRef(null);
   useEffect(() => field.current.focus(), []);
   const runs = data?.runs ?? [];

@@ -3,13 +3,14 @@ import { html, useMemo, useNarrow, useTicks } from "./html.js";
 import { useGet } from "./http.js";
 import { Columns } from "./charts.js";
 import { count, day, LIVE, moment, number, percent, shortMoney } from "./format.js";
+import { COMPARED } from "./picker.js";
 import { Ago, Badge, Command, Empty, Table, Tags, usd, Waiting } from "./parts.js";
 
 const MOST = 60; // runs
 const TONES = 6; // subjects, each in its colour
 
 export function TrendView({ query }) {
-  const runs = useGet("/api/runs?workload=suite&limit=500");
+  const runs = useGet(`/api/runs?workload=${COMPARED}&limit=500`);
   const names = useMemo(() => [...new Set((runs.data?.runs ?? []).map((run) => run.name).filter(Boolean))], [runs.data]);
   const chosen = query.get("run") ?? names[0];
   return html`<h1>Trend</h1>
