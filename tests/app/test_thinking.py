@@ -1,15 +1,18 @@
 """Models that think get their thinking back in the turns of a tool loop, byte for byte, however an answer came."""
 
 from collections.abc import Iterator
+from json import dumps
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muster
+from muster.app.views.calls import call_view
 from muster.domain.call import message_of
 from muster.domain.content import BlockKind
 from muster.testing.sim import RehearsalProcess
+from muster.text.views import plain
 
 MODEL = "claude-haiku-5-5"
 LONG = 20_000  # tokens, above which answers are streamed
@@ -126,3 +129,23 @@ async def test_thinking_of_another_model_is_left_out(
         told = [event.data["reason"] for event in await m.runs.events(fork.id) if event.kind == "agent.blocks_unsent"]
     assert told == [f"it comes from anthropic/{MODEL}"]
     assert sim.audit().thinking.mismatched == 0
+
+
+async def test_what_a_model_thought_is_shown_when_somebody_asks_for_it(
+    tmp_path: Path, sim: RehearsalProcess, agents: dict[str, Any]
+) -> None:
+    agents["model"] |= {"model": "claude-sonnet-4-6", "thinking": "adaptive", "max_tokens": 8_000}
+    async with muster.open(tmp_path, agents=agents) as m:
+        run = await m.start(loop, {})
+        await run.result()
+        call = (await m.runs.calls(run.id))[0]
+        details = await m.runs.call(run.id, call.key)
+    assert call.reply is not None
+    assert call.reply.content is not None
+    shown = call_view(details, thinking=True).reply
+    hidden = call_view(details).reply
+    assert shown is not None
+    assert hidden is not None
+    assert shown.thinking == call.reply.content.thinking != ""
+    assert (shown.thinking_tokens, hidden.thinking_tokens) == (call.reply.usage.thinking,) * 2
+    assert call.reply.content.thinking not in dumps(plain(hidden))

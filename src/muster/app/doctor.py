@@ -106,13 +106,17 @@ def _existing(folder: Path) -> Path:
     return next((one for one in (whole, *whole.parents) if one.exists()), whole)
 
 
+USUAL_KEYS = SECRET_VARIABLES[:3]  # that are missed when they are not set; others are told when they are
+
+
 def _keys(settings: Settings) -> list[Diagnosis]:
     named = {name for section in settings.agents.values() if (name := key_variable(section))}
+    told = named.union(USUAL_KEYS, filter(settings.variable, SECRET_VARIABLES))
     return [
         _ok("key", f"{name} is set")
         if settings.variable(name)
         else Diagnosis(subject="key", state="note", words=f"{name} is not set")
-        for name in sorted({*SECRET_VARIABLES, *named})
+        for name in sorted(told)
     ]
 
 

@@ -120,12 +120,17 @@ async def list_attempts(
 
 
 @router.get("/api/runs/{run_id}/call", dependencies=READ)
-async def show_call(muster: Opened, run_id: str, key: Annotated[str, Query(max_length=1000)]) -> CallView:
+async def show_call(
+    muster: Opened,
+    run_id: str,
+    key: Annotated[str, Query(max_length=1000)],
+    thinking: Annotated[bool, Query(description="Also what its model says that it thought.")] = False,
+) -> CallView:
     """Return one call of a run with its request, its reply and its attempts; see councils for what is withheld."""
     found = await muster.runs.call(run_id, key)
     asked = muster.councils.people_to_ask(await muster.runs.find(run_id))
     withheld = asked and found.entry.agent not in asked
-    return withheld_call_view(found, asked) if withheld else call_view(found)
+    return withheld_call_view(found, asked) if withheld else call_view(found, thinking=thinking)
 
 
 @router.get("/api/runs/{run_id}/report", dependencies=READ, responses=REPORTS)

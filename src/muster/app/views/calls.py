@@ -11,6 +11,7 @@ from muster.domain.entry import AttemptState, Entry, EntryState
 from muster.domain.money import Lane, to_usd
 from muster.domain.run import RunState
 from muster.store.base import Attempt
+from muster.text.secrets.redaction import redact
 from muster.text.views import UNSET, UnsetType, View, asdict, instant, moment
 
 
@@ -122,6 +123,8 @@ class ReplyView(View):
     turns: int
     log: str
     note: str
+    thinking_tokens: int
+    thinking: str | UnsetType = UNSET
 
 
 class CallView(AttemptsView):
@@ -204,13 +207,13 @@ def attempts_view(details: CallDetails) -> AttemptsView:
     )
 
 
-def call_view(details: CallDetails) -> CallView:
-    """Return a call with its texts and attempts."""
+def call_view(details: CallDetails, *, thinking: bool = False) -> CallView:
+    """Return a call with its texts and attempts; what its model thought only where that is asked for."""
     reply = details.entry.reply
     return CallView(
         **asdict(attempts_view(details)),
         request=details.entry.request,
-        reply=None if reply is None else reply_view(reply),
+        reply=None if reply is None else reply_view(reply, thinking=thinking),
     )
 
 
@@ -234,7 +237,7 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
     )
 
 
-def reply_view(reply: Reply) -> ReplyView:
+def reply_view(reply: Reply, *, thinking: bool = False) -> ReplyView:
     """Return a reply with everything an agent left behind."""
     trace = reply.trace or Trace()
     return ReplyView(
@@ -253,4 +256,11 @@ def reply_view(reply: Reply) -> ReplyView:
         turns=trace.turns,
         log=trace.log,
         note=trace.note,
+        thinking_tokens=reply.usage.thinking,
+        thinking=thought_of(reply) if thinking else UNSET,
     )
+
+
+def thought_of(reply: Reply) -> str:
+    """Return what a model said that it thought; many say how much only."""
+    return redact(reply.content.thinking).text if reply.content is not None else ""

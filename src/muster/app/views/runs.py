@@ -156,7 +156,7 @@ class ExportedRunView(View):
     entries: int
 
 
-class AskView(ReplyView):
+class AskView(ReplyView, kw_only=True):
     """The reply to a question, with what it cost."""
 
     run: str

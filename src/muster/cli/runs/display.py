@@ -12,6 +12,7 @@ from rich.text import Text
 
 from muster.app.kinds import word_of
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
+from muster.app.views.calls import thought_of
 from muster.app.views.verdicts import Tone, verdict_of
 from muster.cli.people import MOST_TOLD, question_words
 from muster.cli.terminal.batches import calls, standing
@@ -260,12 +261,16 @@ def attempts_table(attempts: Sequence[AttemptRow]) -> Table:
 LONGEST_RESULT = 200  # characters
 
 
-def print_call(console: "Console", details: CallDetails) -> None:
+NO_THINKING = "nothing that its provider shows"
+
+
+def print_call(console: "Console", details: CallDetails, *, thinking: bool = False) -> None:
     """Write it for a person."""
     entry, reply = details.entry, details.entry.reply
     console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")
     _part(console, "asked", _asked(entry.request))
     if reply is not None:
+        _part(console, "thought", thought_of(reply) or NO_THINKING if thinking else "")
         _part(console, "tools", "\n".join(map(_used, reply.tool_calls)))
         _part(console, "answered", reply.text)
         _part(console, "data", "" if reply.data is None else json.dumps(reply.data, ensure_ascii=False))

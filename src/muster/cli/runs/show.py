@@ -10,6 +10,7 @@ from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
+from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 
 FIRST = 200
@@ -21,6 +22,9 @@ def show(
     calls: Annotated[bool, Option("--calls", help=f"Also show its first {FIRST} calls.")] = False,
     events: Annotated[bool, Option("--events", help=f"Also show its last {FIRST} events.")] = False,
     call: Annotated[str | None, Option("--call", metavar="KEY", help="Show this call in full.")] = None,
+    show_thinking: Annotated[
+        bool, Option("--show-thinking", help="Also show what its model says that it thought.")
+    ] = False,
 ) -> None:
     """Show one run: cost, calls, errors, and how to continue."""
     from muster.cli.runs.display import print_call, print_details
@@ -31,9 +35,12 @@ def show(
     async def look_at_run(muster: Muster) -> RunDetails:
         return await muster.runs.details(run, calls=FIRST if calls else 0, events=FIRST if events else 0)
 
+    if show_thinking and call is None:
+        raise BadArgument("--show-thinking requires --call", suggestions=("name the call: --call KEY",))
     if call is not None:
         found = with_muster(common, look_at_call)
-        answer(common, call_view(found), lambda console: print_call(console, found))
+        view = call_view(found, thinking=show_thinking)
+        answer(common, view, lambda console: print_call(console, found, thinking=show_thinking))
     else:
         details = with_muster(common, look_at_run)
         answer(common, details_view(details, local=True), lambda console: print_details(console, details))

@@ -122,7 +122,10 @@ def tool_line(call: ToolCall) -> str:
 
 def tokens_line(reply: Reply) -> str:
     """Return how many tokens went in and out; nothing for agents that do not count them."""
-    return f"{reply.usage.all_input} in, {reply.usage.output} out" if reply.usage != Usage() else ""
+    if reply.usage == Usage():
+        return ""
+    thought = f", {reply.usage.thinking} of it thinking" if reply.usage.thinking else ""
+    return f"{reply.usage.all_input} in, {reply.usage.output} out{thought}"
 
 
 def cut(text: str, most: int) -> str:

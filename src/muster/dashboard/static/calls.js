@@ -40,9 +40,19 @@ export function CallPanel({ run, callKey, onClose }) {
   return html`<${Panel} title=${callKey} onClose=${onClose}>
     <${Waiting} data=${data} error=${error} what="the call" />
     ${data && html`<${CallFacts} call=${data} />
+      ${!data.withheld_for && data.reply?.thinking_tokens > 0 && html`<${Thinking} run=${run} callKey=${callKey} />`}
       ${data.withheld_for ? html`<p class="soft">What was asked and answered is shown when the council has ended: ${data.withheld_for.join(" and ")} must not read here who wrote what.</p>` : html`<${Conversation} call=${data}><h3>Conversation</h3><//>`}
       <${Attempts} call=${data} />`}
   <//>`;
+}
+
+/** What the model says that it thought, when somebody wants to read it. */
+function Thinking({ run, callKey }) {
+  const [wanted, want] = useState(false);
+  const { data, error } = useGet(wanted ? `/api/runs/${run}/call?key=${encodeURIComponent(callKey)}&thinking=true` : null);
+  if (!wanted) return html`<p><button type="button" class="plain small" onClick=${() => want(true)}>Show thinking</button></p>`;
+  return html`<h3>Thinking</h3><${Waiting} data=${data} error=${error} what="the thinking" />
+    ${data && (data.reply.thinking ? html`<section class="card padded"><${ModelText} text=${data.reply.thinking} /></section>` : html`<p class="soft">The provider says how much it thought, and not what.</p>`)}`;
 }
 
 function CallFacts({ call }) {
@@ -55,6 +65,7 @@ function CallFacts({ call }) {
     call.waited_seconds > 0.001 && ["Waited", duration(call.waited_seconds)],
     ["Cost", money(call.cost_usd)],
     reply && ["Tokens", `${number(reply.tokens.input)} in, ${number(reply.tokens.output)} out`],
+    reply?.thinking_tokens > 0 && ["Thinking", `${number(reply.thinking_tokens)} of the tokens out`],
     reply && call.quality !== "good" && ["Quality", html`<${Badge} state="failed" text=${call.quality} />`],
     call.reused_from && ["Reused from", html`<a href=${`#/runs/${call.reused_from}`}>${call.reused_from}</a>`],
   ]} />`;
