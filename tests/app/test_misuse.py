@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,15 @@ async def forgotten_others(ctx: muster.Context, spec: Any) -> object:
     return await doubled(ctx, "awaited", 2)
 
 
+async def awaited_map(ctx: muster.Context, spec: Any) -> object:
+    return await ctx.map(lambda number, item: ctx.now(f"{number}"), [1])  # type: ignore[misc]
+
+
+async def timedelta_sleep(ctx: muster.Context, spec: Any) -> object:
+    await ctx.sleep("nap", timedelta(minutes=5))  # type: ignore[arg-type]
+    return None
+
+
 async def step_without_context(ctx: muster.Context, spec: Any) -> object:
     return await doubled(2, "key")  # type: ignore[arg-type, call-arg]
 
@@ -147,6 +157,8 @@ async def unknown_name(ctx: muster.Context, spec: Any) -> object:
         (forgotten_call, "ctx.call under 'hello' was not awaited, so nothing was done", "write await before it"),
         (forgotten_result, "ctx.call under 'hello' was not awaited, so nothing was done", "write await before it"),
         (forgotten_others, f"ctx.step under 'fetched' and {FORGOTTEN} were not awaited", "write await before it"),
+        (awaited_map, "ctx.map gives results one by one, and is not awaited", "async for one in ctx.map"),
+        (timedelta_sleep, "seconds must be a number, not datetime.timedelta(seconds=300)", "total_seconds()"),
         (step_without_context, "step doubled must be called with the context of a run", 'doubled(ctx, "doubled", …)'),
         (unknown_name, "fetch is not a workload", '@muster.workload("NAME")'),
     ],
@@ -166,6 +178,59 @@ async def test_a_workload_that_is_wrong_is_told_in_a_sentence_what_to_write(
         assert any(way in suggestion for suggestion in cause.suggestions)
 
 
+@dataclass
+class SortSpec:
+    """What a workload is told."""
+
+    agent: str
+    number: int = 0
+    parts: list[Parcel] | None = None
+
+
+@muster.workload("misuse-sort")
+async def sort(ctx: muster.Context, spec: SortSpec) -> None: ...
+
+
+async def used_at_once(folder: Path) -> None:
+    await muster.open(folder).ask("sim/echo", "hi")  # type: ignore[attr-defined]
+
+
+async def awaited_opening(folder: Path) -> None:
+    await muster.open(folder)  # type: ignore[misc]
+
+
+async def with_opening(folder: Path) -> None:
+    with muster.open(folder):  # type: ignore[attr-defined]
+        pass
+
+
+async def list_of_agents(folder: Path) -> None:
+    async with muster.open(folder, agents=[fetch]):  # type: ignore[arg-type]
+        pass
+
+
+async def text_as_version(folder: Path) -> None:
+    muster.workload("misuse-version", version="2")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("use", "message", "way"),
+    [
+        (used_at_once, "this Muster is not open yet, and cannot do `ask`", "async with muster.open() as m"),
+        (awaited_opening, "muster.open() is not awaited", "async with muster.open() as m"),
+        (with_opening, "`with` is for code that is not async", "with muster.sync.open() as m"),
+        (list_of_agents, "agents must be a mapping of names to agents, not a list", 'agents={"critic": critic}'),
+        (text_as_version, "version must be a whole number, such as 2, not '2'", ""),
+    ],
+)
+async def test_what_is_opened_or_declared_wrongly_is_told_with_what_to_write(
+    tmp_path: Path, use: Callable[[Path], Awaitable[None]], message: str, way: str
+) -> None:
+    with pytest.raises(muster.BadArgument, match=re.escape(message)) as raised:
+        await use(tmp_path)
+    assert way in " ".join(map(str, raised.value.suggestions))
+
+
 @pytest.mark.parametrize(
     ("use", "message", "way"),
     [
@@ -173,6 +238,16 @@ async def test_a_workload_that_is_wrong_is_told_in_a_sentence_what_to_write(
         (lambda m: m.start("ask", {1, 2}), "the spec of workload 'ask' is not plain JSON: it is a set", "list(…)"),
         (lambda m: m.start("ask", Parcel(1)), "the spec of workload 'ask' is a Parcel", "spec: Parcel"),
         (lambda m: m.start(fetch, None), "fetch is not a workload", '@muster.workload("NAME")'),
+        (
+            lambda m: m.start(sort, {"agent": "x", "numbr": 1, "parts": [{"number": 1, "by": 2}]}),
+            "numbr is unknown",
+            "number",
+        ),
+        (
+            lambda m: m.start(sort, {"agent": "x", "numbr": 1, "parts": [{"number": 1, "by": 2}]}),
+            "parts[0].by is un",
+            "known",
+        ),
         (lambda m: m.ask("sim/echo", "hi", schema="Label"), "schema must be a JSON Schema (a dict) or a type", None),
         (lambda m: m.ask("sim/echo", "hi", name="last"), "must be a printable word other than `last`", None),
     ],
@@ -197,7 +272,7 @@ async def test_what_is_used_after_it_was_closed_says_so(tmp_path: Path) -> None:
         assert raised.value.suggestions == ("do it inside of: async with muster.open() as m",)
     blocking = sync.open(tmp_path)
     blocking.close()
-    with pytest.raises(muster.Conflict, match="this Muster is closed"):
+    with pytest.raises(muster.StoreFailed, match="the store is closed, as its Muster is"):
         blocking.ask("sim/echo", "hi")
 
 

@@ -78,7 +78,7 @@ def test_it_can_be_closed_without_with_and_says_so_afterwards(tmp_path: Path) ->
     m.close()
     m.close()
     for use in (lambda: m.ask("sim/echo", "hello"), handle.result, lambda: m.runs, lambda: m.pool.status()):
-        with pytest.raises(muster.Conflict, match="this Muster is closed"):
+        with pytest.raises(muster.StoreFailed, match="the store is closed"):
             use()
 
 

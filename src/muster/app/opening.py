@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypedDict
 
 from muster.agents.base import Agent
 from muster.agents.processes.registry import ProcessRegistry, Reaper
@@ -54,6 +55,55 @@ if TYPE_CHECKING:
 SHARED = frozenset(kind.workload for kind in BUILT_IN if kind.is_shared)
 
 
+P = ParamSpec("P")
+WAYS = ("async with muster.open() as m: …", "in code that is not async: with muster.sync.open() as m: …")
+
+
+class MusterOpening(AbstractAsyncContextManager[Muster]):
+    """A Muster that is opened when it is entered."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[Muster]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> Muster:
+        return await self._opening.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._opening.__aexit__(kind, error, trace)
+
+    if not TYPE_CHECKING:  # for programs that no type checker has read
+
+        def __enter__(self) -> NoReturn:
+            raise _not_entered("`with` is for code that is not async, and muster.open() is")
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def __await__(self) -> NoReturn:
+            raise _not_entered("muster.open() is not awaited")
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not hasattr(Muster, name):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise _not_entered(f"this Muster is not open yet, and cannot do `{name}`")
+
+
+def _not_entered(message: str) -> BadArgument:
+    return BadArgument(message, suggestions=WAYS)
+
+
+def entered(function: Callable[P, AsyncIterator[Muster]]) -> Callable[P, MusterOpening]:
+    """Return a function that opens a Muster, written as a generator, as one for `async with`."""
+    opening = asynccontextmanager(function)
+
+    @wraps(function)
+    def begin(*args: P.args, **kwargs: P.kwargs) -> MusterOpening:
+        return MusterOpening(opening(*args, **kwargs))
+
+    return begin
+
+
 class OpenOptions(TypedDict, total=False):
     """What may be said of how a Muster works, wherever its store is, as `open_muster` explains it."""
 
@@ -67,7 +117,7 @@ class OpenOptions(TypedDict, total=False):
     metrics: bool
 
 
-@asynccontextmanager
+@entered
 async def open_muster(
     store: str | Path | None = None,
     *,

@@ -14,8 +14,10 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import cached_property, partial
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
+from functools import cached_property, partial, wraps
+from inspect import CORO_CREATED, getcoroutinestate
+from itertools import count
+from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
@@ -23,15 +25,15 @@ from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Reply, Request, request_of, require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
-from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
+from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
-from muster.engine.awaits import UnawaitedWork, awaited
 from muster.engine.base.clock import STEP, Clock
 from muster.engine.base.driven_run import ChildOptions, DrivenRun
 from muster.engine.base.mapping import (
     GroupLimits,
+    MappedItems,
     gather,
     ordered_map,
     require_item_function,
@@ -45,6 +47,7 @@ from muster.engine.declared import JsonMapping, MappingT, ResultT, SpecT, Worklo
 from muster.engine.memory import RunMemory, require_new
 from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
 from muster.engine.steps import StepRetries, Steps, require_function
+from muster.engine.terms import CallOptions, ChildStarter, ChildTerms, ToolOptions
 from muster.engine.tools import ToolLoop
 from muster.engine.waits import RunWaits, inside, require_moment, require_seconds
 from muster.store.base import Store
@@ -54,46 +57,51 @@ R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+M = TypeVar("M", bound=Callable[..., Coroutine[Any, Any, Any]])
+SHOWN = 5  # pieces of work that were not awaited
+AWAIT = "write await before it, or give it to ctx.gather"
 
 
-class CallOptions(TypedDict, total=False):
-    """What may be said of a call besides what is asked, as `Context.call` explains it."""
+class UnawaitedWork:
+    """What one run's workload has made and not begun."""
 
-    system: str
-    timeout: float | None
-    stream: bool
-    on_delta: OnDelta | None
-    shown: Callable[[str], str] | None
-    dispatch: str | None
-    known: bool
-    allowance: Allowance | None
-    final_failures: Collection[str]
-    inbox: CallInbox | None
-    optional: bool
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[str, Coroutine[Any, Any, Any]]] = {}
+        self._numbers = count()
 
+    def note(self, what: str, work: Callable[[], Coroutine[Any, Any, R]]) -> Coroutine[Any, Any, R]:
+        """Return the coroutine of some work, which counts as forgotten until it begins."""
 
-class ToolOptions(TypedDict, total=False):
-    """What may be said of a loop of calls, as `Context.tools` explains it."""
+        async def beginning() -> R:
+            self._made.pop(number, None)
+            return await work()
 
-    system: str
-    max_turns: int
-    timeout: float | None
+        number, made = next(self._numbers), beginning()
+        self._made[number] = what, made
+        return made
 
-
-class ChildTerms(TypedDict, total=False):
-    """What may be said of a child besides its workload and spec, as `Context.child` explains it."""
-
-    budget_usd: str | float | None
-    dispatch: str | None
-    timeout: float | None
-    optional: bool
+    def require_none(self) -> None:
+        """Raise BadArgument for work that nobody has awaited; what was canceled before it began was given up."""
+        made = [(what, work) for what, work in self._made.values() if getcoroutinestate(work) == CORO_CREATED]
+        self._made.clear()
+        for _, work in made:
+            work.close()
+        if made:
+            told = " and ".join(what for what, _ in made[:SHOWN])
+            verb = "was" if len(made) == 1 else "were"
+            raise BadArgument(f"{told} {verb} not awaited, so nothing was done", suggestions=(AWAIT,))
 
 
-class ChildStarter(Protocol):
-    """Starts a child run and gives its result."""
+def awaited(method: M) -> M:
+    """Return a method of a context that is told to the workload when nobody awaits it."""
 
-    async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Json:
-        """Drive the child to its end; raises ChildFailed when it does not complete."""
+    @wraps(method)
+    def make(ctx: Any, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
+        key = kwargs.get("key", args[0] if args else None)
+        unawaited: UnawaitedWork = ctx._unawaited
+        return unawaited.note(f"ctx.{method.__name__} under {key!r}", partial(method, ctx, *args, **kwargs))
+
+    return cast("M", make)
 
 
 class Context:
@@ -360,8 +368,8 @@ class Context:
         wide = 2 * self._run.concurrency if limit is None else require_limit(limit)
         require_item_function(function)
         if return_exceptions:
-            return ordered_map(returning_failures(function, self._concerns_one_item), items, wide)
-        return ordered_map(function, items, wide)
+            return MappedItems(ordered_map(returning_failures(function, self._concerns_one_item), items, wide))
+        return MappedItems(ordered_map(function, items, wide))
 
     def _concerns_one_item(self, error: Exception) -> bool:
         stops = isinstance(error, StopRun) and self._path.halt.error is not None

@@ -3,9 +3,23 @@
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NotRequired, Protocol, Required, get_args, get_origin, get_type_hints, is_typeddict
+from difflib import get_close_matches
+from types import UnionType
+from typing import (
+    Any,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from muster.domain.canonical import Json
+from muster.domain.errors import did_you_mean
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.text import typed
 
@@ -54,6 +68,29 @@ def _parts(kind: Any, stored: Json, read: Reader, path: str) -> Iterator[FieldFl
             yield from _parts(inner, item, read, f"{path}.{name}".removeprefix("."))
     else:
         yield from _of_one(kind, stored, read, path)
+
+
+def unknown_fields(kind: Any, stored: Json, path: str = "") -> Iterator[FieldFlaw]:
+    """Yield the fields of a stored dataclass or TypedDict that its type does not have; a model decides for itself."""
+    kinds = [one for one in get_args(kind) if one is not type(None)] if get_origin(kind) in (Union, UnionType) else []
+    kind = kinds[0] if len(kinds) == 1 else kind
+    is_struct = isinstance(kind, type) and issubclass(kind, typed.Struct)  # it says itself what it forbids
+    fields, inner = None if is_struct else _fields(kind), _inner(kind)
+    if fields is not None and isinstance(stored, Mapping):
+        for name in stored:
+            place = f"{path}.{name}".removeprefix(".")
+            if name in fields:
+                yield from unknown_fields(fields[name].kind, stored[name], place)
+            else:
+                near = did_you_mean(get_close_matches(name, fields, n=1))
+                suggestion = near[0] if near else f"known: {', '.join(fields)}"
+                yield FieldFlaw(path=place, message="is unknown", code=FlawCode.UNKNOWN, suggestion=suggestion)
+    elif inner is not None and isinstance(stored, list):
+        for number, item in enumerate(stored):
+            yield from unknown_fields(inner, item, f"{path}[{number}]")
+    elif inner is not None and isinstance(stored, Mapping):
+        for name, item in stored.items():
+            yield from unknown_fields(inner, item, f"{path}.{name}".removeprefix("."))
 
 
 def _of_one(kind: Any, stored: Json, read: Reader, path: str) -> Iterator[FieldFlaw]:

@@ -5,7 +5,7 @@ module imports no Pydantic: a model brings it along.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -13,7 +13,8 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints, runtime_
 
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument
-from muster.engine.value_flaws import flaws_of
+from muster.domain.flaw import FieldFlaw
+from muster.engine.value_flaws import flaws_of, unknown_fields
 from muster.text import typed
 
 _OPEN = (None, Any, object)
@@ -55,10 +56,13 @@ class ValueType:
         """Return whether any JSON is of this type."""
         return any(self.kind is open_ for open_ in _OPEN)
 
-    def check(self, stored: Json, what: str) -> None:
-        """Raise BadArgument, with all its flaws, for stored JSON that is of another type."""
-        if not self.is_open and flaws_of(self.kind, stored, _read):
-            raise self.misfit(stored, what)
+    def check(self, stored: Any, what: str) -> None:
+        """Raise BadArgument, with all its flaws, for stored JSON that is of another type or has unknown fields."""
+        if self.is_open:
+            return
+        flaws = (*flaws_of(self.kind, stored, _read), *unknown_fields(self.kind, stored))
+        if flaws:
+            raise self._misfit(flaws, what)
 
     def write(self, value: object, what: str, way: str = "") -> Any:
         """Return a value as plain JSON; raises BadArgument for one that is none, and for one of another type."""
@@ -77,7 +81,11 @@ class ValueType:
 
     def misfit(self, stored: Json, what: str) -> BadArgument:
         """Return the error for a value that is of another type."""
-        return BadArgument.of(flaws_of(self.kind, stored, _read), about=f"{what} is not a {type_name(self.kind)}")
+        return self._misfit(flaws_of(self.kind, stored, _read), what)
+
+    def _misfit(self, flaws: Sequence[FieldFlaw], what: str) -> BadArgument:
+        ways = tuple(dict.fromkeys(flaw.suggestion for flaw in flaws if flaw.suggestion))
+        return BadArgument.of(flaws, about=f"{what} is not a {type_name(self.kind)}", suggestions=ways)
 
 
 PLAIN = ValueType()

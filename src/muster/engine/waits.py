@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import TypeGuard, TypeVar
 
 from muster.domain.call import require_key
 from muster.domain.entry import AwaitedSignal, EntryKind, Signal, slot_address
@@ -99,8 +99,12 @@ class RunWaits:
         return self._address if slot is None else slot_address(slot)
 
 
-def require_seconds(seconds: float) -> float:
+def require_seconds(seconds: object) -> float:
     """Return a number of seconds; raises BadArgument for one that cannot be waited for."""
+    if isinstance(seconds, timedelta):
+        raise BadArgument(
+            f"must be a number, not {seconds!r}", argument="seconds", suggestions=("write delta.total_seconds()",)
+        )
     if not _is_number(seconds) or seconds < 0:
         raise BadArgument(f"must be 0 or more, not {seconds!r}", argument="seconds")
     return float(seconds)
@@ -119,5 +123,5 @@ def require_moment(time: float | datetime) -> float:
     return float(time)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -105,8 +105,7 @@ class Workloads:
         which a run began; runs of versions before the `oldest` are refused.
         """
         _require_name(name)
-        if version is not None and not 1 <= oldest <= version:
-            raise BadArgument(f"must be {max(oldest, 1)} or more, not {version!r}", argument="version")
+        _require_versions(version, oldest)
 
         def register(function: W) -> W:
             _require_signature(name, function)
@@ -189,6 +188,15 @@ class Workloads:
 def _require_name(name: object) -> None:
     if not (isinstance(name, str) and name.strip() and name.isprintable()):
         raise BadArgument(f"{name!r} cannot be the name of a workload", suggestions=("use a printable word",))
+
+
+def _require_versions(version: object, oldest: object) -> None:
+    """Raise BadArgument for versions that are not whole numbers from 1 on, in their order."""
+    for name, number in (("version", version), ("oldest", oldest)):
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
+            raise BadArgument(f"must be a whole number, such as 2, not {number!r}", argument=name)
+    if isinstance(version, int) and isinstance(oldest, int) and not 1 <= oldest <= version:
+        raise BadArgument(f"must be {max(oldest, 1)} or more, not {version!r}", argument="version")
 
 
 def _require_own_name(name: str, function: Callable[..., Any], promised: str | None) -> None:

@@ -10,7 +10,7 @@ from functools import wraps
 from types import FunctionType, GenericAlias, TracebackType
 from typing import Any, Self
 
-from muster.domain.errors import Conflict
+from muster.domain.errors import Conflict, StoreFailed, store_closed
 from muster.sync.loop import BackgroundLoop
 
 # What is used through the loop, by the module that defines it; all else that is returned is a value.
@@ -57,7 +57,7 @@ class Session:
     def run(self, work: Callable[[], Any]) -> Any:
         """Do some work on the loop, and wait for what it returns."""
         if self._is_closed:
-            raise Conflict("this Muster is closed", suggestions=("call muster.sync.open() again",))
+            raise store_closed("call muster.sync.open() again")
         return self._loop.run(_awaited(work))
 
     def close(self, *error: Any) -> None:
@@ -181,7 +181,7 @@ def _iterate(values: Any, session: Session) -> Iterator[Any]:
                 return
             yield shown(value, session)
     finally:
-        with suppress(Conflict):  # it is closed, and ended with that
+        with suppress(Conflict, StoreFailed):  # it is closed, and ended with that
             session.run(values.aclose)
 
 

@@ -42,6 +42,11 @@ class GivenAgents:
 
 def read_given(agents: Mapping[str, GivenAgent]) -> GivenAgents:
     """Read what a program gave; raises BadArgument for what cannot be an agent."""
+    if not isinstance(agents, Mapping):
+        raise BadArgument(
+            f"agents must be a mapping of names to agents, not a {type(agents).__name__}",
+            suggestions=('write agents={"critic": critic}',),
+        )
     sections: dict[str, AgentSection] = {}
     made: dict[str, Agent] = {}
     for name, given in agents.items():

@@ -117,11 +117,9 @@ class StoreUnreachable(StoreAway):
     """Nobody takes connections at the address of the store, or not yet: its server may be starting."""
 
 
-def store_closed() -> StoreFailed:
+def store_closed(way: str = "do it inside of: async with muster.open() as m") -> StoreFailed:
     """Return the error for whoever uses a store after it was closed."""
-    return StoreFailed(
-        "the store is closed, as its Muster is", suggestions=("do it inside of: async with muster.open() as m",)
-    )
+    return StoreFailed("the store is closed, as its Muster is", suggestions=(way,))
 
 
 class ChildFailed(MusterError):

@@ -3,10 +3,10 @@
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from muster.domain.errors import BadArgument
 from muster.engine.base.clock import Activity
@@ -69,7 +69,7 @@ def begun(function: Callable[[int, T], Awaitable[R]], number: int, item: T) -> A
 
 async def ordered_map(
     function: Callable[[int, T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], window: int
-) -> AsyncIterator[R]:
+) -> AsyncGenerator[R, None]:
     """Apply a function to items, at most `window` at a time; after a failure those under way still finish."""
     running = _RunningItems(function, items, window)
     try:
@@ -87,6 +87,31 @@ async def ordered_map(
     except BaseException:
         await running.finish()
         raise
+
+
+class MappedItems(AsyncIterator[R]):
+    """The results of a map as they come; made here so that awaiting it says what to write."""
+
+    def __init__(self, results: AsyncGenerator[R, None]) -> None:
+        self._results = results
+
+    def __aiter__(self) -> AsyncIterator[R]:
+        return self._results
+
+    async def __anext__(self) -> R:
+        return await anext(self._results)
+
+    async def aclose(self) -> None:
+        """End it before its items."""
+        await self._results.aclose()
+
+    if not TYPE_CHECKING:  # for workloads that no type checker has read
+
+        def __await__(self) -> NoReturn:
+            raise BadArgument(
+                "ctx.map gives results one by one, and is not awaited",
+                suggestions=("write [one async for one in ctx.map(work, items)]",),
+            )
 
 
 def returning_failures(
