@@ -1,4 +1,4 @@
-"""Makes what is made from the code: commands, fields, a schema and a stub; `--check` only says if it is fresh."""
+"""Makes what is made from the code: commands, fields, signatures, a schema and a stub; `--check` compares them."""
 
 import re
 import sqlite3
@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from docs.fields import fields_page
+from docs.reference import with_signatures
 from docs.sync_stub import sync_stub
 from muster.cli.commands import app
 from muster.cli.line.commands import SETTINGS
@@ -17,6 +18,7 @@ from muster.store.queries import migrations
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 80
+REFERENCE = "docs/PYTHON_REFERENCE.md"
 
 
 def commands() -> str:
@@ -52,6 +54,7 @@ def main() -> int:
     made = {
         "docs/COMMANDS.md": commands(),
         "docs/FIELDS.md": fields_page(),
+        REFERENCE: with_signatures((ROOT / REFERENCE).read_text(encoding="utf-8")),
         "src/muster/store/migrations/sqlite.sql": tables(),
         "src/muster/sync/__init__.pyi": sync_stub(),
     }

@@ -13,33 +13,13 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+from docs.reference import PARTS, with_signatures
 
 import muster
 from muster.app import Patience
-from muster.app.agent_kinds.directory import Agents
-from muster.app.base.stores import StoreFile
-from muster.app.battles.battles import Battles
-from muster.app.battles.scales import Scales
-from muster.app.chains.chains import Chains
-from muster.app.councils.councils import Councils
-from muster.app.hooks import RunHooks
-from muster.app.parts.audit import UserActions
-from muster.app.parts.budgets import ServerBudgets
-from muster.app.parts.library import Library
-from muster.app.pool.monitor import PoolMonitor
-from muster.app.pool.pool import Pool
-from muster.app.pool.tasks import Tasks
-from muster.app.pool.trees import TaskTrees
-from muster.app.project.files import Project
-from muster.app.runs.batches import Batches
-from muster.app.runs.handle import RunHandle
 from muster.app.runs.kind_part import KindPart
-from muster.app.runs.runs import Runs
 from muster.app.suites.evidence import Evidence
 from muster.app.suites.reviews import Baselines
-from muster.app.suites.suites import Suites
-from muster.app.verify.code_repairs import CodeRepairs
-from muster.app.verify.verifications import Verifications
 from muster.sim.options import Options
 from muster.sim.server import serve
 
@@ -51,31 +31,6 @@ SERVER = "http://127.0.0.1:8766/anthropic"
 BRISK = Patience(settle=0.05, poll_first=0.2, poll_longest=0.2)
 BATCH_MS = 5000  # a run is let go of long before its batch ends
 ASKED = {name for name in vars(KindPart) if not name.startswith("_")}  # by Muster, about runs of their kind
-PARTS: list[tuple[str, type]] = [
-    ("`m`", muster.Muster),
-    ("`m.runs`", Runs),
-    ("a `muster.RunHandle`", RunHandle),
-    ("a `muster.Context`", muster.Context),
-    ("`m.suites`", Suites),
-    ("`m.verify`", Verifications),
-    ("`m.repairs`", CodeRepairs),
-    ("`m.pool`", Pool),
-    ("`m.pool.tasks`", Tasks),
-    ("`m.pool.trees`", TaskTrees),
-    ("`m.pool.monitor`", PoolMonitor),
-    ("`m.chains`", Chains),
-    ("`m.councils`", Councils),
-    ("`m.battles`", Battles),
-    ("`m.battles.scales`", Scales),
-    ("`m.batches`", Batches),
-    ("`m.agents`", Agents),
-    ("`m.store`", StoreFile),
-    ("`m.project`", Project),
-    ("`m.library`", Library),
-    ("`m.hooks`", RunHooks),
-    ("`m.server_budgets`", ServerBudgets),
-    ("`m.audit`", UserActions),
-]
 
 
 def write_files(folder: Path, address: str = SERVER) -> None:
@@ -134,6 +89,15 @@ def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> N
     init = next(vars(one)["__init__"] for one in kind.__mro__ if "__init__" in vars(one))
     given = set(re.findall(r"self\.([a-z]\w*)\b[^\n(]*?(?:=|: \w+ =)", inspect.getsource(init)))
     assert told_of(part) - ASKED == {name for name in dir(kind) if not name.startswith("_")} - ASKED | given
+
+
+def test_the_reference_has_the_signatures_that_the_code_has() -> None:
+    page = (ROOT / "docs" / "PYTHON_REFERENCE.md").read_text(encoding="utf-8")
+    assert with_signatures(page) == page
+    assert with_signatures(page.replace("seconds: float", "minutes: float")) == page
+    for line in ("async def sleep(key: str, seconds: float) -> None", "is_resumed: bool", "async def result() -> "):
+        assert f"\n{line}" in page
+    assert "messages: Sequence[Message] = …" in page.partition("async def ask(")[2].partition("->")[0]
 
 
 @pytest.mark.parametrize(("part", "kind"), [("baselines", Baselines), ("evidence", Evidence)])
