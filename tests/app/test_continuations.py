@@ -266,6 +266,15 @@ async def test_two_stores_stay_two(tmp_path: Path) -> None:
         done = await resumed(here, run.id)
         assert isinstance(done, Run)
         await here.runs.export(done.id, tmp_path / "done.jsonl")
+    async with opened(tmp_path / "elsewhere") as (elsewhere,):
+        await elsewhere.runs.import_(tmp_path / "failed.jsonl")
+        queued = await elsewhere.submit_resume(run.id)
+        await elsewhere.runs.import_(tmp_path / "done.jsonl")
+        async with asyncio.timeout(20):
+            await elsewhere.worker().serve(until_idle=True)
+        left = await elsewhere.runs.get(queued.id)
+        assert (left.state, left.continued_by, left.calls.total) == (RunState.INTERRUPTED, done.id, 0)
+        assert (await elsewhere.submit_resume(queued.id)).id == done.id
     async with opened(tmp_path / "there") as (there,):
         imported = await there.runs.import_(tmp_path / "failed.jsonl")
         assert (imported.id, (await there.runs.get(run.id)).continued_by) == (run.id, None)

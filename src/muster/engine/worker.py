@@ -255,8 +255,8 @@ class Worker:
             if run.state is RunState.WAITING and run.ended_reason != AwaitsSignal.code:
                 self._left_alone[run_id] = self._clock.monotonic() + AGAIN_SECONDS
             await self._on_end(run)
-        except Conflict:
-            return  # another worker was faster
+        except Conflict:  # another worker was faster; if not, it is not tried again at once
+            self._left_alone[run_id] = self._clock.monotonic() + CROWDED_SECONDS
         except MusterError as error:
             # Trying it again would fail again, unless the store was away, which may work again soon.
             later = self._clock.monotonic() + REGISTER_SECONDS

@@ -37,7 +37,7 @@ def queue_of(workload: str) -> str:
 
 def is_due(run: Run) -> bool:
     """Return whether a run waits for a driver: one that was submitted, or a child whose parent waits for it."""
-    if run.lease.driver is not None or not (run.submitted or run.parent is not None):
+    if run.lease.driver is not None or run.continued_by is not None or not (run.submitted or run.parent is not None):
         return False
     if run.state is RunState.WAITING:
         return run.ended_reason != AwaitsSignal.code

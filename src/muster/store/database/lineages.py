@@ -34,7 +34,7 @@ def relink_deleted(database: DatabaseConnection, run: Run) -> None:
     database.execute("relink_run", {"id": run.id, "next": run.continued_by})
     scope = _scope(run)
     if run.parent is None and _deleted_end(database, scope) is None:
-        database.execute("link_lineage", scope)
+        _link(database, scope)
 
 
 def link_restored(database: DatabaseConnection, run: Run) -> None:
@@ -42,9 +42,15 @@ def link_restored(database: DatabaseConnection, run: Run) -> None:
     scope = _scope(run)
     deleted = _deleted_end(database, scope)
     if deleted is None:
-        database.execute("link_lineage", scope)
+        _link(database, scope)
     elif run.state is not RunState.COMPLETED:
         database.execute("continue_run", {"id": run.id, "continued_by": deleted})
+
+
+def _link(database: DatabaseConnection, scope: Mapping[str, str]) -> None:
+    """Choose the end of a lineage; what was queued and is continued elsewhere waits for nobody any more."""
+    database.execute("link_lineage", scope)
+    database.execute("rest_continued", scope)
 
 
 def _deleted_end(database: DatabaseConnection, scope: Mapping[str, str]) -> RunId | None:

@@ -239,8 +239,7 @@ def claim(database: DatabaseConnection, codec: Codec, taking: Taking) -> Claim:
     run, at = taking.run, taking.at
     require_unclaimed(database, at)
     before = get(database, run)
-    if before.continued_by is not None:  # that was so when it came from elsewhere, or from an older store
-        raise AlreadyContinued(f"run {run} was continued as run {before.continued_by}")
+    _require_end(before)
     move(before.state, RunState.RUNNING)
     if database.execute("claim_run", taking.parameters) == 0:
         raise Conflict(f"run {run} has another driver")
@@ -250,6 +249,12 @@ def claim(database: DatabaseConnection, codec: Codec, taking: Taking) -> Claim:
     data = {"driver": str(taking.driver), "done": before.calls.done, "uncertain": uncertain, "uncertain_cost": cost}
     write_event(database, codec, NewEvent(run=run, kind=kind, data=data, at=at))
     return Claim(epoch=taking.epoch + 1, uncertain=uncertain, uncertain_cost=cost)
+
+
+def _require_end(run: Run) -> None:
+    """Raise AlreadyContinued for a run that stood still when its continuation came from elsewhere."""
+    if run.continued_by is not None:
+        raise AlreadyContinued(f"run {run.id} was continued as run {run.continued_by}")
 
 
 class Heartbeat(NamedTuple):
@@ -378,8 +383,10 @@ def _cancel_batches(database: DatabaseConnection, canceled: Sequence[RunId]) -> 
 
 def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:
     """Hand a run that stands still to the workers."""
+    before = get(database, run)
+    _require_end(before)
     if database.execute("requeue_run", {"id": run}) == 0:
-        raise Conflict(f"run {run} {state_verb(get(database, run).state)}; only a stopped run can be queued")
+        raise Conflict(f"run {run} {state_verb(before.state)}; only a stopped run can be queued")
     write_event(database, codec, NewEvent(run=run, kind="run.queued", data={}, at=at))
     return get(database, run)
 

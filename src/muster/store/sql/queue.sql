@@ -1,6 +1,6 @@
 -- name: next_due_workload
 SELECT runs.workload FROM runs
-WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL
+WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
   AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
            ELSE runs.state IN ('queued', 'interrupted') END
   AND runs.workload > :after
@@ -8,7 +8,7 @@ ORDER BY runs.workload LIMIT 1
 
 -- name: first_due_client
 SELECT COALESCE(runs.client, '') AS client FROM runs
-WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL
+WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
   AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
            ELSE runs.state IN ('queued', 'interrupted') END
   AND runs.workload = :workload
@@ -16,7 +16,7 @@ ORDER BY COALESCE(runs.client, '') LIMIT 1
 
 -- name: next_due_client
 SELECT COALESCE(runs.client, '') AS client FROM runs
-WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL
+WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
   AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
            ELSE runs.state IN ('queued', 'interrupted') END
   AND runs.workload = :workload AND COALESCE(runs.client, '') > :after
@@ -24,7 +24,7 @@ ORDER BY COALESCE(runs.client, '') LIMIT 1
 
 -- name: select_due
 SELECT runs.id, runs.created_at FROM runs
-WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL
+WHERE runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
   AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
            ELSE runs.state IN ('queued', 'interrupted') END
   AND runs.workload = :workload AND COALESCE(runs.client, '') = :client

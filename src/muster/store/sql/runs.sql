@@ -179,6 +179,12 @@ WITH RECURSIVE members (id, lineage, origin_id, place) AS (
 UPDATE runs SET continued_by = (SELECT links.next FROM links WHERE links.id = runs.id)
 WHERE runs.state <> 'completed' AND runs.driver_pid IS NULL AND runs.id IN (SELECT links.id FROM links)
 
+-- name: rest_continued
+UPDATE runs SET submitted = 0, state = CASE WHEN state = 'queued' THEN 'interrupted' ELSE state END,
+                ended_reason = CASE WHEN state = 'queued' THEN 'interrupted' ELSE ended_reason END
+WHERE (lineage = :lineage OR id = :first) AND continued_by IS NOT NULL AND driver_pid IS NULL
+  AND state IN ('queued', 'interrupted', 'waiting')
+
 -- name: select_submitted
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain

@@ -41,4 +41,4 @@ WHERE awaits.root_id = :root_id LIMIT 1
 
 -- name: wake_run
 UPDATE runs SET state = 'queued', submitted = 1, ended_reason = NULL
-WHERE id = :id AND driver_pid IS NULL AND state = 'waiting' AND ended_reason = 'awaiting_signal'
+WHERE id = :id AND driver_pid IS NULL AND continued_by IS NULL AND state = 'waiting' AND ended_reason = 'awaiting_signal'

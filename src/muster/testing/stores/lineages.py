@@ -117,8 +117,10 @@ async def leaves_no_continued_run_to_workers(store: Store) -> None:
     origin = Origin(run=run, reuse=Reuse.REPLIES)
     done = replace(first, id=RunId("run2"), state=RunState.COMPLETED, created_at=NOW + 1, origin=origin)
     await store.archive.restore(done)
-    assert (await stored(store, run)).continued_by == "run2"
-    assert await store.runs.submitted(10) == []
+    before = await stored(store, run)
+    assert (before.continued_by, before.state, before.submitted) == ("run2", RunState.INTERRUPTED, False)
+    assert await store.queue.workloads() == []
+    await raises(AlreadyContinued, store.runs.requeue(run, NOW))
     await raises(AlreadyContinued, store.leases.claim(run, DRIVER, first.lease.epoch, NOW, NOW + 15))
 
 

@@ -46,7 +46,7 @@ SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(:watched, 0))
 WITH offered AS (
   SELECT CAST(json_agg(DISTINCT runs.workload) AS TEXT) AS workloads FROM runs
   WHERE runs.id = ANY (string_to_array(:runs, ' '))
-    AND runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL
+    AND runs.submitted = 1 AND COALESCE(runs.parent_id, '') = '' AND runs.driver_pid IS NULL AND runs.continued_by IS NULL
     AND CASE WHEN runs.state = 'waiting' THEN COALESCE(runs.ended_reason, '') <> 'awaiting_signal'
              ELSE runs.state IN ('queued', 'interrupted') END
 )
