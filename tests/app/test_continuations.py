@@ -166,6 +166,19 @@ async def test_another_total_for_a_run_that_is_driven_is_refused(tmp_path: Path)
         assert await handle.result() == ["a", "on"]
 
 
+async def test_the_same_total_at_once_is_never_a_conflict(tmp_path: Path) -> None:
+    """Whoever asks for the total that a run has, while others take it up and complete it, is given the run."""
+    async with opened(tmp_path, several=3) as programs:
+        queued = await programs[0].submit("test-continuations", {"words": ["a"]}, budget_usd=0.50)
+        serving = asyncio.ensure_future(programs[0].worker().serve(until_idle=True))
+        states: set[RunState] = set()
+        while RunState.COMPLETED not in states:
+            asked = [m.submit_resume(queued.id, budget_usd=0.50) for m in programs for _ in range(3)]
+            states = {run.state for run in await asyncio.gather(*asked)}
+        await serving
+    assert _paid == {"a": 1}
+
+
 async def test_whoever_lost_a_race_for_a_run_does_not_make_its_driver_look_dead(tmp_path: Path) -> None:
     async with opened(tmp_path, several=3) as programs:
         queued = await programs[0].submit("test-continued-question", {})

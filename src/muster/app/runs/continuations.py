@@ -97,7 +97,13 @@ class RunContinuations(RunActions):
             return await self._descend(end, reuse, cap=cap, budgets=budgets, submitted=not here)
         await self._require_counted(end)
         if cap is not None:
-            await self._store.runs.set_cap(end.id, cap, end.cap)
+            try:
+                await self._store.runs.set_cap(end.id, cap, end.cap)
+            except Conflict:  # somebody may have taken it up since it was read
+                moved = await self._end_of(end)
+                if moved.state not in TERMINAL and (not moved.is_driven or self._engine.is_abandoned(moved)):
+                    raise
+                return await self._prepared(moved, cap, here=here)
         elif end.calls.done < end.calls.total:  # else what is left to do may cost nothing
             require_left(end.id, end.cap, end.total.settled)
         return await self.get(end.id)

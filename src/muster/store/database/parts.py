@@ -140,7 +140,7 @@ class DatabaseRuns:
 
     async def end_of_lineage(self, run: RunId) -> Run | None:
         """Return the run that a run was last continued as, or itself."""
-        return await self._reader.read(lambda db: runs.named_by(db, "end_of_lineage", {"id": run}))
+        return await self._reader.read(lambda db: runs.end_of_lineage(db, run))
 
     async def submitted(self, limit: int, workloads: Iterable[str] = (), after: Run | None = None) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""

@@ -46,6 +46,12 @@ def named_by(database: DatabaseConnection, query: str, parameters: Parameters) -
     return get(database, RunId(row["id"])) if row else None
 
 
+def end_of_lineage(database: DatabaseConnection, run: RunId) -> Run | None:
+    """Read the run that a run was last continued as; at one moment, or it could have a continuation by then."""
+    with database.snapshot():
+        return named_by(database, "end_of_lineage", {"id": run})
+
+
 def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     """Store a run as queued with its budget; a child that exists already is given back instead.
 

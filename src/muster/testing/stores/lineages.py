@@ -53,6 +53,23 @@ async def continues_a_run_once(store: Store) -> None:
     assert await store.runs.end_of_lineage(RunId("nobody")) is None
 
 
+async def finds_an_end_while_runs_are_continued(store: Store) -> None:
+    """The end of a lineage has no continuation, however often it is read while continuations are made."""
+    last, claim = await driven(store)
+    await store.leases.release(last, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
+
+    async def go_on() -> None:
+        for number in range(2, 14):
+            await store.runs.create(heir(f"run{number}", f"run{number - 1}", after=number))
+
+    going_on, ends = asyncio.ensure_future(go_on()), list[Run | None]()
+    while not going_on.done():
+        ends.append(await store.runs.end_of_lineage(last))
+        await asyncio.sleep(0)
+    await going_on
+    assert [end.id for end in ends if end is not None and end.continued_by is not None] == []
+
+
 async def counts_no_run_of_another_lineage_as_a_continuation(store: Store) -> None:
     """A fork takes replies over and has a lineage of its own: however many there are, none continues the run."""
     run, claim = await driven(store)
@@ -162,6 +179,7 @@ async def changes_the_cap_of_a_run_that_stands_still(store: Store) -> None:
 
 CHECKS: tuple[Check, ...] = (
     continues_a_run_once,
+    finds_an_end_while_runs_are_continued,
     counts_no_run_of_another_lineage_as_a_continuation,
     keeps_the_end_of_a_lineage_that_is_deleted,
     continues_no_run_that_was_deleted,
