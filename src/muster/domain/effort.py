@@ -12,18 +12,18 @@ THINKING = (ADAPTIVE, BETWEEN_TOOLS, OFF)  # beside a number of tokens, which is
 MIN_THINKING = 1024  # tokens of a budget
 UP_TO_HIGH = ("low", "medium", "high")  # where models that can be told not to think all the time still listen
 EFFORT, THINKS, EXTRA = "effort", "thinking", "extra"  # the names of the settings
-_MARK = "+"
+EFFORT_MARK = "+"
 
 
 def split_effort(name: str) -> tuple[str, str | None]:
     """Return the name of an agent without the effort behind it, as in `careful+high`, and the effort."""
-    agent, mark, effort = name.rpartition(_MARK)
+    agent, mark, effort = name.rpartition(EFFORT_MARK)
     return (agent, effort) if mark and agent and effort in EFFORTS else (name, None)
 
 
 def with_effort(name: str, effort: str | None) -> str:
     """Return the name of an agent that is asked with an effort; one that names its own keeps it."""
-    return name if effort is None or split_effort(name)[1] else f"{name}{_MARK}{effort}"
+    return name if effort is None or split_effort(name)[1] else f"{name}{EFFORT_MARK}{effort}"
 
 
 def extra_fields(settings: Mapping[str, Json]) -> Mapping[str, Json]:

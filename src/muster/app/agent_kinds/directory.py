@@ -16,7 +16,7 @@ from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry,
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
-from muster.domain.effort import EFFORT, split_effort
+from muster.domain.effort import EFFORT, EFFORT_MARK, split_effort
 from muster.domain.errors import BadConfiguration, NotFound
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
@@ -116,7 +116,8 @@ class AgentDirectory:
 
     def _named(self, name: str) -> tuple[str, str | None]:
         """Return the name of an agent without an effort, and the effort that stands behind it."""
-        return (name, None) if name in self._settings.agents else split_effort(name)
+        is_plain = name in self._settings.agents or EFFORT_MARK not in name
+        return (name, None) if is_plain else split_effort(name)
 
     def has_maximum(self, name: str) -> bool:
         """Return whether the cost of a call has a maximum: not without a price, nor if the agent reports any cost."""
