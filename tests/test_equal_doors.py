@@ -16,6 +16,7 @@ from muster.api.app import ROUTERS
 from muster.app.kinds import KINDS, AppKind
 from muster.app.serving.jobs import KINDS as JOBS
 from muster.app.serving.order_models import OrderModel, order_model
+from muster.app.serving.request_flaws import request_flaws
 from muster.battles.order import BattleOrder, BattlesOrder, ScaleOrder
 from muster.cli.commands import app
 from muster.cli.line import Bundle
@@ -451,6 +452,23 @@ def test_every_door_of_a_kind_is_compared(known: AppKind) -> None:
     assert {door.door for door in doors_of(order)} == expected
     assert all(door in known.doors.own for name, door in NO_DOOR if name == order.__name__)
     assert known.kind.command in {door.name for door in doors_of(order)}
+
+
+FOREIGN = re.compile(r"[Ii]nput should|should (?:have|match|be)|after validation|greater than|less than or|valid ")
+ODD_VALUES: tuple[Any, ...] = (5, -1.5, "", "\x00", [], [5], [""], {}, {"": []}, True)
+
+
+@pytest.mark.parametrize("kind", ORDERS, ids=lambda kind: kind.__name__)
+def test_what_is_wrong_with_a_field_is_said_in_words_of_our_own(kind: Any) -> None:
+    for door in (each for each in doors_of(kind) if isinstance(each, InJson)):
+        for one in order_fields(kind):
+            for value in ODD_VALUES if one.at(door.door) else ():
+                try:
+                    door.model.model_validate({door.model.names()[one.name]: value})
+                except ValidationError as error:
+                    told = [flaw.message for flaw in request_flaws(error.errors(include_input=False))]
+                    assert not any(map(FOREIGN.search, told)), told
+                    assert "is not valid" not in told
 
 
 def _needs_this_machine(order: Any) -> bool:

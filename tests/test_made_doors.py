@@ -31,7 +31,13 @@ from muster.settings import load_settings
 from .surveys import SURVEY, SurveyOrder
 
 GROUP = CliGroup("muster", CommandEntry("Surveys.", commands={SURVEY.command_name: command_of(AppKind(kind=SURVEY))}))
-MODELS = '[serve]\nmodels = ["sim/echo"]\n'
+MODELS = """
+[serve]
+models = ["sim/echo"]
+[agents.keyless]
+kind = "anthropic"
+model = "claude-haiku-5-5"
+"""
 WORDS = {"question": "blue", "agents": ["sim/echo"], "repeats": 2}
 RESULT = {"answers": {"blue": 2}}
 
@@ -119,8 +125,12 @@ async def test_a_request_is_refused_by_its_fields(tmp_path: Path, more: dict[str
 async def test_a_request_names_agents_of_the_library_only(tmp_path: Path) -> None:
     async with served(tmp_path) as (client, _):
         refused = await client.post("/api/quick-surveys", json=WORDS | {"agents": ["sim/echo", "sim/slow"]})
+        keyless = await client.post("/api/quick-surveys", json=WORDS | {"agents": ["sim/echo", "keyless"]})
     assert refused.status_code == 400
     assert "sim/slow" in refused.json()["error"]["message"]
+    (field,) = keyless.json()["error"]["fields"]
+    assert (keyless.status_code, field["path"]) == (400, "agents[1]")
+    assert field["message"] == "keyless needs an API key, and ANTHROPIC_API_KEY is not set"
 
 
 async def test_the_page_has_a_form_from_the_description(tmp_path: Path) -> None:
@@ -175,7 +185,7 @@ async def test_an_order_of_python_is_checked(tmp_path: Path) -> None:
 
 def test_agents_of_an_order_are_known_by_their_form() -> None:
     order = SurveyOrder(question="blue", agents=("sim/echo", "sim/slow"))
-    assert list(named_agents(order)) == ["sim/echo", "sim/slow"]
+    assert list(named_agents(order)) == [("agents[0]", "sim/echo"), ("agents[1]", "sim/slow")]
 
 
 def test_what_is_made_is_looked_for_only_under_names_that_are_not_written_down() -> None:

@@ -243,7 +243,7 @@ NO_ROUTE = {
     "audit": {},
     "library": {
         "offers": "requests of people name agents that they know; MCP tells a model what they are",
-        **dict.fromkeys(("find", "judge", "require_agents"), "by app.serving, for every door"),
+        **dict.fromkeys(("find", "find_all", "judge", "require_agents"), "by app.serving, for every door"),
     },
 }
 

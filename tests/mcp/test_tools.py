@@ -272,7 +272,7 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
     ("tool", "arguments", "words"),
     [
         ("ask", {"agent": "sim/echo"}, "prompt: missing"),
-        ("ask", {"agent": "sim/echo", "prompt": 3}, "prompt: must be a valid string"),
+        ("ask", {"agent": "sim/echo", "prompt": 3}, "prompt: must be a string"),
         ("ask", {"agent": "sim/echo", "prompt": "x", "promt": "y"}, "no such parameter; did you mean prompt?"),
         ("ask", {"agent": "sim/echo", "prompt": "x", "zzz": 1}, "zzz: there is no such parameter; there are"),
         (
@@ -283,9 +283,9 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
         ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": 1e-9}, "budget_usd must have at most six decimal"),
         ("submit_task", {"prompt": "x", "budget_usd": 1e-9}, "budget_usd must have at most six decimal places"),
         ("fan_out", {"prompts": ["good", "  "]}, "the prompt of a task is empty"),
-        ("run_chain", {"chain": "greet", "input": {"topic": "x" * 1_000_000}}, "input: it should have at most 1000000"),
-        ("ask", {"agent": "sim/nobody", "prompt": "x"}, "neither declared nor in serve.models"),
-        ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": -1}, "budget_usd: must be greater than 0"),
+        ("run_chain", {"chain": "greet", "input": {"topic": "x" * 1_000_000}}, "input: should have at most 1000000"),
+        ("ask", {"agent": "sim/nobody", "prompt": "x"}, "agent 'sim/nobody' is not available to requests"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": -1}, "budget_usd: must be more than 0"),
         ("submit_task", {"prompt": "x", "slot": "nobody"}, "no slot of the pool fits"),
         ("run_chain", {"chain": "gret"}, "the library has no chain 'gret'"),
         ("run_chain", {"chain": "../library/greet"}, "the library has no chain '../library/greet'"),
@@ -296,7 +296,7 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
         ("start_council", {"question": "x", "policy": "../panel"}, "the library has no council '../panel'"),
         ("result", {"id": "nothing"}, "run 'nothing' not found"),
         ("wait", {"ids": ["nothing"]}, "run 'nothing' not found"),
-        ("wait", {"ids": ["x"], "timeout_secs": 9999}, "timeout_secs: must be less than or equal to 300"),
+        ("wait", {"ids": ["x"], "timeout_secs": 9999}, "timeout_secs: must be at most 300"),
     ],
 )
 async def test_what_is_wrong_is_refused_with_words(
@@ -323,7 +323,7 @@ async def test_what_is_wrong_is_refused_with_words(
         ("list_work", {"kind": "batch", "needs_you": True}, "needs_you: it goes only with kind="),
         ("pool", {"slots": 3}, "slots: it goes only with action='scale'"),
         ("pool", {"action": "scale"}, "slots: it is needed with action='scale'"),
-        ("pool", {"action": "scale", "slots": "many"}, "slots: string should match pattern"),
+        ("pool", {"action": "scale", "slots": "many"}, "slots: must match "),
         ("pool", {"timeout_secs": 5.0}, "timeout_secs: it goes only with action='drain'"),
         ("messages", {"action": "send"}, "text: it is needed with action='send'"),
         ("messages", {"action": "unread"}, "slot: it is needed with action='unread'"),

@@ -15,7 +15,7 @@ from muster.app.runs.handle import RunHandle
 from muster.app.starts import Starts
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.canonical import JsonObject, digest
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState, StartRequest
 
@@ -134,6 +134,9 @@ class RunStarter:
         except BadArgument as error:
             names = {} if body is None else body.names
             raise error.named(names, lambda way: _advice(way, names)) from error
+        except BadConfiguration as error:
+            error.flaws = tuple(flaw.named({} if body is None else body.names) for flaw in error.flaws)
+            raise
         response.status_code = 200 if found.known else 202
         return found.run
 

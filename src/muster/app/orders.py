@@ -31,7 +31,7 @@ def start_of(known: AppKind) -> StartOrder:
 async def start_order(muster: Muster, order: RunOrder, *, kind: WorkKind, detach: bool = False) -> RunHandle:
     """Start an order as its kind declares; the agents are those that fields of the form AGENT name."""
     spec, terms = spec_of(kind, order), terms_of(order)
-    for agent in named_agents(order):
+    for _, agent in named_agents(order):
         muster.agents.require(agent, dispatch=dispatch_of(order))
     return await muster.start(kind.workload, spec, **terms, detach=detach)
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
 from itertools import islice
-from typing import Any
+from typing import Any, get_type_hints
 
 from muster.battles.order import DEFAULT_SECONDS, MAX_VALIDATORS, BattleFields
 from muster.battles.validators import ReplyValidator, ValidatorKind, total_flaws, validator_flaws
@@ -14,6 +15,7 @@ from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import field_flaws
 from muster.text import typed
 from muster.text.limited.allowance import CpuAllowance
+from muster.text.words import choice_error, conversion_words, nearest
 
 BEGIN = "Begin."
 NO_BATTLE = "not a valid spec of a battle"
@@ -71,9 +73,10 @@ def stored(spec: BattleSpec) -> Mapping[str, Any]:
 
 def read_spec(spec: Any) -> BattleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    unknown = list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS)) or list(_unknown_in_validators(spec))
-    if unknown:
+    if unknown := list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS)):
         raise BadArgument(f"{NO_BATTLE}: {'; '.join(unknown)}")
+    if misread := list(islice(_misread_validators(spec.get("validators")), MOST_FLAWS)):
+        raise BadArgument.of(misread, about=NO_BATTLE)
     found = known_spec(spec)
     if flaws := list(battle_flaws(found)):
         raise BadArgument.of(flaws, about=NO_BATTLE)
@@ -116,10 +119,9 @@ def battle_flaws(spec: BattleSpec) -> Iterator[FieldFlaw]:
 def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[FieldFlaw]:
     allowance, flaws = CpuAllowance(_CHECK_SECONDS), list[FieldFlaw]()
     for place, one in enumerate(validators):
-        path = f"validators[{place}]"
         flaws += [
-            FieldFlaw(path=path, message=f"{path}: {message}", by_itself=True)
-            for message in validator_flaws(one, allowance)
+            FieldFlaw(path=f"validators[{place}].{name}", message=message)
+            for name, message in validator_flaws(one, allowance)
         ]
         if allowance.left <= 0:
             message = "the validators take too long to check; make them simpler"
@@ -136,14 +138,36 @@ def unknown_keys(given: Any, kind: Any) -> Iterator[str]:
     yield from (f"unknown key {str(key)[:100]!r}" for key in given if key not in known)
 
 
-def _unknown_in_validators(given: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the first things that no validator has: to look for what is meant by each takes a while."""
-    listed = given.get("validators")
+def _misread_validators(listed: Any) -> Iterator[FieldFlaw]:
+    """Yield what is unknown, missing or of another type in validators, field by field."""
     for place, one in enumerate(listed if isinstance(listed, list | tuple) else ()):
-        unknown = list(islice(unknown_keys(one, ReplyValidator), MOST_FLAWS)) if isinstance(one, Mapping) else []
-        yield from (f"validators[{place}]: {flaw}" for flaw in unknown)
-        if unknown:
-            return
+        path = f"validators[{place}]"
+        if not isinstance(one, Mapping):
+            yield FieldFlaw(path=path, message="must be an object")
+            continue
+        for key in (key for key in one if key not in _VALIDATOR_FIELDS):
+            way = f"did you mean {near}?" if (near := nearest(str(key)[:100], _VALIDATOR_FIELDS)) else ""
+            yield FieldFlaw(
+                path=f"{path}.{str(key)[:100]}", message="unknown key", code=FlawCode.UNKNOWN, suggestion=way
+            )
+        if "kind" not in one:
+            yield FieldFlaw(path=f"{path}.kind", message="is missing", code=FlawCode.MISSING)
+        for name, kind in _VALIDATOR_FIELDS.items():
+            if name in one and (wrong := _misread(one[name], kind)):
+                yield FieldFlaw(path=f"{path}.{name}", message=wrong)
+
+
+_VALIDATOR_FIELDS = get_type_hints(ReplyValidator)
+
+
+def _misread(value: Any, kind: Any) -> str:
+    """Return what is wrong with the type of a value, as a predicate; empty if nothing is."""
+    try:
+        typed.convert(value, kind)
+    except typed.ValidationError as error:
+        is_word = isinstance(value, str) and isinstance(kind, type) and issubclass(kind, StrEnum)
+        return choice_error(tuple(kind), value[:100]) if is_word else conversion_words(str(error), "an object")
+    return ""
 
 
 def lean(value: Any) -> dict[str, Json]:

@@ -71,14 +71,14 @@ _UNUSED = {  # fields that mean nothing for a kind, with what they are when they
 }
 
 
-def validator_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[str]:
-    """Yield what is wrong with a validator; what CPU that takes is shared by all of them."""
+def validator_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[tuple[str, str]]:
+    """Yield each field of a validator that is wrong, with why; what CPU that takes is shared by all of them."""
     for name, (kind, unset) in _UNUSED.items():
         if validator.kind is not kind and getattr(validator, name) != unset:
-            yield f"{name} means nothing for a validator of the kind {validator.kind}"
+            yield name, f"means nothing for a validator of the kind {validator.kind}"
     yield from _kind_flaws(validator, allowance)
     if validator.on_match is validator.on_miss:
-        yield "on_match and on_miss are the same, so that it decides nothing"
+        yield "on_miss", "is the same as on_match, so that it decides nothing"
 
 
 def total_flaws(validators: Sequence[ReplyValidator]) -> Iterator[str]:
@@ -88,34 +88,34 @@ def total_flaws(validators: Sequence[ReplyValidator]) -> Iterator[str]:
         yield f"the patterns of all validators have {patterns:,} characters; the maximum is {_MOST_PATTERNS:,}"
 
 
-def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[str]:
+def _kind_flaws(validator: ReplyValidator, allowance: CpuAllowance) -> Iterator[tuple[str, str]]:
     match validator.kind:
         case ValidatorKind.REGEX:
-            yield from _pattern_flaws(validator.pattern, allowance)
+            yield from (("pattern", wrong) for wrong in _pattern_flaws(validator.pattern, allowance))
         case ValidatorKind.CONTAINS:
             if not says_something(validator.text) or len(validator.text) > _LONGEST_TEXT:
-                yield f"text must have from 1 to {_LONGEST_TEXT:,} characters"
+                yield "text", f"must have from 1 to {_LONGEST_TEXT:,} characters"
         case ValidatorKind.JSON_SCHEMA:
-            yield from _schema_flaws(validator.schema, allowance)
+            yield from (("schema", wrong) for wrong in _schema_flaws(validator.schema, allowance))
         case ValidatorKind.PROGRAM:
             if not validator.agent.strip():
-                yield "agent must name a program that is declared in muster.toml"
+                yield "agent", "must name a declared program"
             if (validator.on_match, validator.on_miss) != (GoalVerdict.YES, GoalVerdict.UNCERTAIN):
-                yield "a program says its own verdict; leave out on_match and on_miss"
+                yield "on_match", "means nothing for a program, which says its own verdict; nor does on_miss"
 
 
 def _pattern_flaws(pattern: str, allowance: CpuAllowance) -> Iterator[str]:
     if not pattern:
-        yield "pattern is missing"
+        yield "is missing"
     elif wrong := pattern_flaw(pattern, allowance):
         yield wrong
 
 
 def _schema_flaws(schema: Mapping[str, Json], allowance: CpuAllowance) -> Iterator[str]:
     if not schema:
-        yield "schema is missing"
+        yield "is missing"
     elif wrong := bounded_schema_flaw(schema, allowance):
-        yield f"schema {wrong}"
+        yield wrong
 
 
 def validate(validator: ReplyValidator, reply: str, allowance: CpuAllowance) -> ValidatorFinding:

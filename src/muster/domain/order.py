@@ -336,16 +336,17 @@ def _member(kind: Any, value: Any) -> Any:
     return inner(value) if is_word else value
 
 
-def named_agents(order: Any) -> Iterator[str]:
-    """Yield the agents that an order names, also in values within it."""
+def named_agents(order: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the agents that an order names, also in values within it, each after the path of its field."""
     kind: Any = type(order)
     for one in order_fields(kind):
         given = getattr(order, one.name)
-        for value in given if isinstance(given, tuple) else (given,):
+        for place, value in enumerate(given) if isinstance(given, tuple) else ((None, given),):
+            path = f"{prefix}{one.name}" if place is None else f"{prefix}{one.name}[{place}]"
             if is_dataclass(value) and not isinstance(value, type):
-                yield from named_agents(value)
-            elif value and one.declared.form is FieldForm.AGENT:
-                yield value
+                yield from named_agents(value, f"{path}.")
+            elif isinstance(value, str) and value and one.declared.form is FieldForm.AGENT:
+                yield path, value
 
 
 def named_files(order: Any) -> Iterator[str]:

@@ -1,10 +1,11 @@
 """Numbers, times and texts of strangers as people read them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
+CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to be meant
 _BREAKS = re.compile(r"\s+")
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: ([<>]=? [\d.]+))?(?:, got `(\w+)`)?")
 _TYPES = {
@@ -39,10 +40,15 @@ def one_of(values: Sequence[str]) -> str:
     return " or ".join(values) if len(values) < 3 else f"one of {', '.join(values)}"
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the name that is close enough to be meant; empty if none is."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=CLOSE)), "")
+
+
 def choice_error(values: Sequence[str], given: object) -> str:
     """Return the predicate of an error about a value that is not among a few words, with the one that may be meant."""
-    near = get_close_matches(str(given), values, n=1)
-    return f"must be {one_of(values)}, not {given!r}" + (f". Did you mean {near[0]!r}?" if near else "")
+    near = nearest(str(given), values)
+    return f"must be {one_of(values)}, not {given!r}" + (f". Did you mean {near!r}?" if near else "")
 
 
 def conversion_words(what: str, mapping: str = "a mapping") -> str:

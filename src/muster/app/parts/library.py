@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 
 from muster.app.base.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
 from muster.domain.effort import split_effort
 from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.settings import Settings
 from muster.settings.sections import HumanSection
 from muster.suites.spec import COUNCIL
 from muster.text.documents.readers import READERS
+from muster.text.words import nearest
 
 MOST_FILES = 2_000
 MOST_NAMED = 20  # in a suggestion
@@ -71,16 +72,16 @@ class Library:
         """The names of agents that are persons: a run waits for their answers."""
         return frozenset(name for name, one in self._settings.agents.items() if isinstance(one, HumanSection))
 
-    def require_agents(self, names: Iterable[str | None]) -> None:
-        """Raise BadArgument for an agent that requests may not name; None stands for the usual one."""
+    def require_agents(self, named: Iterable[tuple[str, str | None]]) -> None:
+        """Raise BadArgument for all agents that requests may not name, by the fields that do; None is the usual one."""
         known = self.agents
-        for name in names:
-            if name is not None and name not in known and split_effort(name)[0] not in known:
-                raise BadArgument(
-                    f"agent {name[:100]!r} is not available to requests: neither declared nor in serve.models",
-                    suggestions=did_you_mean(get_close_matches(name, known, n=1))
-                    or (f"known agents: {_known(known)}",),
-                )
+        flaws = [
+            _unknown(field, f"agent {name[:100]!r} is not available to requests", name, known, "known agents: ")
+            for field, name in named
+            if name is not None and name not in known and split_effort(name)[0] not in known
+        ]
+        if flaws:
+            raise BadArgument.of(flaws, suggestions=tuple(dict.fromkeys(flaw.suggestion for flaw in flaws)))
 
     def items(self) -> Sequence[LibraryItem]:
         """Return what the library holds; raises BadConfiguration for two files of one kind and name."""
@@ -95,21 +96,28 @@ class Library:
                 )
         return [found[key] for key in sorted(found)]
 
-    def find(self, kind: LibraryKind, name: str) -> Path:
+    def find(self, kind: LibraryKind, name: str, field: str) -> Path:
         """Return the file of a name; raises BadArgument for a name that the library does not have."""
+        return self.find_all(kind, [(field, name)])[0]
+
+    def find_all(self, kind: LibraryKind, named: Sequence[tuple[str, str]]) -> Sequence[Path]:
+        """Return the files of names; raises BadArgument for all that the library does not have, by their fields."""
         items = {item.name: item.path for item in self.items() if item.kind is kind}
-        if name not in items:
-            near = get_close_matches(name, items, n=1)
-            known = f"it has: {_known(items)}" if items else f"[library] paths holds no {kind}"
-            raise BadArgument(f"the library has no {kind} {name[:100]!r}", suggestions=did_you_mean(near) or (known,))
-        return items[name]
+        flaws = [
+            _unknown(field, f"the library has no {kind} {name[:100]!r}", name, items, "it has: ")
+            for field, name in named
+            if name not in items
+        ]
+        if flaws:
+            raise BadArgument.of(flaws, suggestions=tuple(dict.fromkeys(flaw.suggestion for flaw in flaws)))
+        return [items[name] for _, name in named]
 
     def judge(self, name: str | None) -> str | None:
         """Return a judge as a suite takes it: an agent that requests may name, or a council of the library."""
         if name is None or not name.startswith(COUNCIL):
-            self.require_agents([name])
+            self.require_agents([("judge", name)])
             return name
-        return f"{COUNCIL}{self.find(LibraryKind.COUNCIL, name.removeprefix(COUNCIL))}"
+        return f"{COUNCIL}{self.find(LibraryKind.COUNCIL, name.removeprefix(COUNCIL), 'judge')}"
 
     def _place(self, path: Path) -> Path:
         """Return a path as muster.toml would name it."""
@@ -126,6 +134,13 @@ class Library:
                 kind = _kind_of(file)
                 if kind is not None:
                     yield LibraryItem(kind=kind, name=_name_of(file, path), path=file)
+
+
+def _unknown(field: str, message: str, name: str, known: Iterable[str], before: str) -> FieldFlaw:
+    """Return that the value of a field names nothing that there is, with what may be meant or what there is."""
+    near = nearest(name, known)
+    way = did_you_mean([near])[0] if near else f"{before}{_known(known) or 'none'}"
+    return FieldFlaw(path=field, message=message, code=FlawCode.UNKNOWN, suggestion=way, by_itself=True)
 
 
 def _known(names: Iterable[str]) -> str:

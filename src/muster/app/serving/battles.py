@@ -35,7 +35,11 @@ async def started_scale(muster: MusterParts, run: Run) -> StartedScaleView:
 
 def _allowed(muster: MusterParts, order: Order) -> Order:
     """Return an order within the operator's time limit; raises BadArgument for agents that requests may not name."""
-    programs = [str(one["agent"]) for one in order.validators if one.get("agent")]
+    programs = [
+        (f"validators[{place}].agent", str(one["agent"]))
+        for place, one in enumerate(order.validators)
+        if one.get("agent")
+    ]
     muster.library.require_agents([*named_agents(replace(order, agent=order.subject)), *programs])
     longest = muster.settings.request_timeout
     return replace(order, timeout_secs=min(order.timeout_secs or longest, longest))

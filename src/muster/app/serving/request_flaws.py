@@ -5,21 +5,39 @@ Never what was sent, which may be a secret.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.text.words import nearest
 
 MAX_TOLD = 5  # things that one sentence names
 MAX_FLAWS = 100
 MAX_NAME = 100  # characters of a name that nobody knows
-_WORDS = {  # for pydantic's words about its own classes
+_WORDS = {  # our own for each kind of error; what has none "is not valid"
     "json_invalid": "is not valid JSON",
     "extra_forbidden": "unknown field",
     "missing": "missing",
-    "model_attributes_type": "must be a JSON object",
-    "model_type": "must be a JSON object",
+    **dict.fromkeys(("model_attributes_type", "model_type", "dict_type", "mapping_type"), "must be a JSON object"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    "string_type": "must be a string",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "finite_number": "must be a finite number",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} entries, not {actual_length}",
+    "too_long": "must have at most {max_length} entries",
+    "string_pattern_mismatch": "must match {pattern}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "none_required": "must be null",
 }
+_OWN = frozenset({"place", "goes_with"})  # kinds of errors that checks of ours raise, with a sentence
 _CODES = {"extra_forbidden": FlawCode.UNKNOWN, "missing": FlawCode.MISSING}
 _BOUNDS = re.compile(r"(greater|less)_than.*|.*too_(short|long)|finite_number")
 _FIELD = re.compile(r"[a-z_]\w*", re.ASCII)
@@ -66,12 +84,23 @@ def _path(place: Sequence[str | int]) -> str:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    if error["type"] in _WORDS:
-        return _WORDS[error["type"]]
-    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
-    if message.startswith("Input should "):
-        return f"must {message.removeprefix('Input should ')}"
-    return message[:1].lower() + message[1:]
+    kind, context = error["type"], error.get("ctx", {})
+    if "wrong" in context:  # what a bound of our own says of it
+        return str(context["wrong"])
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in _OWN:
+        message = str(error["msg"])
+        return message[:1].lower() + message[1:]
+    if kind in ("string_too_short", "too_short") and context["min_length"] == 1:
+        return "is empty"
+    numbers = {name: _plain(value) for name, value in context.items()}
+    return _WORDS[kind].format(**numbers) if kind in _WORDS else "is not valid"
+
+
+def _plain(value: Any) -> Any:
+    """Return a bound as people write it: 25, not 25.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _code(kind: str) -> FlawCode:
@@ -79,5 +108,5 @@ def _code(kind: str) -> FlawCode:
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    return f"did you mean {near}?" if near else ""

@@ -5,13 +5,16 @@ from dataclasses import replace
 from muster.app.parts.library import LibraryKind
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
+from muster.domain.order import named_agents
 from muster.suites.order import SuiteOrder
+from muster.suites.spec import COUNCIL
 
 
 async def submit_suite(muster: MusterParts, order: SuiteOrder) -> RunHandle:
     """Store a suite run for the workers."""
-    muster.library.require_agents(order.agents)
-    paths = tuple(str(muster.library.find(LibraryKind.SUITE, name)) for name in order.suites)
+    muster.library.require_agents(one for one in named_agents(order) if not one[1].startswith(COUNCIL))
+    named = [(f"suites[{place}]", name) for place, name in enumerate(order.suites)]
+    paths = tuple(map(str, muster.library.find_all(LibraryKind.SUITE, named)))
     choice = replace(order, paths=paths, judge=muster.library.judge(order.judge))
     source = await muster.suites.source(replay=order.replay, reuse=order.reuse)
     spec = await muster.suites.spec(choice, source)

@@ -8,7 +8,7 @@ from muster.pool.order import TaskOrder
 
 async def submit_task(muster: MusterParts, order: TaskOrder) -> Run:
     """Store a task for whoever drives the pool; raises BadArgument for agents that requests may not name."""
-    muster.library.require_agents([order.agent, order.model])
+    muster.library.require_agents([("agent", order.agent), ("model", order.model)])
     await muster.pool.require_driver()
     return (await muster.pool.tasks.submit_ordered(order)).run
 

@@ -11,7 +11,7 @@ from muster.verify.order import ChangedFiles, VerificationOrder
 
 async def submit_verification(muster: MusterParts, order: VerificationOrder) -> RunHandle:
     """Store a verification for the workers; raises Conflict when there is nothing to verify."""
-    muster.library.require_agents([order.model])
+    muster.library.require_agents([("model", order.model)])
     selection = _selection(muster, order)
     request = VerifyRequest(
         folder=muster.settings.folder,

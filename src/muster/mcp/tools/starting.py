@@ -21,7 +21,7 @@ async def fan_out(request: ToolRequest, given: OrderInput) -> Answer:
     for number, task in enumerate(zip(specs, fan_out_terms(run_terms(order), len(specs)), strict=True)):
 
         async def begin(muster: Muster, task: tuple[TaskSpec, TaskRunTerms] = task) -> Run:
-            muster.library.require_agents([order.agent])
+            muster.library.require_agents([("agent", order.agent)])
             return (await muster.pool.tasks.submit(task[0], **task[1])).run
 
         try:
