@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
@@ -14,6 +13,7 @@ from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded, T
 from muster.domain.money import NOTHING
 from muster.domain.price import Price
 from muster.domain.script import Line, Script, usage_of
+from muster.text.words import nearest
 
 Sleep = Callable[[float], Awaitable[object]]
 Observer = Callable[[Request], None]
@@ -136,7 +136,7 @@ def scripted(
     )
     if behavior is None:
         known = ", ".join(f"sim/{known}" for known in BEHAVIORS)
-        near = [f"sim/{behavior}" for behavior in get_close_matches(name, BEHAVIORS, n=1)]
+        near = [f"sim/{close}"] if (close := nearest(name, BEHAVIORS)) else []
         raise BadConfiguration(
             f"unknown scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"scripted agents: {known}")
         )

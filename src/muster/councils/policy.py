@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,10 @@ from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
 from muster.text.forms import Form
+from muster.text.words import unknown_keys
 
 NAME = "council.yaml"
 MOST_BYTES = 1_000_000
-_PRIVATE = "x-"
 _PLACEHOLDER = "?"  # a policy has no question yet
 MODERATOR = "moderator"  # the role of an agent that neither proposes nor evaluates
 
@@ -132,18 +131,11 @@ def _member(form: Any) -> CouncilMember:
 
 
 def _unknown(tree: Any) -> Iterator[tuple[Place, str]]:
-    yield from (((key,), message) for key, message in _unknown_in(tree, tuple(PolicyForm.model_fields)))
+    yield from (((key,), message) for key, message in unknown_keys(tree, tuple(PolicyForm.model_fields)))
     agents = tree.get("agents")
     for place, one in enumerate(agents if isinstance(agents, list) else ()):
-        for key, message in _unknown_in(one, tuple(MemberForm.model_fields)):
+        for key, message in unknown_keys(one, tuple(MemberForm.model_fields)):
             yield ("agents", place, key), message
-
-
-def _unknown_in(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for name in tree if isinstance(tree, Mapping) else ():
-        if name not in known and not name.startswith(_PRIVATE):
-            near = get_close_matches(name, known, n=1)
-            yield name, "unknown key; " + (f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}")
 
 
 STARTER = """\

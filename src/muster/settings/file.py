@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -24,7 +23,7 @@ from muster.settings.sections import (
 from muster.settings.service import HooksSection, LibrarySection, ServeSection, StoreSection, TokenSection
 from muster.text import typed
 from muster.text.typed import field
-from muster.text.words import choice_error, conversion_words
+from muster.text.words import choice_error, conversion_words, nearest
 
 T = TypeVar("T", bound=typed.Struct)
 
@@ -43,8 +42,8 @@ class UnknownKey(Misfit):
     """A key that its section does not have; `known` are the keys that it may have."""
 
     def __init__(self, names: Sequence[str], known: Collection[str]) -> None:
-        near = get_close_matches(names[-1], known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(names[-1], known)
+        hint = f"; did you mean {near!r}?" if near else ""
         super().__init__(names, f"unknown key {names[-1]!r}{hint}")
 
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from muster.domain.errors import BadArgument
 from muster.text.logic import MAX_CHARACTERS, SHOWN_CHARACTERS, LogicParser, Token
+from muster.text.words import nearest
 
 COUNTS = ("total", "critical", "high", "medium", "low", "rejected", "files")
 MEASURES = ("score", "coverage")
@@ -186,8 +186,8 @@ def _is_name(name: str) -> bool:
 
 
 def _nearest(name: str) -> str:
-    near = get_close_matches(name, (*NAMES, *_KEYWORDS), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    near = nearest(name, (*NAMES, *_KEYWORDS))
+    return f" (did you mean {near}?)" if near else ""
 
 
 class _ExpressionParser(LogicParser[Truth | Quantity, Truth, Quantity]):

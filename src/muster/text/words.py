@@ -1,11 +1,13 @@
 """Numbers, times and texts of strangers as people read them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from typing import Any
 
 CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to be meant
+_PRIVATE = "x-"  # begins keys that are nobody's business, such as anchors
 _BREAKS = re.compile(r"\s+")
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: ([<>]=? [\d.]+))?(?:, got `(\w+)`)?")
 _TYPES = {
@@ -43,6 +45,14 @@ def one_of(values: Sequence[str]) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the name that is close enough to be meant; empty if none is."""
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=CLOSE)), "")
+
+
+def unknown_keys(tree: Any, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a file that are not known, each with what to say about it."""
+    for name in tree if isinstance(tree, Mapping) else ():
+        if name not in known and not name.startswith(_PRIVATE):
+            near = nearest(name, known)
+            yield name, "unknown key; " + (f"did you mean {near}?" if near else f"known keys: {', '.join(known)}")
 
 
 def choice_error(values: Sequence[str], given: object) -> str:

@@ -1,7 +1,6 @@
 """Scripted agents, and the names that may have been meant by one that nobody has."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from muster.agents.base import Agent
 from muster.agents.prices import near_models, price_from_toml
@@ -10,6 +9,7 @@ from muster.domain.agent import Profile
 from muster.domain.errors import did_you_mean
 from muster.domain.script import Script
 from muster.settings.sections import ModelSection
+from muster.text.words import nearest
 
 __all__ = ["make_scripted", "scripted", "suggestions"]
 
@@ -36,10 +36,10 @@ def suggestions(name: str, declared: Iterable[str], providers: Iterable[str]) ->
 def _near(name: str, declared: Iterable[str], providers: Iterable[str]) -> list[str]:
     """Return the agents that may have been meant: declared, scripted, or a model of a known provider."""
     provider, slash, model = name.partition("/")
-    if slash and model and (like := get_close_matches(provider, [*providers, "sim"], n=1, cutoff=0.7)):
-        return [f"{like[0]}/{model}"]
+    if slash and model and (like := nearest(provider, [*providers, "sim"])):
+        return [f"{like}/{model}"]
     known = [*declared, *(f"sim/{part}" for part in BEHAVIORS)]
-    if near := get_close_matches(name, known, n=1):
-        return near
+    if near := nearest(name, known):
+        return [near]
     bare = () if slash else PRICED
     return [f"{each}/{found}" for each in bare for found in near_models(each, name)[:1]]

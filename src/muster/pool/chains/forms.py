@@ -1,7 +1,5 @@
 """The forms of chain.yaml: which keys there are and what stands under them."""
 
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -11,8 +9,6 @@ from muster.domain.money import MAX_USD
 from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF
 from muster.text import forms as v
 from muster.text.forms import Form
-
-_PRIVATE = "x-"  # begins keys that are nobody's business, such as anchors
 
 
 def _no_shell(value: Any) -> Any:
@@ -78,12 +74,3 @@ TOP = (*ChainForm.model_fields, "steps")
 INPUT = tuple(ChainInputForm.model_fields)
 STEP = tuple(info.alias or name for name, info in StepForm.model_fields.items())
 GROUP = tuple(GroupForm.model_fields)
-
-
-def unknown_keys(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the keys that are not known, each with what to say about it."""
-    for name in tree if isinstance(tree, Mapping) else ():
-        if name not in known and not name.startswith(_PRIVATE):
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
-            yield name, f"unknown key; {hint}"

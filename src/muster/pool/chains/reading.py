@@ -8,13 +8,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.pool.chains.chain import Chain, ChainInput, ChainStep
-from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, ChainForm, StepForm, unknown_keys
+from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, ChainForm, StepForm
 from muster.pool.chains.rules import chain_flaws
 from muster.text.diagnostics import Diagnostics, places_of, validation_words
 from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
 from muster.text.files_beside import object_beside
+from muster.text.words import unknown_keys
 
 NAME = "chain.yaml"
 _LIST = "must be a list of steps"

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.pool.chains.chain import KnownValues
 from muster.pool.chains.extraction import parse_path, value_at
+from muster.text.words import nearest
 
 OUTPUT = "output"  # what every step has besides what it extracts
 PREVIOUS, ITEM, INDEX, ERROR = "previous_output", "item", "index", "error"
@@ -62,8 +62,8 @@ class AvailableNames:
             yield from (f"steps.{step}.{name}" for name in (OUTPUT, *sorted(variables)))
 
     def _near(self, name: str) -> str:
-        near = get_close_matches(name, list(self._all()), n=1)
-        return f"; did you mean {{{near[0]}}}?" if near else ""
+        near = nearest(name, self._all())
+        return f"; did you mean {{{near}}}?" if near else ""
 
     def _known(self) -> str:
         found = list(self._all())

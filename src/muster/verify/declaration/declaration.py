@@ -19,7 +19,8 @@ from muster.text.diagnostics import Diagnostics
 from muster.text.document_tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
-from muster.verify.declaration.forms import ALLOWED, LIMITS, TOP, TopForm, unknown
+from muster.text.words import unknown_keys
+from muster.verify.declaration.forms import ALLOWED, LIMITS, TOP, TopForm
 from muster.verify.declaration.resolve import read_thresholds, resolve
 from muster.verify.declaration.verification import AllowedSecret, Kind, Limits, Verifier
 
@@ -129,13 +130,13 @@ class _DeclarationReader:
         )
 
     def _form(self) -> TopForm | None:
-        for key, message in unknown(self._tree, TOP):
+        for key, message in unknown_keys(self._tree, TOP):
             self._top.say((key,), message)
-        for key, message in unknown(self._tree.get("limits"), LIMITS):
+        for key, message in unknown_keys(self._tree.get("limits"), LIMITS):
             self._top.say(("limits", key), message)
         allowed = self._tree.get("allow_secrets")
         for index, one in enumerate(allowed if isinstance(allowed, list) else ()):
-            for key, message in unknown(one, ALLOWED):
+            for key, message in unknown_keys(one, ALLOWED):
                 self._top.say(("allow_secrets", index, key), message)
         try:
             return TopForm.model_validate(self._tree)

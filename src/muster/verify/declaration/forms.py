@@ -5,7 +5,6 @@ What takes more than a look at one value is left as it is written: prompts, sche
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -22,7 +21,6 @@ SMALLEST_CHUNK = 1_000  # bytes
 
 _LONGEST_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PRIVATE = "x-"  # begins keys that are nobody's business, such as anchors
 _LIMITS = Limits()
 
 _BELONGS = {
@@ -148,15 +146,6 @@ TOP = (*TopForm.model_fields, "agents")
 LIMITS = tuple(LimitsForm.model_fields)
 ALLOWED = tuple(AllowedForm.model_fields)
 AGENT = tuple(info.alias or name for name, info in AgentForm.model_fields.items())
-
-
-def unknown(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the keys that nobody knows, each with what to say about it."""
-    for name in tree if isinstance(tree, Mapping) else ():
-        if name not in known and not name.startswith(_PRIVATE):
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
-            yield name, f"unknown key; {hint}"
 
 
 def misplaced(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

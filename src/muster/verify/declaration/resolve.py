@@ -14,7 +14,8 @@ from muster.text.expressions import PART, parse, spell_mapping
 from muster.text.files_beside import object_beside, text_beside
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
-from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced, unknown
+from muster.text.words import unknown_keys
+from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced
 from muster.verify.declaration.verification import Kind, Shape, Verifier
 
 THRESHOLDS = ("critical == 0", "high == 0", "rejected == 0")  # of an agent that names none
@@ -28,7 +29,7 @@ def resolve(tree: Any, folder: Path, diagnostics: Diagnostics, max_tokens: int |
     if not isinstance(tree, Mapping):
         diagnostics.say((), "must be a mapping")
         return None
-    for key, message in (*unknown(tree, AGENT), *misplaced(tree)):
+    for key, message in (*unknown_keys(tree, AGENT), *misplaced(tree)):
         diagnostics.say((key,), message)
     reading = _AgentReader(tree, folder, diagnostics)
     texts = {"prompt": reading.prompt(), "schema": reading.schema(), "thresholds": reading.thresholds()}
