@@ -62,6 +62,7 @@ def test_what_a_child_has_measured_is_told_at_once() -> None:
     assert re.fullmatch(r"measured: seconds \d\.\d{3}, cpu \d\.\d{3}", told[0])
 
 
+@pytest.mark.chaos
 def test_nobody_waits_for_a_server_that_has_died(tmp_path: Path) -> None:
     async def for_ever() -> None:
         server.process.kill()
@@ -74,6 +75,7 @@ def test_nobody_waits_for_a_server_that_has_died(tmp_path: Path) -> None:
         asyncio.run(server.beside(for_ever()))
 
 
+@pytest.mark.chaos
 def test_a_server_that_does_not_start_is_an_error_with_what_it_said(tmp_path: Path) -> None:
     (tmp_path / "muster.toml").write_text("[agents")
     with pytest.raises(ChildDied, match=r"exited with (.|\n)*muster.toml"), serving(tmp_path, environment(tmp_path)):

@@ -19,6 +19,7 @@ import pytest
 
 import muster
 from muster.testing import FakeAgent, kill_everywhere
+from tests.variants import first_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "python"
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
@@ -72,7 +73,8 @@ def test_a_program_prints_what_it_did(folder: Path, name: str) -> None:
     assert sorted(done.stdout.splitlines()) == sorted(PRINTED[name].splitlines())
 
 
-def test_the_tests_of_a_user_pass(folder: Path) -> None:
+@pytest.mark.parametrize(("chosen", "passed"), first_of([("not killed", 3), ("", 4)], several=True))
+def test_the_tests_of_a_user_pass(folder: Path, chosen: str, passed: int) -> None:
     words = [
         sys.executable,
         "-m",
@@ -86,10 +88,15 @@ def test_the_tests_of_a_user_pass(folder: Path) -> None:
         str(folder),
     ]
     done = subprocess.run(
-        [*words, "test_triage.py"], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+        [*words, "test_triage.py", "-k", chosen],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "4 passed" in done.stdout
+    assert f"{passed} passed" in done.stdout
 
 
 def desk() -> dict[str, Any]:

@@ -266,7 +266,7 @@ async def play(folder: Path, sim: ForkedRehearsal, seed: int, *, served: bool, u
     return told.ends
 
 
-@pytest.mark.parametrize("seed", [1, 5, 12])
+@pytest.mark.parametrize("seed", first_of([5, 1, 12], 2))
 async def test_what_many_resume_at_once_is_done_and_paid_once(
     tmp_path: Path, quick: ForkedRehearsal, seed: int
 ) -> None:

@@ -162,6 +162,7 @@ async def test_unmerged_work_is_kept_with_the_reason(repository: Path) -> None:
         assert kept.reason
 
 
+@pytest.mark.chaos
 async def test_many_tasks_at_once_in_one_repository(repository: Path) -> None:
     async with opened(repository, TOML) as m:
         tasks = [await m.pool.tasks.submit(TaskSpec(prompt=f"t{number}")) for number in range(16)]

@@ -15,6 +15,7 @@ from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.surveyed_cases import CaseCollector
 from tests.suites.format.suites import write
 from tests.suites.stage import MODEL, Cases, Stage, a_case, a_suite, stage
+from tests.variants import first_of
 
 HEAD = "schema_version: 1\nskill_or_agent: s\ncases:\n"
 CHANGING = ("run", "id", "timings", "seconds", "duration", "latency")  # and all that ends with _at
@@ -59,7 +60,7 @@ async def case_pages(s: Stage, run: Run) -> list[tuple[str, Any]]:
     return [(entry["key"], entry["value"]) for entry in await exported(s, run) if entry["key"].startswith("suite")]
 
 
-@pytest.mark.parametrize("writing", [a_suite, in_lines])
+@pytest.mark.parametrize("writing", first_of([a_suite, in_lines]))
 async def test_a_run_from_its_plan_stores_what_one_stores_that_reads_its_files(
     tmp_path: Path, writing: Callable[..., object]
 ) -> None:

@@ -79,6 +79,7 @@ def test_children_and_waits_survive_too() -> None:
     assert {"signal.before_take:1", "run.claimed:2"} <= set(report.kills)
 
 
+@pytest.mark.chaos
 def test_an_effect_outside_of_steps_is_found_and_the_place_is_named(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"killed at \S+:\d+: the result is \"otherx+\", and \"otherx\" without"):
         kill_everywhere(forgetful, {"file": str(tmp_path / "effects")}, agents=agents)

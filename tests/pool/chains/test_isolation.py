@@ -124,6 +124,7 @@ async def test_a_tree_that_cannot_be_made_fails_the_chain_and_nothing_is_run_els
         assert not (repository.folder / "made").exists()
 
 
+@pytest.mark.chaos
 async def test_16_chains_at_once_in_one_repository_have_a_branch_each(tmp_path: Path) -> None:
     repository = user_repository(tmp_path / "repository")
     before = users_state(repository)
