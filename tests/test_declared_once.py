@@ -38,6 +38,7 @@ REASONS = {
 }
 # Where one is declared for another reason than to be ordered.
 DECLARED_AGAIN = {
+    ("engine/terms.py", "max_turns"): "how often an agent may use tools in a step",
     ("app/views/tasks.py", "max_rejections"): "a part of the answer",
     ("app/views/verify.py", "agents_file"): "a part of the answer",
     ("battles/reports/json_report.py", "min_goal_rate"): "a part of the answer",
