@@ -166,7 +166,7 @@ def test_two_processes_do_not_drive_one_run(shell: Shell) -> None:
     assert (shell.folder / "begun").read_text().split() == ["begun"] * 6
 
 
-def test_watch_follows_a_run_of_another_process_until_it_dies(shell: Shell) -> None:
+def test_watch_follows_a_submitted_run_from_one_process_that_dies_to_the_next(shell: Shell) -> None:
     shell.declare_workloads()
     with ForkedRehearsal(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
         shell.use(rehearsal)
@@ -175,7 +175,9 @@ def test_watch_follows_a_run_of_another_process_until_it_dies(shell: Shell) -> N
             line_with(watcher.stdout, "call.done")
             driver.kill()
             assert "run.interrupted" in line_with(watcher.stdout, "run.interrupted")
-            assert watcher.wait() == 4  # as that of an interrupted run
+            rehearsal.faults({})
+            assert shell.muster("worker", "--until-idle").code == 0
+            assert watcher.wait() == 0
 
 
 def test_cancel_reaches_the_process_that_drives(shell: Shell) -> None:

@@ -11,6 +11,7 @@ from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Overdraft, RecordedFailure, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
+from muster.engine.queue.base import is_due
 from muster.engine.values import PLAIN, ValueType
 from muster.store.base import Store
 
@@ -117,8 +118,9 @@ async def follow(
 ) -> AsyncIterator[Event]:
     """Yield every event after a number, in order, until the run is over, or unless `to_end` stands still.
 
-    A run that this process is `driving` stands still only when that has ended: before it is claimed, it is stored as it
-    was. When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
+    A run that workers go on with does not stand still when one is stopped, and one that this process is `driving` only
+    when that has ended: before it is claimed, it is stored as it was. When nothing is told for a while, `sweep` finds
+    out whether the run's driver is still alive.
     """
     while True:
         seen = store.changes.commits
@@ -133,7 +135,8 @@ async def follow(
         # Read before the events: whatever was told before it came to rest has been given by now.
         if before is None or before.state in TERMINAL:
             return
-        if under_way is None and not to_end and _stands_still(before):
+        left_to_workers = driving is None and before.parent is None and is_due(before)
+        if under_way is None and not (to_end or left_to_workers) and _stands_still(before):
             return
         if not await _changed(store, seen, under_way):
             await sweep()
