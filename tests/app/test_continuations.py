@@ -1,6 +1,7 @@
 """A lineage has one end: whoever resumes a run, however often and from where, goes on with the same piece of work."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,9 +12,11 @@ import pytest
 
 import muster
 from muster.app import Muster
+from muster.app.serving.jobs import JobIntake
 from muster.app.views.runs import run_view
 from muster.domain.errors import Conflict, MusterError
 from muster.domain.run import Run, RunState
+from muster.engine.queue.base import QueuedJob
 from muster.settings import load_settings
 
 SETTINGS = """
@@ -269,6 +272,22 @@ async def test_what_completed_and_was_deleted_is_not_done_again(tmp_path: Path) 
         forked = await m.runs.fork(run.id, "b")  # a new story
         assert (await m.runs.drive(forked).wait()).state is RunState.COMPLETED
     assert _paid == Counter(WORDS) + Counter(WORDS[1:])
+
+
+async def test_a_job_that_is_added_again_under_its_id_has_all_its_attempts(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (m,):
+        intake, ends = JobIntake(m), list[Run]()
+        data = {"start": "question", "agent": "paid", "prompt": "a"}
+        later = 1000 * int(time.time() + 1000)
+        _broken.add("a")
+        for added_at, failures in ((0, 0), (0, 1), (later, 0), (later, 1)):
+            job = QueuedJob(id="j1", queue="runs", data=data, added_at=added_at, failures=failures)
+            made = await intake.accept(job)
+            assert made.state is RunState.QUEUED
+            await m.worker().serve(until_idle=True)
+            ends.append(await m.runs.get(made.id))
+            assert ends[-1].state is RunState.FAILED
+    assert len({end.id for end in ends}) == 4
 
 
 async def test_two_stores_stay_two(tmp_path: Path) -> None:

@@ -61,9 +61,10 @@ class JobIntake:
         """
         run = await self._run_of(job) if job.run is None else await self._muster.runs.get(job.run)
         end = await self._muster.runs.end_of_lineage(run)
-        if not job.failures or not is_recoverable(end):
+        if not (job.failures or _is_added_again(job, end)) or not is_recoverable(end):
             return end
-        request = StartRequest(client=f"queue/{job.id}", key=f"{_key(job)}/{job.failures}", digest=digest(job.data))
+        key = f"{job.queue}/{job.id}/{job.added_at}/{job.failures}"  # one that is added again begins to count anew
+        request = StartRequest(client=f"queue/{job.id}", key=key, digest=digest(job.data))
         made = await self._muster.acting_for(User(name=run.owner, request=request)).runs.requested()
         if made is not None:  # by this attempt, whose worker died before it could say how that ended
             return end
@@ -97,6 +98,11 @@ def _asked(job: QueuedJob) -> tuple[JobKind, Json]:
             *(f"a {word} goes into {name!r} too" for name, word in _QUEUES.items()),
         ),
     )
+
+
+def _is_added_again(job: QueuedJob, end: Run) -> bool:
+    """Return whether a job was removed and added again after the work that it asks for had failed."""
+    return job.run is None and end.ended_at is not None and job.added_at / 1000 > end.ended_at
 
 
 def _key(job: QueuedJob) -> str:
