@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from bullmq import Job, Queue
+from redis import Redis as RedisClient
 from redis.asyncio import Redis
 
 from tests.forkserver import Forked
@@ -61,6 +62,18 @@ def workers(server: Server, number: int) -> None:
     """Wait until a server sees that runs are left to workers, or not."""
     wanted = [] if number else ["battles", "runs", "scale-tests"]
     until(lambda: server.get("/healthz").json["driven_here"] == wanted, f"the server does not see {number} workers")
+
+
+def two_workers(server: Server, fleet: Project) -> None:
+    """Wait until a server leaves runs to workers, and both of them take jobs."""
+    workers(server, 2)
+    with RedisClient.from_url(fleet.variables["REDIS_URL"], decode_responses=True) as client:
+        until(lambda: len(waiting_for_jobs(client)) == 2, "the second worker does not come")
+
+
+def waiting_for_jobs(client: RedisClient) -> list[str]:
+    """Return the names under which Redis lists the workers of the queue of runs."""
+    return [one["name"] for one in client.client_list() if one["name"].startswith("bull:runs:w:")]
 
 
 def test_a_battle_is_played_by_a_worker_and_followed_at_another_server(fleet: Project) -> None:
@@ -141,7 +154,7 @@ def test_the_run_of_a_killed_worker_goes_on_elsewhere_within_15_seconds(
     fleet: Project, witness: Callable[[], Witness]
 ) -> None:
     with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
-        workers(server, 2)
+        two_workers(server, fleet)
         run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 8}).json["id"]
         driver = until(lambda: witness().drivers().get(run), "nobody drives the battle")
         victim, heir = (one, other) if driver == one.pid else (other, one)
@@ -157,7 +170,7 @@ def test_the_run_of_a_killed_worker_goes_on_elsewhere_within_15_seconds(
 
 def test_a_worker_that_is_told_to_stop_hands_its_run_over(fleet: Project, witness: Callable[[], Witness]) -> None:
     with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
-        workers(server, 2)
+        two_workers(server, fleet)
         run = server.post("/api/battles/start", {**BATTLE, "messageLimit": 8}).json["id"]
         driver = until(lambda: witness().drivers().get(run), "nobody drives the battle")
         goes, stays = (one, other) if driver == one.pid else (other, one)
@@ -168,7 +181,7 @@ def test_a_worker_that_is_told_to_stop_hands_its_run_over(fleet: Project, witnes
 
 def test_workers_share_the_battles_of_a_scale_test(fleet: Project, witness: Callable[[], Witness]) -> None:
     with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
-        workers(server, 2)
+        two_workers(server, fleet)
         body = {**BATTLE, "messageLimit": 2, "runCount": 9, "concurrency": 3, "revision": False}
         run = server.post("/api/scale/start", body).json["id"]
         seen: dict[str, int] = {}
@@ -201,7 +214,7 @@ def test_a_scale_test_that_is_canceled_takes_its_battles_at_other_workers_along(
     fleet: Project, witness: Callable[[], Witness]
 ) -> None:
     with fleet.serve() as server, working(fleet), working(fleet):
-        workers(server, 2)
+        two_workers(server, fleet)
         run = server.post("/api/scale/start", SCALE).json["id"]
         until(lambda: spread(witness(), run), "no battle is played elsewhere")
         assert server.post(f"/api/scale/{run}/cancel").status == 200
@@ -217,7 +230,7 @@ def test_battles_go_on_while_the_worker_of_their_scale_test_is_killed(
     fleet: Project, witness: Callable[[], Witness]
 ) -> None:
     with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
-        workers(server, 2)
+        two_workers(server, fleet)
         run = server.post("/api/scale/start", SCALE).json["id"]
         until(lambda: spread(witness(), run), "no battle is played elsewhere")
         (one if witness().drivers()[run] == one.pid else other).kill()
@@ -268,7 +281,7 @@ def test_the_fleet_has_as_many_runs_of_one_client_at_work_as_a_server_alone(
 ) -> None:
     fleet.declare("", SETTINGS.replace("jobs_per_client = 100", "jobs_per_client = 2"))
     with fleet.serve() as server, working(fleet) as one, working(fleet) as other:
-        workers(server, 2)
+        two_workers(server, fleet)
         runs = [server.post("/api/battles/start", {**BATTLE, "messageLimit": 1}).json["id"] for _ in range(6)]
         for run in runs:
             assert server.until(run, "completed")

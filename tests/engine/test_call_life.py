@@ -339,6 +339,7 @@ class CallLife(RuleBasedStateMachine):
             if step in self.steps_of(self.processes[driver], self.look()) or not self.processes[driver].busy:
                 break
             self.processes[driver].turn()
+            self.mind_reasons()
         return driver
 
     def steps_of(self, process: Process, found: Snapshot) -> list[str]:
@@ -362,7 +363,7 @@ class CallLife(RuleBasedStateMachine):
         for _ in range(6 if pace is None else pace):
             for process in self.processes:
                 process.run(0.001) if pace is None else process.turn()
-        self.mind_reasons()
+                self.mind_reasons()  # after each turn: another driver may claim the run in the next one
 
     def mind_reasons(self) -> None:
         """Write down that the driver is on a full disk, is asked to cancel, or is about to be taken over."""

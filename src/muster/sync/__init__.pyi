@@ -1563,14 +1563,17 @@ class Library:
     def people(self) -> frozenset[str]:
         """The names of agents that are persons: a run waits for their answers."""
 
-    def require_agents(self, names: Iterable[str | None]) -> None:
-        """Raise BadArgument for an agent that requests may not name; None stands for the usual one."""
+    def require_agents(self, named: Iterable[tuple[str, str | None]]) -> None:
+        """Raise BadArgument for all agents that requests may not name, by the fields that do; None is the usual one."""
 
     def items(self) -> Sequence[LibraryItem]:
         """Return what the library holds; raises BadConfiguration for two files of one kind and name."""
 
-    def find(self, kind: LibraryKind, name: str) -> Path:
+    def find(self, kind: LibraryKind, name: str, field: str) -> Path:
         """Return the file of a name; raises BadArgument for a name that the library does not have."""
+
+    def find_all(self, kind: LibraryKind, named: Sequence[tuple[str, str]]) -> Sequence[Path]:
+        """Return the files of names; raises BadArgument for all that the library does not have, by their fields."""
 
     def judge(self, name: str | None) -> str | None:
         """Return a judge as a suite takes it: an agent that requests may name, or a council of the library."""

@@ -11,9 +11,10 @@ from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Overdraft, RecordedFailure, RunFailed
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
-from muster.engine.queue.base import is_due
 from muster.engine.values import PLAIN, ValueType
 from muster.store.base import Store
+
+GoesOn = Callable[[Run], Awaitable[bool]]
 
 
 class RunHandle(Generic[DataT_co]):
@@ -32,14 +33,14 @@ class RunHandle(Generic[DataT_co]):
         raised: Sequence[Exception] = (),
         *,
         shared: bool = False,
-        to_end: bool = False,
+        goes_on: GoesOn | None = None,
     ) -> None:
         self._raised = raised  # by the workload, while it is driven here
         self._runs, self._store, self._sweep = runs, store, sweep
         self._type = PLAIN  # of its result
         self.id: RunId = run
         self._driving, self._shared = driving, shared
-        self._to_end = to_end  # workers drive it, and another goes on with what one leaves
+        self._goes_on = goes_on  # whether workers go on with it while it stands still
 
     async def run(self) -> Run:
         """Return the run as it is stored now."""
@@ -50,7 +51,7 @@ class RunHandle(Generic[DataT_co]):
 
         One that was submitted stands still for no longer than workers are away: its events end with the run.
         """
-        return follow(self._store, self.id, after, self._sweep, self._driving, to_end=self._to_end)
+        return follow(self._store, self.id, after, self._sweep, self._driving, self._goes_on)
 
     async def wait(self) -> Run:
         """Wait until the run is over or stands still."""
@@ -113,14 +114,12 @@ async def follow(
     after: int,
     sweep: Callable[[], Awaitable[object]],
     driving: "asyncio.Task[Run] | None" = None,
-    *,
-    to_end: bool = False,
+    goes_on: GoesOn | None = None,
 ) -> AsyncIterator[Event]:
-    """Yield every event after a number, in order, until the run is over, or unless `to_end` stands still.
+    """Yield every event after a number, in order, until the run is over or stands still and nobody `goes_on` with it.
 
-    A run that workers go on with does not stand still when one is stopped, and one that this process is `driving` only
-    when that has ended: before it is claimed, it is stored as it was. When nothing is told for a while, `sweep` finds
-    out whether the run's driver is still alive.
+    A run that this process is `driving` stands still only when that has ended: before it is claimed, it is stored as
+    it was. When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
     """
     while True:
         seen = store.changes.commits
@@ -135,8 +134,7 @@ async def follow(
         # Read before the events: whatever was told before it came to rest has been given by now.
         if before is None or before.state in TERMINAL:
             return
-        left_to_workers = driving is None and before.parent is None and is_due(before)
-        if under_way is None and not (to_end or left_to_workers) and _stands_still(before):
+        if under_way is None and _stands_still(before) and not (goes_on and await goes_on(before)):
             return
         if not await _changed(store, seen, under_way):
             await sweep()

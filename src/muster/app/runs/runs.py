@@ -28,6 +28,7 @@ from muster.domain.rules import CURRENT_RULES, counted_anew
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, Dispatch, Origin, Reuse, Run, RunState, mode_of
 from muster.domain.run_order import RunOrder
 from muster.engine.drive import Leave, Listener
+from muster.engine.queue.base import is_due
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
 
@@ -192,7 +193,14 @@ class Runs(RunContinuations):
 
     def watch(self, run: Run, *, to_end: bool = False) -> RunHandle:
         """Follow a run that another process may drive; `to_end` also while it waits for a worker to go on with it."""
-        return RunHandle(self, self._store, run.id, None, self._engine.sweep_in_turn, to_end=to_end)
+        goes_on = _to_end if to_end else self._goes_on
+        return RunHandle(self, self._store, run.id, None, self._engine.sweep_in_turn, goes_on=goes_on)
+
+    async def _goes_on(self, run: Run) -> bool:
+        """Return whether workers go on with a run that stands still; one that waits may wait for days for the first."""
+        if run.parent is not None or not is_due(run):
+            return False
+        return run.state is not RunState.WAITING or bool(await self._engine.workers())
 
     async def follow(self, reference: str, after: int = 0) -> RunWatcher:
         """Return a watcher of a run, which many may share at the cost of one: every event after a number, then live.
@@ -306,3 +314,7 @@ def require_completed(run: Run) -> Run:
         why = f" ({run.error['message']})" if run.error else ""
         raise Interrupted(f"run {run.id} is interrupted{why}; continue with: {go_on}", suggestions=(go_on,))
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+
+
+async def _to_end(_: Run) -> bool:
+    return True
