@@ -1,11 +1,13 @@
 """A server that answers and reports that it used nothing: the money is uncertain, and budgets fill."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from muster.app import open_muster
+from muster.domain.call import ask
 from muster.domain.run import RunState
 from muster.engine.batches.base import Patience
 from muster.engine.context import Context
@@ -27,7 +29,8 @@ LIES = Faults(
 @REGISTRY.workload("test-lied-to")
 async def one_after_the_other(ctx: Context, spec: Any) -> Any:
     for number in range(20):
-        await ctx.call(spec["agent"], f"question {number}", key=f"q/{number}", stream=spec["stream"])
+        request = replace(ask(f"question {number}"), max_tokens=2048)
+        await ctx.call(spec["agent"], request, key=f"q/{number}", stream=spec["stream"])
 
 
 @pytest.mark.parametrize("agent", AGENTS)

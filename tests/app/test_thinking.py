@@ -109,7 +109,7 @@ async def test_thinking_of_another_conversation_is_left_out_and_the_run_says_so_
         assert await run.result() == "It is here."
         told = [event.data for event in await m.runs.events(run.id) if event.kind == "agent.blocks_unsent"]
         assert told == [{"agent": "model", "reason": "what was said before it has changed"}]
-        (note,) = m.runs.request_notes
+        (note,) = m.runs.agent_notes
         assert str(note).startswith("model does not get the thinking of earlier answers back")
     assert (sim.audit().thinking.returned, sim.audit().thinking.mismatched) == (0, 0)
 

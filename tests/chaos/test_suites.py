@@ -227,6 +227,9 @@ def paid(audit: Audit) -> Microdollars:
 
 def set_day_budget(stage: Stage, cap: Microdollars) -> None:
     text = f"[budget]\nday_usd = {to_usd(cap):.6f}\n"
+    for name in (work.ANTHROPIC, work.OPENAI):  # of short answers: no room is reserved for thinking
+        kind, model = name.split("/")
+        text += f'[agents."{name}"]\nkind = "{kind}"\nmodel = "{model}"\nmax_tokens = 2048\n'
     (stage.folder / "muster.toml").write_text(text, encoding="utf-8")
 
 

@@ -21,7 +21,8 @@ import muster
 @muster.workload("triage")
 async def triage(ctx, spec):
     async def label(i, ticket):
-        return (await ctx.call(spec["agent"], ticket, key=f"ticket/{i}")).text
+        request = muster.Request(messages=(muster.Message(role=muster.Role.USER, text=ticket),), max_tokens=2048)
+        return (await ctx.call(spec["agent"], request, key=f"ticket/{i}")).text
     return {"labels": [x async for x in ctx.map(label, spec["tickets"])]}
 
 @muster.workload("blocks")

@@ -20,6 +20,7 @@ ANSWERS = KINDS / "sim-answers.yaml"
 SIDES = ("--agent", "claude", "--counterpart", "gpt", "--judge", "gpt", "--confirm-judge", "thorough")
 TABLE = (*SIDES, "--goal", "A table is booked", "--message-limit", "4")
 SMALL, LARGE, USUAL = 300, 6000, 2048  # of claude and gpt, of thorough, and of plain, whose section names none
+ROOM = 16_384  # for the thinking of plain, which thinks before it answers
 LIMITS = {"claude": SMALL, "gpt": SMALL, "thorough": LARGE}
 
 
@@ -93,7 +94,7 @@ def test_an_agent_whose_section_names_no_limit_is_asked_as_is_usual(desk: Shell)
     desk.muster("run", "desk", "--agent", "plain", "--judge", "plain")
     desk.muster("battle", "--agent", "plain", "--goal", "A table is booked", "--judge", "plain", "--message-limit", "1")
     limits = {limit for _, limit in asked(desk)}
-    assert limits == {USUAL, 1024 + 300, 1024 + 600, 768, 512}
+    assert limits == {ROOM + one for one in (USUAL, 1024 + 300, 1024 + 600, 768, 512)}
 
 
 def test_a_run_with_rules_of_a_later_muster_is_refused_before_it_is_touched(desk: Shell) -> None:

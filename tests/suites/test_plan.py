@@ -87,9 +87,9 @@ async def test_the_least_is_what_short_answers_cost_however_long_they_may_be(tmp
 async def test_every_answer_of_a_talk_counts_in_what_the_judge_may_read(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         a_suite(tmp_path, a_judged_case("one", max_tokens=1000))
-        one = surveyed(s, judge=JUDGE).judge.most
+        one = surveyed(s, judge=JUDGE).judge.tokens
         a_suite(tmp_path, a_judged_case("three", max_tokens=1000, input={"follow_ups": ["and?", "so?"]}))
-        assert surveyed(s, judge=JUDGE).judge.most > 1.2 * one
+        assert surveyed(s, judge=JUDGE).judge.tokens > one + 2 * 1000
 
 
 async def test_the_most_counts_a_repair_of_every_verdict(tmp_path: Path) -> None:

@@ -1,9 +1,21 @@
-"""What models can be told about their thinking, by provider and name; a model that is not listed is asked as told."""
+"""What models can be told about their thinking, by provider and name, and how much they write.
+
+A model that is not listed is asked as told, and not taken for one that thinks unless it is told to.
+"""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from muster.domain.effort import ADAPTIVE, BETWEEN_TOOLS, BUDGET, OFF, UP_TO_HIGH, ModelCapabilities
+from muster.domain.effort import (
+    ADAPTIVE,
+    BETWEEN_TOOLS,
+    BUDGET,
+    NO_TRAITS,
+    OFF,
+    UP_TO_HIGH,
+    ModelCapabilities,
+    OutputTraits,
+)
 
 _ALL = ("low", "medium", "high", "xhigh", "max")
 _WITHOUT_XHIGH = ("low", "medium", "high", "max")
@@ -14,7 +26,7 @@ _NOTHING = ModelCapabilities()
 
 
 def _adaptive(*more: str, **traits: tuple[str, ...]) -> ModelCapabilities:
-    return ModelCapabilities(efforts=_ALL, thinking=(ADAPTIVE, *more), **traits)  # type: ignore[arg-type]
+    return ModelCapabilities(efforts=_ALL, thinking=(ADAPTIVE, *more), **traits)
 
 
 # The first pattern that fits holds; longer names stand before their beginnings.
@@ -47,3 +59,30 @@ def capabilities_of(provider: str, model: str) -> ModelCapabilities | None:
     """Return what a model can be told about its thinking; None for one that nobody has listed."""
     listed: Iterable[tuple[str, ModelCapabilities]] = _MODELS.get(provider, ())
     return next((found for pattern, found in listed if fnmatchcase(model, pattern)), None)
+
+
+_ASKED_TO_THINK = OutputTraits(needs_thinking=True)
+_REASONS = OutputTraits(thinks_at="medium")
+# By the name alone, whoever serves the model: others than its maker write a dot or a hyphen between numbers, and a
+# folder before it. The first pattern that fits holds.
+_TRAITS = (
+    ("claude-opus-5[.-]5*", OutputTraits(thinks_at="high", most=128_000)),
+    ("claude-haiku-5[.-]5*", OutputTraits(thinks_at="high", most=128_000)),
+    ("claude-opus-4[.-]1*", OutputTraits(needs_thinking=True, most=32_000)),
+    ("claude-*-4[.-]5*", OutputTraits(needs_thinking=True, most=64_000)),
+    ("claude-*-4*", _ASKED_TO_THINK),
+    ("claude-[a-z]*-5*", OutputTraits(thinks_at="high")),
+    ("claude-*", _ASKED_TO_THINK),
+    ("gpt-5*-chat*", NO_TRAITS),
+    ("gpt-5*", OutputTraits(thinks_at="medium", most=128_000)),
+    ("gpt-6*", _REASONS),
+    ("o[34]*", OutputTraits(thinks_at="medium", most=100_000)),
+    *((name, _REASONS) for name in ("gemini-2.5*", "gemini-[3-9]*", "grok-4*", "grok-3-mini*", "magistral*")),
+    *((name, _REASONS) for name in ("deepseek-r*", "qwen3*", "qwq*", "gpt-oss*", "*-thinking*", "*-reasoning*")),
+)
+
+
+def traits_of(model: str) -> OutputTraits:
+    """Return how much a model writes, as far as its name tells."""
+    name = model.rpartition("/")[2].lower()
+    return next((found for pattern, found in _TRAITS if fnmatchcase(name, pattern)), NO_TRAITS)

@@ -90,7 +90,7 @@ async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
 
 
 class NoteTeller:
-    """Tells once what is to be known of what an agent is asked: a lower limit, thinking that it does not get back."""
+    """Tells once what is to be known of an agent: a lower limit, thinking that it does not get back, a cut answer."""
 
     def __init__(self, muster: Muster, tell: Callable[[str], None]) -> None:
         self._muster, self._tell = muster, tell
@@ -98,7 +98,7 @@ class NoteTeller:
 
     def look(self) -> None:
         """Tell what is new."""
-        for note in self._muster.runs.request_notes[self._told :]:
+        for note in self._muster.runs.agent_notes[self._told :]:
             self._told += 1
             self._tell(f"note: {note}")
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import ClassVar
 
-from muster.domain.call import Request
+from muster.domain.call import Reply, Request, Stop
 from muster.domain.canonical import Json, JsonObject
-from muster.domain.effort import ModelCapabilities, require_settings
+from muster.domain.effort import NO_TRAITS, ModelCapabilities, OutputTraits, require_room, require_settings
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 from muster.domain.rules import CURRENT, DefaultRules
 
 DEFAULT_MAX_TOKENS = CURRENT.max_tokens
 COMMAND_LIMITER = "command"  # the limiter that all commands share
+_NO_SETTINGS: Mapping[str, Json] = {}
 PHASE_SECONDS = "phase_budget_remaining_secs"  # in the context of a request, or its volatile part
 
 
@@ -68,6 +69,35 @@ class LoweredLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CutAnswer:
+    """An agent that reached its limit before its answer was whole, since its thinking counts towards it."""
+
+    agent: str
+    limit: int  # tokens
+    thinking: int
+
+    event: ClassVar[str] = "agent.cut"
+
+    def told(self) -> JsonObject:
+        """Return what its event tells."""
+        return {"agent": self.agent, "max_tokens": self.limit, "thinking": self.thinking}
+
+    def __str__(self) -> str:
+        return (
+            f"an answer of {self.agent} was cut at {self.limit:,} tokens, {self.thinking:,} of them thinking; raise "
+            f"max_tokens, or ask for less effort"
+        )
+
+
+def cut_answers(agent: str, request: Request, reply: Reply) -> tuple[CutAnswer, ...]:
+    """Return what is to be said of a reply that thinking has cut short; nothing of all others."""
+    if reply.stop is not Stop.MAX_TOKENS or not reply.usage.thinking:
+        return ()
+    limit = request.max_tokens or reply.usage.output
+    return (CutAnswer(agent=agent, limit=limit, thinking=reply.usage.thinking),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """An agent as the engine sees it."""
 
@@ -87,6 +117,7 @@ class Profile:
     settable: frozenset[str] = frozenset()  # what a call may set for itself
     settings: Mapping[str, Json] | None = None  # of these, what is set where a call sets nothing
     capabilities: ModelCapabilities | None = None  # of a model: what it takes of them; None: not known
+    traits: OutputTraits = NO_TRAITS  # of a model: how much it writes
     keeps_budget: bool = False  # it is told what a call may cost, and stops there
 
     @property
@@ -106,7 +137,8 @@ class Profile:
 
     def limit(self, request: Request, rules: DefaultRules = CURRENT) -> int:
         """Return how many tokens may be written in answer to a request."""
-        return rules.limit(request.max_tokens, request.usual_tokens, self.max_tokens)
+        settings = {**(self.settings or {}), **(request.settings or {})}
+        return rules.limit(request.max_tokens, request.usual_tokens, self.max_tokens, self.traits, settings)
 
     def lowered(self, request: Request, rules: DefaultRules = CURRENT) -> LoweredLimit | None:
         """Return the limit of this agent where a request, or what is usual for its question, goes beyond it."""
@@ -125,11 +157,16 @@ class Profile:
             settings = {**self.settings, **(settings or {})}
         if settings and self.provider:
             self.require_thinking(settings)
+        limit = rules.limit(
+            request.max_tokens, request.usual_tokens, self.max_tokens, self.traits, settings or _NO_SETTINGS
+        )
+        if settings and self.provider:
+            require_room(self.name, settings, limit)
         return Request(  # spelled out: this is on the path of every call, and `replace` is slow
             messages=request.messages,
             system=request.system or self.system,
             tools=request.tools,
-            max_tokens=rules.limit(request.max_tokens, request.usual_tokens, self.max_tokens),
+            max_tokens=limit,
             temperature=self.temperature if request.temperature is None else request.temperature,
             top_p=request.top_p,
             seed=self.seed if request.seed is None else request.seed,

@@ -63,8 +63,8 @@ class UnsentBlocks:
         return f"{self.agent} does not get the thinking of earlier answers back: {self.reason}"
 
 
-class RequestNote(Protocol):
-    """Something about what an agent is asked that a person should know; it is told once in a run."""
+class AgentNote(Protocol):
+    """Something about an agent that a person should know; it is told once in a run."""
 
     event: ClassVar[str]
 

@@ -13,6 +13,17 @@ MIN_THINKING = 1024  # tokens of a budget
 UP_TO_HIGH = ("low", "medium", "high")  # where models that can be told not to think all the time still listen
 EFFORT, THINKS, EXTRA = "effort", "thinking", "extra"  # the names of the settings
 EFFORT_MARK = "+"
+# Tokens that thinking may take beside the answer, by effort. They are a bound, and reserved as such; few answers need
+# as many.
+_ROOM: Mapping[str, int] = {
+    "none": 0,
+    "minimal": 2_048,
+    "low": 4_096,
+    "medium": 8_192,
+    "high": 16_384,
+    "xhigh": 32_768,
+    "max": 65_536,
+}
 
 
 def split_effort(name: str) -> tuple[str, str | None]:
@@ -39,7 +50,6 @@ class ModelCapabilities:
     efforts: tuple[str, ...] = ()
     thinking: tuple[str, ...] = ()  # `budget` stands for a number of tokens
     off_at: tuple[str, ...] = EFFORTS  # efforts at which thinking can be off, or between tools only
-    usual: str | None = None  # the effort where nobody names one
 
     def require(self, agent: str, settings: Mapping[str, Json]) -> None:
         """Raise BadConfiguration for a setting that the model does not take, with what it does take."""
@@ -51,8 +61,35 @@ class ModelCapabilities:
         kind = BUDGET if _is_number(thinking) else thinking
         if kind not in self.thinking:
             raise _refused(agent, f"thinking {thinking!r}", "thinking", self.thinking)
-        if kind in (OFF, BETWEEN_TOOLS) and (effort or self.usual or "high") not in self.off_at:
+        if kind in (OFF, BETWEEN_TOOLS) and (effort or "high") not in self.off_at:
             raise _refused(agent, f"thinking {thinking!r} at effort {effort!r}", "an effort of", self.off_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputTraits:
+    """How much a model writes: thinking, which counts towards what it may write, and at most."""
+
+    thinks_at: str | None = None  # the effort with which it thinks where nobody says anything; None: it does not
+    needs_thinking: bool = False  # an effort alone does not let it think
+    most: int | None = None  # tokens that it can write, thinking included; None: not known
+
+    def limit(self, answer: int, settings: Mapping[str, Json]) -> int:
+        """Return a limit of tokens that leaves room for an answer of so many after thinking as the settings say."""
+        limit = answer + self._room(settings)
+        return limit if self.most is None else max(answer, min(limit, self.most))
+
+    def _room(self, settings: Mapping[str, Json]) -> int:
+        effort, thinking = settings.get(EFFORT), settings.get(THINKS)
+        if isinstance(thinking, int):
+            return thinking
+        if thinking == OFF or (thinking is None and self.thinks_at is None and (effort is None or self.needs_thinking)):
+            return 0
+        if thinking == BETWEEN_TOOLS:
+            return _ROOM["low"]
+        return _ROOM[str(effort or self.thinks_at or "high")]
+
+
+NO_TRAITS = OutputTraits()
 
 
 def require_settings(agent: str, settings: Mapping[str, Json]) -> None:
@@ -64,6 +101,16 @@ def require_settings(agent: str, settings: Mapping[str, Json]) -> None:
         return
     if not _is_number(thinking) or not isinstance(thinking, int) or thinking < MIN_THINKING:
         raise _refused(agent, f"thinking {thinking!r}", "thinking", (*THINKING, BUDGET))
+
+
+def require_room(agent: str, settings: Mapping[str, Json], limit: int) -> None:
+    """Raise BadConfiguration for a budget of thinking that leaves nothing of the limit to the answer."""
+    thinking = settings.get(THINKS)
+    if _is_number(thinking) and isinstance(thinking, int) and thinking >= limit:
+        raise BadConfiguration(
+            f"agent {agent!r} may think {thinking:,} tokens, and write {limit:,} in all: none are left for an answer",
+            suggestions=("raise max_tokens above thinking, or leave max_tokens out",),
+        )
 
 
 def _is_number(value: Json) -> bool:

@@ -9,6 +9,8 @@ those that are here never change.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from muster.domain.canonical import Json
+from muster.domain.effort import OutputTraits
 from muster.domain.errors import BadConfiguration
 
 
@@ -18,6 +20,7 @@ class DefaultRules:
 
     max_tokens: int = 2048  # where neither the caller, nor the question, nor the section of the agent says anything
     section_holds: bool  # what the section says holds for every request; else it is only a default
+    leaves_room: bool = False  # beside what is usual for an answer, a model that thinks has room for its thinking
     # A round of a council needs a quorum of evaluations that count, and the verdicts of a council that judges are
     # repaired like those of one judge; else who abstains, or weighs nothing, counts for the quorum.
     strict_councils: bool = False
@@ -27,23 +30,32 @@ class DefaultRules:
     # Beside that, a council that judges has no verdict when a round was begun after its winner and is not complete.
     whole_councils: bool = False
 
-    def limit(self, asked: int | None, usual: int | None, section: int | None) -> int:
+    def limit(
+        self,
+        asked: int | None,
+        usual: int | None,
+        section: int | None,
+        traits: OutputTraits,
+        settings: Mapping[str, Json],
+    ) -> int:
         """Return the limit of a request: as its caller asks, as is usual for its question, as its agent's section says.
 
-        What is usual for a question gives way to the section in both directions: to more, for a model that thinks
-        before it answers, and to less.
+        What is usual for a question gives way to the section in both directions, and is what its answer needs: its
+        agent may think beside it. What a caller or a section says is the whole limit.
         """
         if section is not None and self.section_holds:
             return section if asked is None else min(asked, section)
         if asked is not None:
             return asked
-        if usual is not None:
-            return usual
-        return self.max_tokens if section is None else section
+        if usual is None and section is not None:
+            return section
+        answer = self.max_tokens if usual is None else usual
+        thinks = self.leaves_room and (settings or traits.thinks_at is not None)
+        return traits.limit(answer, settings) if thinks else answer
 
 
 FIRST_RULES = 1  # of runs that store none
-CURRENT_RULES = 7  # of runs that are started now
+CURRENT_RULES = 9  # of runs that are started now
 _RULES: Mapping[int, DefaultRules] = {
     1: DefaultRules(section_holds=False),
     2: DefaultRules(section_holds=True),
@@ -53,6 +65,9 @@ _RULES: Mapping[int, DefaultRules] = {
     6: DefaultRules(section_holds=False, strict_councils=True, orders_councils=True),  # as 4 is to 3
     7: DefaultRules(section_holds=True, strict_councils=True, orders_councils=True, whole_councils=True),
     8: DefaultRules(section_holds=False, strict_councils=True, orders_councils=True, whole_councils=True),
+    9: DefaultRules(
+        section_holds=True, leaves_room=True, strict_councils=True, orders_councils=True, whole_councils=True
+    ),
 }
 _ANEW: Mapping[int, int] = {1: 8, 2: 7, 3: 7, 4: 8, 5: 7, 6: 8}  # the same limits with the counting of today
 CURRENT = _RULES[CURRENT_RULES]

@@ -11,7 +11,7 @@ from typing import Any
 
 from muster.domain.budget import Budgets, UserBudget, lineage_level
 from muster.domain.canonical import Json
-from muster.domain.content import RequestNote
+from muster.domain.content import AgentNote
 from muster.domain.errors import (
     BadConfiguration,
     Conflict,
@@ -212,8 +212,8 @@ class Engine:
         return self._with.wire_count.open
 
     @property
-    def request_notes(self) -> Sequence[RequestNote]:
-        """Return what is to be known of what agents were asked in runs that were driven here."""
+    def agent_notes(self) -> Sequence[AgentNote]:
+        """Return what is to be known of the agents of runs that were driven here."""
         return tuple(self._with.notes.values())
 
     @property

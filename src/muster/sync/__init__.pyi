@@ -127,7 +127,7 @@ from muster.domain.call import ToolCall as ToolCall
 from muster.domain.call import Usage as Usage
 from muster.domain.canonical import DataT_co
 from muster.domain.canonical import Json as Json
-from muster.domain.content import RequestNote
+from muster.domain.content import AgentNote
 from muster.domain.entry import Entry
 from muster.domain.entry import Event as Event
 from muster.domain.entry import Signal as Signal
@@ -653,8 +653,8 @@ class Runs:
         """Return how many answers of calls wait until they can be stored."""
 
     @property
-    def request_notes(self) -> Sequence[RequestNote]:
-        """Return what is to be known of what agents were asked in runs that were driven here."""
+    def agent_notes(self) -> Sequence[AgentNote]:
+        """Return what is to be known of the agents of runs that were driven here."""
 
     @property
     def use_batches(self) -> bool:

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from math import inf
 
 from muster.agents.base import OnDelta
-from muster.agents.capabilities import capabilities_of
+from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.processes import system
 from muster.agents.processes.process import environment_of
 from muster.app.agent_kinds.providers import PROVIDERS
 from muster.domain.agent import Pace, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.effort import EFFORT, EXTRA, THINKS, ModelCapabilities
+from muster.domain.effort import EFFORT, EXTRA, NO_TRAITS, THINKS, ModelCapabilities
 from muster.domain.errors import BadConfiguration
 from muster.settings.sections import (
     AgentSection,
@@ -68,6 +68,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         settable=_SETTABLE.get(section.kind) or _model_settings(section),
         settings=_settings(section),
         capabilities=_capabilities(section),
+        traits=traits_of(section.model or "") if isinstance(section, ModelSection) else NO_TRAITS,
         keeps_budget=_keeps_budget(section),
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.agents.base import Agent, BatchAgent, Batching
-from muster.agents.capabilities import capabilities_of
+from muster.agents.capabilities import capabilities_of, traits_of
 from muster.agents.human import HumanAgent
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import MODEL_SETTINGS, UnreadyAgent, profile_of
@@ -222,6 +222,7 @@ class AgentDirectory:
                 model=model,
                 settable=MODEL_SETTINGS[PROVIDERS[provider].api],
                 capabilities=capabilities_of(provider, model),
+                traits=traits_of(model),
             )
             return self._known(profile, provider, model, None)
         raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))

@@ -15,7 +15,7 @@ from muster.app.runs.options import (
 )
 from muster.domain.budget import Budgets, UserBudget
 from muster.domain.canonical import Json
-from muster.domain.content import RequestNote
+from muster.domain.content import AgentNote
 from muster.domain.errors import (
     BadArgument,
     Conflict,
@@ -229,9 +229,9 @@ class Runs(RunContinuations):
         return self._store.journal.unstored
 
     @property
-    def request_notes(self) -> Sequence[RequestNote]:
-        """Return what is to be known of what agents were asked in runs that were driven here."""
-        return self._engine.request_notes
+    def agent_notes(self) -> Sequence[AgentNote]:
+        """Return what is to be known of the agents of runs that were driven here."""
+        return self._engine.agent_notes
 
     @property
     def use_batches(self) -> bool:

@@ -15,17 +15,17 @@ answer that arrived is always settled.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from muster.agents.base import Agent, OnDelta
-from muster.domain.agent import Command, Quote
+from muster.domain.agent import Command, Quote, cut_answers
 from muster.domain.budget import GRANTED, Allowance, Granted, Level, Refused, Wait, part_level
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json, digest
-from muster.domain.content import RequestNote
+from muster.domain.content import AgentNote
 from muster.domain.entry import AttemptId, EntryKind, Opening, Replied, Unsent
 from muster.domain.errors import (
     AgentUnusable,
@@ -151,6 +151,7 @@ class CallPath:
                 found = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
                 reply = found if found is not None else await self._ask(asking)
             outcome = reply = reply if reply.content is None else with_place(reply, asking.request)
+            await self._tell(cut_answers(asking.agent.profile.name, asking.request, reply))
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
@@ -186,14 +187,14 @@ class CallPath:
             excess = await first_excess(store, self._run)
         return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
 
-    async def _tell(self, notes: tuple[RequestNote, ...]) -> None:
+    async def _tell(self, notes: Sequence[AgentNote]) -> None:
         """Write once in the run what is to be known of what an agent is asked."""
         for note in notes:
             if (note.event, note.agent) not in self._told:
                 self._told.add((note.event, note.agent))
                 await self._write(note)
 
-    async def _write(self, note: RequestNote) -> None:
+    async def _write(self, note: AgentNote) -> None:
         self._with.notes.setdefault((note.event, note.agent), note)
         await self._with.store.journal.record(
             Record(

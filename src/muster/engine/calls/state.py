@@ -11,7 +11,7 @@ from muster.domain.agent import Timeouts
 from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.content import RequestNote
+from muster.domain.content import AgentNote
 from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Settled, Settlement
 from muster.domain.errors import InvalidRequest, Paid, WireError
 from muster.domain.ids import RunId
@@ -84,7 +84,7 @@ class CallServices:
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
     schemas: Schemas
     wire_count: WireCount = field(default_factory=WireCount)
-    notes: dict[tuple[str, str], RequestNote] = field(default_factory=dict)  # by event and agent, of all runs here
+    notes: dict[tuple[str, str], AgentNote] = field(default_factory=dict)  # by event and agent, of all runs here
     observe: Observer | None = None
 
 
@@ -97,7 +97,7 @@ class CallState:
     key: str
     identity: Identity
     timeouts: Timeouts
-    notes: tuple[RequestNote, ...] = ()  # what the run says about what is asked
+    notes: tuple[AgentNote, ...] = ()  # what the run says about what is asked
     part: Level | None = None  # a budget of its own, below those of the run
     on_delta: OnDelta | None = None
     streams: bool = False
