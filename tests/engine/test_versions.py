@@ -47,6 +47,17 @@ async def test_a_run_goes_on_with_the_version_with_which_it_began(tmp_path: Path
         assert len(agent.asked) == 2
 
 
+async def test_a_run_that_stored_nothing_yet_begins_with_the_code_that_is_there(tmp_path: Path) -> None:
+    async def stopped(ctx: Context, spec: Any) -> Json:
+        raise Interrupted("the process is stopped")
+
+    async with house(tmp_path, a=echo()) as h:
+        run = await h.create(stopped, workload="work")
+        await h.engine.drive(run.id)
+        h.workloads.workload("work", version=2, oldest=2)(after)
+        assert (await h.engine.drive(run.id)).result == [2, True, "a long text"]
+
+
 async def test_a_run_that_continues_another_has_its_version(tmp_path: Path) -> None:
     async with house(tmp_path, a=echo()) as h:
         run = await h.create(after, workload="work")

@@ -12,7 +12,7 @@ from muster.testing import FakeAgent, kill_everywhere
 SPEC = {"mail": ["Where is my parcel?", "the bill"]}
 
 
-@muster.workload("triage of a test")
+@muster.workload("triage of a test", version=2, oldest=2)  # known also to a run that is killed before its first step
 async def triage(ctx: muster.Context, spec: Any) -> dict[str, Any]:
     async def label(i: int, text: str) -> str:
         return (await ctx.call("desk", text, key=f"mail/{i}")).text

@@ -58,6 +58,14 @@ class RunMemory:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a {kind}")
         return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None
 
+    async def any(self) -> bool:
+        """Return whether this run, or one that it goes on with, remembers anything."""
+        begun = (one.run for one in self._inheritance.ancestors if not one.calls_only)
+        for run in (self._run, *begun):
+            async for _ in self._store.archive.entries(run, page=1):
+                return True
+        return False
+
     async def record(self, key: str, kind: EntryKind, value: Json, kind_of_event: str | None = None) -> Json:
         """Remember a value; returns the one that counts, which an earlier driver may have stored."""
         record = Record(

@@ -51,7 +51,8 @@ def versioned(name: str, version: int, oldest: int, workload: Workload) -> Workl
 
     async def run(ctx: "Context", spec: Any) -> Any:
         async def began() -> int:
-            return 1 if ctx.is_resumed else version  # what began without a version is of the first
+            # What did something before this step began without a version; what did nothing begins now.
+            return 1 if ctx.is_resumed and await ctx._memory.any() else version
 
         ctx.version = await ctx.step(VERSION_KEY, began)
         if not oldest <= ctx.version <= version:
