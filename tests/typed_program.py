@@ -76,6 +76,9 @@ async def program(ctx: muster.Context, spec: Spec) -> Report:
 
     label = await ctx.call(spec.agent, '{"label": "a"}', key="label", schema=Label, timeout=5.0, stream=True)
     assert_type(label.data, Label)
+    either = await ctx.call(spec.agent, '{"label": "a"}', key="either", schema=Label | Spec)
+    if isinstance(either.data, Label):
+        assert_type(either.data.label, str)
     shaped = await ctx.call(spec.agent, "{}", key="shaped", schema={"type": "object"})
     assert_type(shaped.data, muster.Json)
     tools = [look_up]

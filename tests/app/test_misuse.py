@@ -249,6 +249,7 @@ async def test_what_is_opened_or_declared_wrongly_is_told_with_what_to_write(
             "known",
         ),
         (lambda m: m.ask("sim/echo", "hi", schema="Label"), "schema must be a JSON Schema (a dict) or a type", None),
+        (lambda m: m.ask("sim/echo", "hi", schema=Parcel(1)), "must be a type, not an instance of", "schema=Parcel"),
         (lambda m: m.ask("sim/echo", "hi", name="last"), "must be a printable word other than `last`", None),
     ],
 )

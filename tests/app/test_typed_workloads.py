@@ -8,7 +8,8 @@ from typing import Annotated, Any, TypedDict, assert_type
 
 import pytest
 from msgspec import Meta
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 import muster
 from muster import sync
@@ -163,6 +164,58 @@ async def test_a_type_that_only_type_checkers_know_is_refused_at_start(tmp_path:
     async with muster.open(tmp_path) as m:
         with pytest.raises(muster.BadConfiguration, match="name 'Nowhere' is not defined"):
             await m.start("typed-hidden", None)
+
+
+class Own:
+    """Nothing that JSON could hold."""
+
+
+@pytest.mark.parametrize("kind", [Own, dict[str, Own], Own | TriageSpec], ids=str)
+async def test_a_type_that_cannot_be_stored_is_refused_at_start(tmp_path: Path, kind: Any) -> None:
+    async def promises(ctx: muster.Context, spec: Any) -> Any: ...
+
+    async with muster.open(tmp_path) as m:
+        for place in ("spec", "return"):
+            promises.__annotations__ = {place: kind}
+            muster.workload("typed-promises")(promises)
+            for started in (m.start(promises, None), m.start("typed-promises", None), m.submit(promises, None)):
+                with pytest.raises(muster.BadConfiguration, match="the types that workload 'typed-promises' declares"):
+                    await started
+        assert await m.runs.list() == []
+
+
+class Refund(BaseModel):
+    """One of two results."""
+
+    percent: int
+
+
+@checked_dataclass
+class Checked:
+    """A dataclass of pydantic, with a validator."""
+
+    number: str
+
+    @field_validator("number")
+    @classmethod
+    def has_a_letter(cls, number: str) -> str:
+        """Refuse digits alone."""
+        if number.isdigit():
+            raise ValueError("it has no letter")
+        return number.upper()
+
+
+@muster.workload("typed-either")
+async def either(ctx: muster.Context, spec: Checked | TriageSpec) -> Refund | str:
+    return Refund(percent=5) if isinstance(spec, Checked) else spec.agent
+
+
+async def test_specs_and_results_may_be_of_several_types(tmp_path: Path) -> None:
+    async with muster.open(tmp_path) as m:
+        assert await (await m.start(either, Checked(number="a7"))).result() == Refund(percent=5)
+        assert await (await m.start(either, SPEC)).result() == "sim/echo"
+        with pytest.raises(muster.BadArgument, match="it has no letter"):
+            await m.start("typed-either", {"number": "7"})
 
 
 class Described(BaseModel):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
+from msgspec import Struct
 from pydantic import BaseModel
 
 from muster.domain.canonical import Json
@@ -44,6 +45,18 @@ class Row(TypedDict):
     """A mapping with known keys."""
 
     id: int
+
+
+class Note(BaseModel):
+    """Another value of pydantic."""
+
+    text: str
+
+
+class Mark(Struct):
+    """A value of msgspec."""
+
+    number: int
 
 
 async def test_a_value_comes_back_as_its_type_at_once_and_on_resume(tmp_path: Path) -> None:
@@ -122,6 +135,62 @@ async def test_a_value_of_another_type_than_was_promised_is_refused(tmp_path: Pa
 
     async with house(tmp_path) as h:
         assert (await h.drive(uses)).result == "refused"
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A value with the same fields as a Ticket."""
+
+    id: int
+    labels: tuple[str, ...] = ()
+
+
+class Open:
+    """Nothing that JSON could hold."""
+
+
+async def test_a_value_may_be_of_several_types(tmp_path: Path) -> None:
+    def either() -> list[Ticket | Note | None]:
+        return [Note(text="a"), Ticket(id=1), None]
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        assert await ctx.step("either", either) == either()
+        return "read"
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == "read"
+
+
+async def test_a_value_that_would_be_read_as_another_type_is_refused(tmp_path: Path) -> None:
+    def either() -> list[Ticket | Closed]:
+        return [Closed(id=1)]
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(BadArgument, match="a Closed that would be read again as a Ticket") as raised:
+            await ctx.step("either", either)
+        return raised.value.suggestions[0]
+
+    async with house(tmp_path) as h:
+        assert "Literal" in str((await h.drive(uses)).result)
+
+
+@pytest.mark.parametrize("kind", [Open, list[Open], Mark | Ticket])
+async def test_a_type_that_cannot_be_stored_is_refused_before_the_step_is_done(tmp_path: Path, kind: Any) -> None:
+    done: list[str] = []
+
+    def promises() -> Any:
+        done.append("done")
+
+    promises.__annotations__["return"] = kind
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(BadArgument, match="the value of step 'k' cannot be stored"):
+            await ctx.step("k", promises)
+        return "refused"
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == "refused"
+        assert done == []
 
 
 async def test_functions_that_are_not_async_leave_the_loop_free(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from muster.domain.call import Reply, Request, Stop, ToolCall
 from muster.domain.canonical import Json
@@ -55,6 +56,42 @@ class Page(BaseModel):
     labels: list[Label]
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Another dataclass."""
+
+    reason: str
+
+
+class Refund(BaseModel):
+    """One of two models, told apart by a field."""
+
+    kind: Literal["refund"] = "refund"
+    percent: int
+
+
+class Question(BaseModel):
+    """The other one."""
+
+    kind: Literal["question"] = "question"
+    text: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A dataclass whose field is one of several types."""
+
+    answers: list[Label | Refusal]
+    then: Refund | Question | None = None
+
+
+@checked_dataclass(frozen=True)
+class Percent:
+    """A dataclass of pydantic, which looks at its values."""
+
+    percent: Annotated[int, Field(le=50)]
+
+
 ANSWER = '{"name": "delivery", "urgent": true}'
 
 
@@ -78,6 +115,19 @@ def says(text: str) -> Puppet:
             f'{{"first": {ANSWER}, "labels": [{ANSWER}]}}',
             Page(first=LabelModel(name="delivery", urgent=True), labels=[Label("delivery", urgent=True)]),
         ),
+        (Label | Refusal, '{"reason": "late"}', Refusal("late")),
+        (Refund | Question, '{"kind": "question", "text": "Which?"}', Question(text="Which?")),
+        (
+            Annotated[Refund | Question, Field(discriminator="kind")],
+            '{"percent": 5, "kind": "refund"}',
+            Refund(percent=5),
+        ),
+        (
+            Decision,
+            f'{{"answers": [{ANSWER}, {{"reason": "late"}}], "then": {{"kind": "refund", "percent": 5}}}}',
+            Decision([Label("delivery", urgent=True), Refusal("late")], Refund(percent=5)),
+        ),
+        (Percent, '{"percent": 5}', Percent(5)),
     ],
     ids=str,
 )

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import UnionType
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from muster.app.kinds import REPORTED, kind_of
@@ -102,6 +103,11 @@ class Muster(MusterParts):
 
     @overload
     async def ask(
+        self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]
+    ) -> Reply[object]: ...
+
+    @overload
+    async def ask(
         self, agent: str, prompt: str, *, schema: JsonSchema | None = None, **options: Unpack[AskOptions]
     ) -> Reply: ...
 
@@ -111,8 +117,8 @@ class Muster(MusterParts):
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
         With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
-        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not. `messages` are the
-        turns of the conversation before the prompt.
+        a TypedDict, a msgspec Struct or a Pydantic model, or of one of several types (`Refund | Refusal`). BadOutput
+        holds a reply that does not. `messages` are the turns of the conversation before the prompt.
         """
         question, terms = self._question(agent, prompt, schema, **options)
         return await self._answered(await self.start_question(question, terms), schema)
@@ -121,6 +127,11 @@ class Muster(MusterParts):
     def stream(
         self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]
     ) -> AsyncIterator[str | Reply[T]]: ...
+
+    @overload
+    def stream(
+        self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]
+    ) -> AsyncIterator[str | Reply[object]]: ...
 
     @overload
     def stream(

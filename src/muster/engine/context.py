@@ -17,6 +17,7 @@ from datetime import datetime
 from functools import cached_property, partial, wraps
 from inspect import CORO_CREATED, getcoroutinestate
 from itertools import count
+from types import UnionType
 from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
 from muster.agents.base import OnDelta
@@ -198,6 +199,17 @@ class Context:
         request: str | Request,
         *,
         key: str,
+        schema: UnionType,
+        **options: Unpack[CallOptions],
+    ) -> Reply[object]: ...
+
+    @overload
+    async def call(
+        self,
+        agent: str | Command,
+        request: str | Request,
+        *,
+        key: str,
         schema: JsonSchema | None = None,
         **options: Unpack[CallOptions],
     ) -> Reply: ...
@@ -277,6 +289,18 @@ class Context:
         schema: type[T],
         **options: Unpack[ToolOptions],
     ) -> Reply[T]: ...
+
+    @overload
+    async def tools(
+        self,
+        agent: str,
+        request: str | Request,
+        *,
+        tools: Sequence[Callable[..., object]],
+        key: str,
+        schema: UnionType,
+        **options: Unpack[ToolOptions],
+    ) -> Reply[object]: ...
 
     @overload
     async def tools(

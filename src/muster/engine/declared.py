@@ -101,9 +101,15 @@ def declared_as(name: str, function: Callable[..., Any]) -> DeclaredWorkload:
     """Return what a function declares as the workload of a name; raises BadConfiguration for types without meaning."""
     _, spec, *_ = (*inspect.signature(function).parameters, "")
     try:
-        return DeclaredWorkload(name, hinted(function, spec), hinted(function, "return"))
+        declared = DeclaredWorkload(name, hinted(function, spec), hinted(function, "return"))
     except (NameError, TypeError) as error:
         raise BadConfiguration(
             f"the types that workload {name!r} declares cannot be read: {error}",
             suggestions=("import them where the function is defined, not under `if TYPE_CHECKING`",),
         ) from error
+    try:
+        declared.spec.require_storable("its spec")
+        declared.result.require_storable("its result")
+    except BadArgument as error:
+        raise BadConfiguration(f"the types that workload {name!r} declares cannot be used: {error.message}") from error
+    return declared

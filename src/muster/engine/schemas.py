@@ -2,16 +2,18 @@
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
+from types import UnionType
 from typing import Any, TypeVar, overload
 
 from muster.domain.call import Quality, Reply, Request, Stop
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.engine.values import ValueType, schema_of
+from muster.engine.value_flaws import fields_of, is_validated
+from muster.engine.values import Model, ValueType, schema_of
 
 T = TypeVar("T")
 JsonSchema = Mapping[str, object]  # as a program writes it
-SchemaLike = JsonSchema | type[Any]
+SchemaLike = JsonSchema | type[Any] | UnionType
 
 
 def completed(request: Request, system: str, schema: SchemaLike | None) -> Request:
@@ -30,6 +32,13 @@ def json_schema(schema: SchemaLike) -> Mapping[str, Any]:
     """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a type."""
     if isinstance(schema, Mapping):
         return schema
+    kind: Any = type(schema)
+    if isinstance(kind, Model) or is_validated(kind) or fields_of(kind) is not None:
+        raise BadArgument(
+            f"must be a type, not an instance of {kind.__name__}",
+            argument="schema",
+            suggestions=(f"write schema={kind.__name__}",),
+        )
     try:
         return schema_of(schema)
     except (NameError, TypeError) as error:
@@ -40,6 +49,10 @@ def json_schema(schema: SchemaLike) -> Mapping[str, Any]:
 
 @overload
 def require_data(reply: Reply, schema: type[T]) -> Reply[T]: ...
+
+
+@overload
+def require_data(reply: Reply, schema: UnionType) -> Reply[object]: ...
 
 
 @overload

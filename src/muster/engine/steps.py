@@ -63,6 +63,7 @@ class Steps:
         what, value_type = f"the value of step {key!r}", returned(function)
         known, stored = await self._memory.recall(key, EntryKind.STEP)
         if not known:
+            value_type.require_storable(what)
             stored = await self._do(key, function, retries, partial(value_type.write, what=what))
         return value_type.read(stored, what)
 

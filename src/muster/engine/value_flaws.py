@@ -52,7 +52,7 @@ def flaws_of(kind: Any, stored: Json, read: Reader) -> Sequence[FieldFlaw]:
 
 
 def _parts(kind: Any, stored: Json, read: Reader, path: str) -> Iterator[FieldFlaw]:
-    fields, inner = _fields(kind), _inner(kind)
+    fields, inner = fields_of(kind), _inner(kind)
     if fields is not None and isinstance(stored, Mapping):
         for name, field in fields.items():
             place = f"{path}.{name}".removeprefix(".")
@@ -75,7 +75,7 @@ def unknown_fields(kind: Any, stored: Json, path: str = "") -> Iterator[FieldFla
     kinds = [one for one in get_args(kind) if one is not type(None)] if get_origin(kind) in (Union, UnionType) else []
     kind = kinds[0] if len(kinds) == 1 else kind
     is_struct = isinstance(kind, type) and issubclass(kind, typed.Struct)  # it says itself what it forbids
-    fields, inner = None if is_struct else _fields(kind), _inner(kind)
+    fields, inner = None if is_struct else fields_of(kind), _inner(kind)
     if fields is not None and isinstance(stored, Mapping):
         for name in stored:
             place = f"{path}.{name}".removeprefix(".")
@@ -97,7 +97,7 @@ def _of_one(kind: Any, stored: Json, read: Reader, path: str) -> Iterator[FieldF
     try:
         read(stored, kind)
     except (TypeError, ValueError) as error:
-        details = getattr(error.__cause__, "errors", None)  # of a Pydantic model
+        details = getattr(error, "errors", getattr(error.__cause__, "errors", None))  # of Pydantic
         if details is None:
             yield _flaw(error, path)
             return
@@ -126,9 +126,14 @@ def _flaw(error: Exception, path: str) -> FieldFlaw:
     return FieldFlaw(path=where, message=message.replace("`", ""))
 
 
-def _fields(kind: Any) -> Mapping[str, _Field] | None:
+def is_validated(kind: Any) -> bool:
+    """Return whether a type is a dataclass of Pydantic, which decides itself what it takes."""
+    return dataclasses.is_dataclass(kind) and "__pydantic_validator__" in vars(kind)
+
+
+def fields_of(kind: Any) -> Mapping[str, _Field] | None:
     """Return the fields of a type by their names in JSON; None for a type that has none."""
-    if not isinstance(kind, type):
+    if not isinstance(kind, type) or is_validated(kind):
         return None
     if is_typeddict(kind):
         hints = get_type_hints(kind, include_extras=True)

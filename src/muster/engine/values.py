@@ -1,21 +1,36 @@
 """Values of a program's own types in the journal: written as plain JSON, and read back as what they were.
 
-The types are dataclasses, msgspec Structs, TypedDicts, Pydantic models, and what is made of them: `list[Ticket]`. This
-module imports no Pydantic: a model brings it along.
+The types are dataclasses, msgspec Structs, TypedDicts, Pydantic models, and what is made of them: `list[Ticket]`,
+`Ticket | None`.
 """
 
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
-from typing import Any, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Never,
+    NoReturn,
+    Protocol,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw
+from muster.engine.pydantic_types import MAX_TYPES, adapter_of, altered
 from muster.engine.value_flaws import flaws_of, unknown_fields
 from muster.text import typed
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _OPEN = (None, Any, object)
 _PLAIN = (str, int, float, bool, type(None), dict, list)  # whose values are JSON: stored and given back as they are
@@ -66,9 +81,24 @@ class ValueType:
 
     def write(self, value: object, what: str, way: str = "") -> Any:
         """Return a value as plain JSON; raises BadArgument for one that is none, and for one of another type."""
-        stored = _plain(value, what, way) if self.is_plain else json_of(value, what)
-        self.read(stored, what)  # what cannot be read again must not be stored
+        if self.is_plain:
+            stored = _plain(value, what, way)
+            self.read(stored, what)  # what cannot be read again must not be stored
+            return stored
+        adapter = adapter_of(self.kind)
+        stored = json_of(value, what, adapter)
+        again = self.read(stored, what)
+        for own, other in () if adapter is None else altered(value, again):
+            raise BadArgument(
+                f"{what} has a {type_name(own)} that would be read again as a {type_name(other)}",
+                suggestions=(f'give each a field that tells them apart, such as kind: Literal["{own.__name__}"]',),
+            )
         return stored
+
+    def require_storable(self, what: str) -> None:
+        """Raise BadArgument for a type whose values could not be stored, before any is made."""
+        if not self.is_plain and (flaw := _flaw_of(self.kind)):
+            raise BadArgument(f"{what} cannot be stored: {flaw}")
 
     def read(self, stored: Json, what: str) -> Any:
         """Return the value that was stored; raises BadArgument, with all its flaws, for one that is of another type."""
@@ -92,6 +122,8 @@ PLAIN = ValueType()
 
 
 def _read(stored: Json, kind: Any) -> Any:
+    if adapter := adapter_of(kind):
+        return adapter.validate_json(typed.encode(stored))  # as JSON: in which dates are texts
     return typed.convert(stored, kind, dec_hook=_validate, str_keys=True)  # those of JSON are texts
 
 
@@ -104,10 +136,13 @@ def _plain(value: object, what: str, way: str) -> Any:
     return plain_json(value, what)
 
 
-def json_of(value: object, what: str) -> Any:
+def json_of(value: object, what: str, adapter: "TypeAdapter[Any] | None" = None) -> Any:
     """Return a value as JSON, with all instances of types in it; raises BadArgument for one that cannot be."""
     try:
-        return plain_json(typed.to_builtins(value, enc_hook=_dump), what)
+        if adapter is None:
+            return plain_json(typed.to_builtins(value, enc_hook=_dump), what)
+        dumped = adapter.dump_python(value, mode="json", by_alias=True, round_trip=True, warnings=False)
+        return plain_json(dumped, what)
     except (TypeError, ValueError) as error:
         raise BadArgument(f"{what} cannot be stored as JSON: {error}") from error
 
@@ -156,13 +191,39 @@ def hinted(function: Callable[..., Any], name: str) -> ValueType:
     return ValueType(get_type_hints(own, getattr(function, "__globals__", None), include_extras=True)[name])
 
 
+@lru_cache(MAX_TYPES)
+def _flaw_of(kind: Any) -> str:
+    """Return why values of a type have no form in JSON; nothing when they have one, or there are none."""
+    if isinstance(kind, Model) or kind in (NoReturn, Never):
+        return ""
+    unknown: list[str] = []
+
+    def note(part: Any) -> dict[str, Json]:
+        if not isinstance(part, Model) and part is not object:
+            unknown.append(f"{type_name(part)} has no form in JSON")
+        return {}
+
+    try:
+        if adapter_of(kind) is None:
+            typed.prepare(kind)
+            with suppress(TypeError):  # of a default, which says nothing about the type
+                typed.schema_components((kind,), schema_hook=note)
+    except (NameError, TypeError) as error:
+        return str(error)
+    return " and ".join(unknown)
+
+
 def schema_of(kind: Any) -> dict[str, Json]:
     """Return the JSON Schema of a type, with everything that it refers to in `$defs`; raises TypeError without one."""
     if isinstance(kind, Model):
         return kind.model_json_schema()
+    if adapter := adapter_of(kind):
+        return adapter.json_schema()
     nested: dict[str, Json] = {}
 
     def describe(model: Any) -> dict[str, Json]:
+        if model is object:
+            return {}
         if not isinstance(model, Model):
             raise TypeError(f"{type_name(model)} has no form in JSON")
         found = dict(model.model_json_schema())

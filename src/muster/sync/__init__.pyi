@@ -267,6 +267,7 @@ from muster.verify.reports.metrics import VerifyMetrics
 from muster.verify.reports.summary import VerifyReport
 from pathlib import Path
 from types import TracebackType
+from types import UnionType
 from typing import Any
 from typing import Generic
 from typing import Self
@@ -347,15 +348,19 @@ class Muster:
     @overload
     def ask(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Reply[T]: ...
     @overload
+    def ask(self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]) -> Reply[object]: ...
+    @overload
     def ask(self, agent: str, prompt: str, *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Reply:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
 
         With a `schema` the reply has `data` that fits it: JSON that fits a JSON Schema, or an instance of a dataclass,
-        a TypedDict, a msgspec Struct or a Pydantic model. BadOutput holds a reply that does not. `messages` are the
-        turns of the conversation before the prompt."""
+        a TypedDict, a msgspec Struct or a Pydantic model, or of one of several types (`Refund | Refusal`). BadOutput
+        holds a reply that does not. `messages` are the turns of the conversation before the prompt."""
 
     @overload
     def stream(self, agent: str, prompt: str, *, schema: type[T], **options: Unpack[AskOptions]) -> Iterator[str | Reply[T]]: ...
+    @overload
+    def stream(self, agent: str, prompt: str, *, schema: UnionType, **options: Unpack[AskOptions]) -> Iterator[str | Reply[object]]: ...
     @overload
     def stream(self, agent: str, prompt: str, *, schema: JsonSchema | None=..., **options: Unpack[AskOptions]) -> Iterator[str | Reply]:
         """Ask as `ask` does, and yield the text while it is written, and at the end the reply.

@@ -33,6 +33,7 @@ __all__ = [
     "encode",
     "field",
     "format_json",
+    "prepare",
     "replace",
     "schema_components",
     "struct_fields",
@@ -88,12 +89,13 @@ def convert(
 
     With `str_keys` the texts that are keys of JSON may stand for numbers.
     """
-    if kind not in _prepared:
-        _prepare(kind)
+    prepare(kind)
     return msgspec.convert(value, kind, dec_hook=dec_hook, str_keys=str_keys)
 
 
-def _prepare(kind: Any) -> None:
-    with _preparing:
-        msgspec.json.Decoder(kind)
-        _prepared.add(kind)
+def prepare(kind: Any) -> None:
+    """Have everything about a type built; raises TypeError for one whose values cannot be read."""
+    if kind not in _prepared:
+        with _preparing:
+            msgspec.json.Decoder(kind)
+            _prepared.add(kind)
