@@ -127,6 +127,7 @@ from muster.domain.task import TaskState as TaskState
 from muster.engine.base.clock import Clock as Clock
 from muster.engine.calls.retry import RetryPolicy as RetryPolicy
 from muster.engine.context import Context as Context
+from muster.engine.steps import idempotency_key as idempotency_key
 from muster.engine.steps import step as step
 from muster.engine.workload import workload as workload
 from muster.observability.options import LogFormat as LogFormat

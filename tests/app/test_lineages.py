@@ -13,6 +13,7 @@ from muster.app import Muster
 from muster.domain.errors import BudgetExhausted, ChildFailed, Overdraft, RunFailed
 from muster.domain.run import Run, RunState
 from muster.settings import Settings, load_settings
+from muster.testing import FakeAgent
 
 AGENT = """
 [agents.paid]
@@ -246,3 +247,35 @@ async def asks_dear(ctx: muster.Context, spec: Any) -> Any:
         return await ctx.child("child", "test-lineage-dear", "child")
     except ChildFailed:
         return "without it"
+
+
+_payments: list[str] = []
+
+
+async def pay() -> str:
+    """Pay."""
+    _payments.append(muster.idempotency_key())
+    if len(_payments) == 1:
+        raise OSError("the connection broke")
+    return "ok"
+
+
+@muster.workload("test-lineage-payment")
+async def payment(ctx: muster.Context, spec: None) -> str:
+    return (await ctx.tools("clerk", "Pay", tools=[pay], key="pay")).text
+
+
+async def test_a_tool_that_runs_again_in_a_lineage_has_the_same_idempotency_key_and_in_a_fork_another(
+    tmp_path: Path,
+) -> None:
+    clerk = FakeAgent([{"tool_calls": [{"id": "1", "name": "pay", "arguments": {}}]}, "paid"])
+    async with muster.open(tmp_path, agents={"clerk": clerk}) as m:
+        run = await m.start(payment, None, name="payment")
+        assert (await run.wait()).state is RunState.FAILED
+        assert await (await m.resume(run.id)).result() == "paid"
+        fork = await m.runs.fork("payment", "pay/001/tool/1/pay")
+        assert await m.runs.drive(fork).result() == "paid"
+    first, again, other = _payments
+    assert first == again != other
+    assert len(first) == 64
+    assert first.isalnum()

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,12 +13,26 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument
+from muster.domain.errors import (
+    BadArgument,
+    BadExit,
+    BadOutput,
+    ChildFailed,
+    InvalidRequest,
+    KeyReused,
+    LimitReached,
+    MusterError,
+    ProviderFault,
+    RetriesExhausted,
+    TimedOut,
+    Undecodable,
+)
 from muster.domain.run import Origin, Reuse, RunState
+from muster.engine.calls.retry import RetryPolicy
 from muster.engine.context import Context
 from muster.engine.steps import step
 from muster.testing.clock import FakeClock
-from tests.engine.house import house
+from tests.engine.house import failing, house
 
 
 @dataclass(frozen=True)
@@ -251,6 +266,87 @@ async def test_a_step_that_raises_is_tried_again_after_pauses_that_double(tmp_pa
             clock.advance(pause)
         done = await driving
         assert (done.state, done.result, tries) == (RunState.COMPLETED, "there", 3)
+
+
+def raises(*errors: Exception) -> tuple[list[str], Callable[[], Awaitable[str]]]:
+    """Return a function that raises these in turn, and what it was called for."""
+    tries: list[str] = []
+
+    async def trying() -> str:
+        tries.append("try")
+        if len(tries) <= len(errors):
+            raise errors[len(tries) - 1]
+        return "there"
+
+    return tries, trying
+
+
+class Busy(MusterError):
+    """An error of a program's own that says that it is worth another try."""
+
+    retryable = True
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ProviderFault("it broke"),
+        RetriesExhausted("5 times", last=ProviderFault("it broke")),
+        BadExit("it exited with 1"),
+        TimedOut("too late"),
+        LimitReached("too often", retry_after=1.0),
+        Busy("busy"),
+    ],
+    ids=repr,
+)
+async def test_a_step_is_tried_again_after_what_may_go_well_the_next_time(tmp_path: Path, error: MusterError) -> None:
+    tries, trying = raises(error, ValueError("own"))
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        return await ctx.step("k", trying, retries=2, backoff=0)
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == "there"
+        assert len(tries) == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BadArgument("wrong"),
+        InvalidRequest("wrong"),
+        BadOutput("not JSON"),
+        Undecodable("read by nobody"),
+        KeyReused("twice"),
+        RetriesExhausted("2 times", last=Undecodable("read by nobody")),
+        ChildFailed("it failed"),
+    ],
+    ids=repr,
+)
+async def test_a_step_is_not_tried_again_after_what_would_be_the_same_again(tmp_path: Path, error: MusterError) -> None:
+    tries, trying = raises(error)
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(type(error)):
+            await ctx.step("k", trying, retries=2, backoff=0)
+        return len(tries)
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(uses)).result == 1
+
+
+async def test_a_call_in_a_step_that_is_tried_again_is_asked_again(tmp_path: Path) -> None:
+    agent = failing(ProviderFault("it broke"), BadExit("it exited with 1"), then="there")
+
+    async def uses(ctx: Context, spec: Any) -> Json:
+        async def asks() -> str:
+            return (await ctx.call("a", "go", key="asked")).text
+
+        return await ctx.step("k", asks, retries=2, backoff=0)
+
+    async with house(tmp_path, policy=RetryPolicy(attempts=1), a=agent) as h:
+        assert (await h.drive(uses)).result == "there"
+        assert len(agent.asked) == 3
 
 
 async def test_a_function_that_is_a_step_takes_arguments(tmp_path: Path) -> None:

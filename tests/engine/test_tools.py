@@ -12,6 +12,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, ToolError, ToolTurnsExceeded
 from muster.domain.run import Origin, Reuse, RunState
 from muster.engine.context import Context
+from muster.engine.steps import idempotency_key, step
 from muster.engine.tools import function_tool
 from tests.engine.house import Puppet, house, reply
 
@@ -110,6 +111,35 @@ async def test_a_tool_is_used_once_however_often_the_run_is_resumed(tmp_path: Pa
         assert len(agent.asked) == 2
 
 
+async def test_a_step_is_a_tool_and_its_retries_count(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    @step(retries=2, backoff=0)
+    def charge(amount: int) -> str:
+        """Charge an amount."""
+        tries.append(f"{amount} {idempotency_key()}")
+        if len(tries) < 3:
+            raise ConnectionError("not yet")
+        return "charged"
+
+    agent = scripted(calls(("charge", {"amount": 5})), calls(("charge", {"amount": 5})), reply("done"))
+
+    async def works(ctx: Context, spec: Any) -> Json:
+        return (await ctx.tools("a", "Charge 5", tools=[charge], key="loop")).text
+
+    async with house(tmp_path, a=agent) as h:
+        assert (await h.drive(works)).result == "done"
+        assert agent.asked[0].tools[0].description == "Charge an amount."
+        assert len(tries) == 4
+        first, second, third, other = tries
+        assert first == second == third != other
+
+
+def test_outside_of_a_step_there_is_no_idempotency_key() -> None:
+    with pytest.raises(BadArgument, match="this is none"):
+        idempotency_key()
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
@@ -121,6 +151,7 @@ async def test_a_tool_is_used_once_however_often_the_run_is_resumed(tmp_path: Pa
         (("looked_up", {}), "customer is missing"),
         (("looked_up", {"customer": 1, "more": 2}), "more is unknown"),
         (("lookup", {}), "error: there is no tool 'lookup'; there are: looked_up"),
+        (("look\nup" * 100, {}), "error: there is no tool 'look"),
     ],
 )
 async def test_what_was_wrong_is_told_to_the_agent(tmp_path: Path, asked: tuple[str, Json], told: str) -> None:

@@ -138,7 +138,9 @@ class Context:
 
     @cached_property
     def _steps(self) -> Steps:
-        return Steps(self._memory, activity=self._activity, clock=self._clock, halt=self._path.halt)
+        return Steps(
+            self._run.lineage_level, self._memory, activity=self._activity, clock=self._clock, halt=self._path.halt
+        )
 
     @cached_property
     def _waits(self) -> RunWaits:
@@ -330,8 +332,9 @@ class Context:
         """Ask an agent that may use functions as tools, until it answers without using one.
 
         A function's name, docstring and typed parameters are what the agent is told of it. Each use is a step: done
-        once, however often the run is resumed. A ToolError that it raises is told to the agent; anything else ends the
-        loop. Raises ToolTurnsExceeded when there is no answer after so many turns.
+        once, however often the run is resumed, and tried again as `@muster.step` says if it is one. A ToolError that it
+        raises is told to the agent; anything else ends the loop. Raises ToolTurnsExceeded when there is no answer after
+        so many turns.
         """
 
         def ask_at(turn: Request, key: str) -> Awaitable[Reply[Any]]:
@@ -419,8 +422,9 @@ class Context:
         """Do anything else once: its value is remembered and given back on resume, as the type that it says it returns.
 
         A function that is not async runs in a thread. One that raises is tried again `retries` times, after a pause of
-        `backoff` seconds that doubles each time. A step during which the process dies runs again. Raises KeyReused for
-        a key that had a value before under this driver: `recall` reads one again.
+        `backoff` seconds that doubles each time; of our own errors those that are `retryable`. A step during which the
+        process dies runs again. Raises KeyReused for a key that had a value before under this driver: `recall` reads
+        one again.
         """
         require_key(key)
         require_function(key, function)

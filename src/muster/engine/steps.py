@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial, update_wrapper
+from hashlib import sha256
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from muster.domain.canonical import Json
@@ -51,11 +52,17 @@ def _is_count(value: object) -> bool:
 ONCE = StepRetries()
 
 
+def _is_retryable(error: Exception) -> bool:
+    """Return whether a step that raised may go well the next time: of our own errors each says so."""
+    return not isinstance(error, MusterError) or error.retryable
+
+
 class Steps:
     """Does the steps of one run under its driver."""
 
-    def __init__(self, memory: RunMemory, *, activity: Activity, clock: Clock, halt: StopState) -> None:
-        self._memory, self._activity, self._clock, self._halt = memory, activity, clock, halt
+    def __init__(self, lineage: str, memory: RunMemory, *, activity: Activity, clock: Clock, halt: StopState) -> None:
+        self._lineage, self._memory, self._activity = lineage, memory, activity
+        self._clock, self._halt = clock, halt
         self._threads = asyncio.Semaphore(MAX_THREADS)
 
     async def once(self, key: str, function: Callable[[], Any], retries: StepRetries = ONCE) -> Any:
@@ -75,19 +82,17 @@ class Steps:
             await self._halt.admit()
             tries += 1
             try:
-                value = write(await self._try(function))
-            except MusterError:
-                raise
-            except Exception:
-                if tries > retries.retries:
+                value = write(await self._try(key, function))
+            except Exception as error:
+                if tries > retries.retries or not _is_retryable(error):
                     raise
                 with self._activity.working(), self._activity.waiting():  # it uses up none of the run's time
                     await self._clock.sleep(retries.pause(tries))
             else:
                 return await self._memory.record(key, EntryKind.STEP, value)
 
-    async def _try(self, function: Callable[[], Any]) -> object:
-        with self._activity.working() as step:
+    async def _try(self, key: str, function: Callable[[], Any]) -> object:
+        with self._activity.working(f"{self._lineage}/{key}") as step:
             around = STEP.set(step)
             try:
                 return await call_function(function, self._threads)
@@ -96,6 +101,21 @@ class Steps:
                 if step.stopped is not None:  # what the step lacks would be missing for ever
                     self._halt.note(step.stopped)
                     raise step.stopped
+
+
+def idempotency_key() -> str:
+    """Return a key for what the step or tool at work writes outside, such as a payment: the same when it runs again.
+
+    It is the same in every try, after a crash and in a run that goes on with this one; a fork has another. 64
+    characters that may stand in a header. Raises BadArgument outside of steps and tools.
+    """
+    step = STEP.get()
+    if step is None:
+        raise BadArgument(
+            "muster.idempotency_key() is that of the step or tool which calls it, and this is none",
+            suggestions=("call it in the function that is given to ctx.step or ctx.tools",),
+        )
+    return sha256(step.identity.encode()).hexdigest()
 
 
 def require_function(key: str, function: object) -> None:
@@ -165,19 +185,19 @@ class StepFunction(Generic[P, R]):
     """A function that is a step of whatever run calls it: `await fetch(ctx, "fetch/1", url)`."""
 
     def __init__(self, function: Callable[P, Any], policy: StepRetries) -> None:
-        self._function, self._policy = function, policy
+        self.function, self.policy = function, policy
         update_wrapper(self, function)
 
     def __call__(self, ctx: StepRunner, key: str, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
         """Do it once under a key of the run."""
         if not hasattr(ctx, "step"):
-            name = getattr(self._function, "__name__", "this")
+            name = getattr(self.function, "__name__", "this")
             raise BadArgument(
                 f"step {name} must be called with the context of a run and a key first, not with {ctx!r}",
                 suggestions=(f'write await {name}(ctx, "{name}", …)',),
             )
-        doing = partial(self._function, *args, **kwargs)
-        return ctx.step(key, doing, retries=self._policy.retries, backoff=self._policy.backoff)
+        doing = partial(self.function, *args, **kwargs)
+        return ctx.step(key, doing, retries=self.policy.retries, backoff=self.policy.backoff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +237,9 @@ def step(*, retries: int = 0, backoff: float = 1.0) -> StepDecorator: ...
 def step(
     function: Callable[..., Any] | None = None, /, *, retries: int = 0, backoff: float = 1.0
 ) -> StepFunction[Any, Any] | StepDecorator:
-    """Make a step of a function; one that raises is tried again so often, after a pause that doubles each time."""
+    """Make a step of a function; one that raises is tried again so often, after a pause that doubles each time.
+
+    Of our own errors those are tried again that are `retryable`. The step can also be given as a tool to `ctx.tools`.
+    """
     decorator = StepDecorator(StepRetries(retries, backoff))
     return decorator if function is None else decorator(function)

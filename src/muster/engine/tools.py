@@ -11,7 +11,7 @@ from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCa
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, ToolError, ToolTurnsExceeded
 from muster.engine.base.mapping import gather
-from muster.engine.steps import call_function
+from muster.engine.steps import ONCE, StepFunction, StepRetries, call_function
 from muster.engine.values import ValueType, json_of, schema_of
 from muster.text import typed
 
@@ -23,7 +23,9 @@ Call = Callable[[Request, str], Awaitable[Reply]]  # with the key of the call
 class StepDoer(Protocol):
     """Does what a tool does once."""
 
-    async def __call__(self, key: str, function: Callable[[], Awaitable[Json]]) -> Json:
+    async def __call__(
+        self, key: str, function: Callable[[], Awaitable[Json]], *, retries: int = 0, backoff: float = 1.0
+    ) -> Json:
         """Return what the function returned, now or before."""
 
 
@@ -34,6 +36,7 @@ class FunctionTool:
     function: Callable[..., Any]
     tool: Tool
     parameters: Any  # the type of its arguments
+    policy: StepRetries = ONCE
 
     async def use(self, call: ToolCall) -> str:
         """Return what the agent is told: the result, or what was wrong with its arguments."""
@@ -56,7 +59,12 @@ def _told(result: object, name: str) -> str:
 
 
 def function_tool(function: Callable[..., Any]) -> FunctionTool:
-    """Return a function as a tool; raises BadArgument for one whose parameters have no types, or cannot be JSON."""
+    """Return a function as a tool; raises BadArgument for one whose parameters have no types, or cannot be JSON.
+
+    Every use of a tool is a step: of one that `@muster.step` made a step, the function and its retries count.
+    """
+    if isinstance(function, StepFunction):
+        return replace(function_tool(function.function), policy=function.policy)
     name = getattr(function, "__name__", "")
     if not name.isidentifier():
         raise BadArgument(
@@ -112,16 +120,18 @@ class ToolLoop:
     async def _results(self, key: str, calls: Sequence[ToolCall]) -> Sequence[Message]:
         if len(calls) > MAX_TOOL_CALLS:
             raise ToolTurnsExceeded(f"the agent called {len(calls)} tools at once; at most {MAX_TOOL_CALLS} are used")
-        texts = await gather(
-            self._step(f"{key}/{number}/{call.name}", partial(self._use, call)) for number, call in enumerate(calls, 1)
-        )
+        texts = await gather(self._step_of(f"{key}/{number}", call) for number, call in enumerate(calls, 1))
         return [
             Message(role=Role.TOOL, text=str(text), tool_call_id=call.id)
             for call, text in zip(calls, texts, strict=True)
         ]
 
-    async def _use(self, call: ToolCall) -> str:
+    def _step_of(self, key: str, call: ToolCall) -> Awaitable[Json]:
         known = self._tools.get(call.name)
-        if known is None:
-            return f"error: there is no tool {call.name!r}; there are: {', '.join(self._tools)}"
-        return await known.use(call)
+        if known is None:  # nobody knows how long such a name is, and what is in it
+            return self._step(f"{key}/unknown", partial(self._refuse, call))
+        using, policy = partial(known.use, call), known.policy
+        return self._step(f"{key}/{call.name}", using, retries=policy.retries, backoff=policy.backoff)
+
+    async def _refuse(self, call: ToolCall) -> str:
+        return f"error: there is no tool {call.name!r}; there are: {', '.join(self._tools)}"

@@ -223,6 +223,7 @@ from muster.engine.queue.base import OfferedRun
 from muster.engine.queue.turns import DriveCaps
 from muster.engine.schemas import JsonSchema
 from muster.engine.schemas import SchemaLike
+from muster.engine.steps import idempotency_key as idempotency_key
 from muster.engine.steps import step as step
 from muster.engine.workload import Preparation
 from muster.engine.workload import workload as workload

@@ -21,6 +21,7 @@ class MusterError(Exception):
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 4
+    retryable: bool = False  # whether the same may go well the next time: `retries` of a step try it again
 
     def __init__(self, message: str, *, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -204,6 +205,7 @@ class LimitReached(MusterError):
     """A limit of the service is reached; the same may be possible after some seconds."""
 
     code = "limit"
+    retryable = True
 
     def __init__(self, message: str, *, retry_after: float, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(message, suggestions=suggestions)
@@ -214,6 +216,7 @@ class QueueFailed(MusterError):
     """The server of the queue cannot be reached; the store has everything that it had."""
 
     code = "queue"
+    retryable = True
 
 
 class NotFound(MusterError):

@@ -40,6 +40,7 @@ class TryLater(WireError):
     """The same request may succeed later."""
 
     code = "try_later"
+    retryable = True
 
 
 class RateLimited(TryLater):
@@ -88,6 +89,7 @@ class Undecodable(OutcomeUnknown):
     """A success came in an encoding that cannot be decoded; asking again would pay for another."""
 
     code = "undecodable"
+    retryable = False
 
 
 class Expired(TryLater):
@@ -138,6 +140,7 @@ class RetriesExhausted(CallFailed):
     def __init__(self, message: str, *, last: WireError) -> None:
         super().__init__(message, paid=last.paid, status=last.status, request_id=last.request_id)
         self.last = last
+        self.retryable = last.retryable
         self.suggestions = last.suggestions
 
 
@@ -198,6 +201,7 @@ class BadExit(AgentFailed):
     """The program exited with an error, or was killed."""
 
     code = "bad_exit"
+    retryable = True
 
 
 class BadOutput(AgentFailed):
@@ -211,12 +215,14 @@ class TimedOut(AgentFailed):
     """The time of the agent was over; a program was stopped, a person did not answer."""
 
     code = "timed_out"
+    retryable = True
 
 
 class Stalled(AgentFailed):
     """The program said nothing for too long; it was stopped."""
 
     code = "stalled"
+    retryable = True
 
 
 class PermissionAsked(AgentFailed):

@@ -145,10 +145,10 @@ class Activity:
             self.end_wait()
 
     @contextmanager
-    def working(self) -> Iterator["StepActivity"]:
+    def working(self, identity: str = "") -> Iterator["StepActivity"]:
         """Count a step that is at work, except while it waits for calls of its own, which count by themselves."""
         self.open_call()
-        step = StepActivity(self)
+        step = StepActivity(self, identity)
         try:
             yield step
         finally:
@@ -180,9 +180,10 @@ class Activity:
 class StepActivity:
     """A step at work, and how many calls it waits for."""
 
-    def __init__(self, activity: Activity) -> None:
+    def __init__(self, activity: Activity, identity: str) -> None:
         self._activity = activity
         self._calls = 0
+        self.identity = identity  # of the step, in its run and all runs that go on with it
         self.stopped: StopRun | None = None  # what stops the run, raised to what the step does
 
     @contextmanager

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from muster.domain.errors import Overloaded, RateLimited, Respelled, TryLater, Undecodable, WireError
+from muster.domain.errors import Overloaded, RateLimited, Respelled, TryLater, WireError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ RetryDecision = Again | GiveUp
 
 def decide(error: WireError, attempt: int, policy: RetryPolicy, random: Random) -> RetryDecision:
     """Decide from the error and how many attempts this driver has made."""
-    if not isinstance(error, TryLater) or isinstance(error, Undecodable):
+    if not (isinstance(error, TryLater) and error.retryable):
         return GiveUp(exhausted=False)
     limited = isinstance(error, RateLimited | Overloaded)
     if attempt >= (policy.attempts_when_limited if limited else policy.attempts):
