@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import ConflictingArguments
-from muster.domain.order import LOCAL, MAX_TEXT, WIRE, Door, FieldForm, Name, OrderField, Text, shared_fields
+from muster.domain.order import DEFAULT, LOCAL, MAX_TEXT, WIRE, Door, FieldForm, Name, OrderField, Text, shared_fields
 from muster.domain.run_order import RUN_ID, RunOrder, SamplingFields, TimeLimitField
 
 MAX_REPLIES = 25  # of the agent under test; held in the workload too, whoever made the spec
@@ -108,7 +108,7 @@ class BattleFields(SamplingFields, TimeLimitField):
             help="Maximum replies of the agent under test.",
             tool="The most replies of the agent.",
             metavar="N",
-            shown=str(MAX_REPLIES),
+            shown=DEFAULT,
             min=1,
             max=MAX_REPLIES,
         ),

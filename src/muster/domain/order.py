@@ -21,6 +21,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 
 MAX_NAME, MAX_TEXT = 200, 100_000  # characters
+DEFAULT = "{}"  # as what is shown of a field: its default itself
 MAX_GLOB = 1_000  # characters; the library makes a pattern of it and keeps that
 
 
@@ -111,8 +112,9 @@ class OrderField(ValueBounds):
     `help` is one sentence for people; `tool` is what models are told, and a field without it is not offered to them.
     `option` are the names on the command line, by default made from the field's; with `argument` it is known by its
     place there, with `bare` an option may stand without a value, with `joined` one option has all values, between
-    commas. `shown` is the default in words: at a door such a field is null until it is given. `alias` is the name in
-    requests and jobs where that is another one; `same_as` makes a field another name of one that orders have.
+    commas. `shown` is the default in words, or DEFAULT: at a door such a field is null until it is given. `alias` is
+    the name in requests and jobs where that is another one; `same_as` makes a field another name of one that orders
+    have.
     `required_at` are doors at which nothing else says it.
     """
 
@@ -179,7 +181,7 @@ def order_fields(kind: Any) -> tuple[DeclaredField, ...]:
         DeclaredField(
             name=field.name,
             kind=_type_of(hints[field.name]),
-            declared=_not_at(inherited[field.name], left_out.get(field.name)),
+            declared=_not_at(_with_default(inherited[field.name], _default(field)), left_out.get(field.name)),
             default=_default(field),
         )
         for field in _own_first(kind)
@@ -213,6 +215,11 @@ def _own_first(kind: Any) -> "list[Field[Any]]":
     names = (name for base in kind.__mro__ for name in get_annotations(base))
     places = {name: place for place, name in reversed(list(enumerate(names)))}
     return sorted(fields(kind), key=lambda field: places[field.name])
+
+
+def _with_default(declared: OrderField, default: Any) -> OrderField:
+    """Return what is declared, with the default in words where it is to be shown."""
+    return replace(declared, shown=str(default)) if declared.shown == DEFAULT else declared
 
 
 def _not_at(declared: OrderField, doors: frozenset[Door] | None) -> OrderField:

@@ -5,7 +5,7 @@ may use is part of any model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import MISSING, dataclass, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import UnionType
@@ -88,7 +88,7 @@ def order_model(
 
 
 def _info(one: DeclaredField, door: Door, camel: bool) -> Any:
-    words = one.declared.tool if door is Door.TOOL else one.declared.help
+    words = _tool_words(one) if door is Door.TOOL else one.declared.help
     alias = None if door is Door.TOOL else one.declared.alias or (to_camel(one.name) if camel else None)
     default = one.usual
     if isinstance(default, StrEnum):
@@ -101,6 +101,12 @@ def _info(one: DeclaredField, door: Door, camel: bool) -> Any:
     if alias is not None:
         given["alias"] = alias
     return Field(**given) if one.required(door) else Field(default, **given)
+
+
+def _tool_words(one: DeclaredField) -> str:
+    """Return what a model is told of a field, with a default that its schema does not say."""
+    is_hidden = one.usual is None and one.default and one.default is not MISSING
+    return f"{one.declared.tool} Default: {one.declared.shown}." if is_hidden else one.declared.tool
 
 
 def _form_notes(one: DeclaredField) -> dict[str, Any]:
