@@ -19,7 +19,7 @@ from muster.agents.processes import system
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.domain.agent import Profile, Timeouts
-from muster.domain.price import Price, Rates
+from muster.domain.price import Price, Pricing, Rates
 from muster.testing.agents import RememberedProcesses
 
 KEY = "sk-very-secret-0123456789"
@@ -199,13 +199,22 @@ def price() -> Price:
 @pytest.fixture
 def anthropic(host: Host, http: HttpClient, price: Price) -> AnthropicAgent:
     profile = Profile(name="anthropic/claude-test", limiter="anthropic:claude-test")
-    return AnthropicAgent(profile=profile, model="claude-test", key=KEY, price=price, http=http, base_url=host.url)
+    return AnthropicAgent(
+        profile=profile, model="claude-test", key=KEY, pricing=Pricing(standard=price), http=http, base_url=host.url
+    )
 
 
 @pytest.fixture
 def openai(host: Host, http: HttpClient, price: Price) -> OpenAIAgent:
     profile = Profile(name="openai/gpt-test", limiter="openai:gpt-test")
-    return OpenAIAgent(profile=profile, model="gpt-test", key=KEY, price=price, http=http, base_url=f"{host.url}/v1")
+    return OpenAIAgent(
+        profile=profile,
+        model="gpt-test",
+        key=KEY,
+        pricing=Pricing(standard=price),
+        http=http,
+        base_url=f"{host.url}/v1",
+    )
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from muster.agents.prices import price_from_toml
 from muster.agents.scripted import ScriptedAgent, ScriptedBehavior
 from muster.domain.agent import Profile
 from muster.domain.call import ask
+from muster.domain.price import Pricing
 from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.server import Server, serve
 from muster.testing.agents import CHECKS, Candidate
@@ -57,11 +58,21 @@ async def candidate(request: pytest.FixtureRequest) -> AsyncIterator[Candidate]:
         agent: AnthropicAgent | OpenAIAgent
         if request.param == "anthropic":
             agent = AnthropicAgent(
-                profile=PROFILE, model="m", key="k", price=PRICE, http=HttpClient(), base_url=server.anthropic
+                profile=PROFILE,
+                model="m",
+                key="k",
+                pricing=Pricing(standard=PRICE),
+                http=HttpClient(),
+                base_url=server.anthropic,
             )
         else:
             agent = OpenAIAgent(
-                profile=PROFILE, model="m", key="k", price=PRICE, http=HttpClient(), base_url=server.openai
+                profile=PROFILE,
+                model="m",
+                key="k",
+                pricing=Pricing(standard=PRICE),
+                http=HttpClient(),
+                base_url=server.openai,
             )
         yield live_candidate(agent, server)
         await agent.close()

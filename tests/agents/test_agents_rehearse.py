@@ -24,6 +24,7 @@ from muster.domain.errors import (
     UnknownModel,
     WireError,
 )
+from muster.domain.price import Pricing
 from muster.domain.script import Line, Rule, Script
 from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.options import Options
@@ -54,7 +55,9 @@ async def agent(request: pytest.FixtureRequest, server: Server) -> AsyncIterator
     }
     kind, base_url = kinds[request.param]
     profile = Profile(name=f"{request.param}/m", limiter="x")
-    agent = kind(profile=profile, model="m", key="k", price=PRICE, http=HttpClient(), base_url=base_url)
+    agent = kind(
+        profile=profile, model="m", key="k", pricing=Pricing(standard=PRICE), http=HttpClient(), base_url=base_url
+    )
     yield agent
     await agent.close()
 

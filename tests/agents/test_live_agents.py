@@ -30,7 +30,7 @@ from muster.domain.errors import (
     Unreachable,
     WireError,
 )
-from muster.domain.price import Price
+from muster.domain.price import Price, Pricing
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Host
@@ -111,7 +111,7 @@ async def test_a_server_without_keys_gets_none_and_extra_headers_are_sent(host: 
     agent = OpenAIAgent(
         profile=Profile(name="ollama/qwen3", limiter="ollama:qwen3"),
         model="qwen3",
-        price=None,
+        pricing=Pricing(),
         http=http,
         base_url=host.url,
         spelling=LimitSpelling(MaxTokens.OLD),
@@ -279,7 +279,7 @@ async def test_canceling_closes_the_socket(host: Host, agent: ModelAgent) -> Non
 
 def test_without_a_price_a_quote_says_the_two_ways_out(http: HttpClient) -> None:
     profile = Profile(name="anthropic/claude-new", limiter="x")
-    agent = AnthropicAgent(profile=profile, model="claude-new", key="k", price=None, http=http)
+    agent = AnthropicAgent(profile=profile, model="claude-new", key="k", pricing=Pricing(), http=http)
     with pytest.raises(BadConfiguration, match="claude-new") as caught:
         agent.quote(ask("hi"))
     assert "muster.toml" in caught.value.suggestions[0]
@@ -290,7 +290,7 @@ def test_without_a_price_a_quote_says_the_two_ways_out(http: HttpClient) -> None
 def test_a_base_address_that_would_leak_the_key_is_refused(http: HttpClient, base_url: str) -> None:
     with pytest.raises(BadConfiguration):
         AnthropicAgent(
-            profile=Profile(name="a", limiter="a"), model="m", key="k", price=None, http=http, base_url=base_url
+            profile=Profile(name="a", limiter="a"), model="m", key="k", pricing=Pricing(), http=http, base_url=base_url
         )
 
 
@@ -311,8 +311,8 @@ ONE_A_BYTE = price_from_toml(1, 0)  # a microdollar for every token that goes in
 def quoting(price: Price) -> list[ModelAgent]:
     profile = Profile(name="x", limiter="x")
     return [
-        AnthropicAgent(profile=profile, model="m", key="k", price=price, http=HttpClient()),
-        OpenAIAgent(profile=profile, model="m", key="k", price=price, http=HttpClient()),
+        AnthropicAgent(profile=profile, model="m", key="k", pricing=Pricing(standard=price), http=HttpClient()),
+        OpenAIAgent(profile=profile, model="m", key="k", pricing=Pricing(standard=price), http=HttpClient()),
     ]
 
 

@@ -19,6 +19,7 @@ from muster.agents.payload import MALFORMED, arguments_of, count_of, joined, mic
 from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop
 from muster.domain.errors import OutcomeUnknown
+from muster.domain.price import Pricing
 
 ACCOUNT = Account(place="some/model")
 CEILING = Ceiling(input=100, output=50)
@@ -38,7 +39,7 @@ def completed(text: str, usage: Any = COUNTS) -> bytes:
 
 
 def streamed_by_anthropic(*pieces: str) -> Reply:
-    fold = AnthropicFold(None, CEILING, ACCOUNT)
+    fold = AnthropicFold(Pricing(), CEILING, ACCOUNT)
     deltas = [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": piece}} for piece in pieces]
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {"id": "m", "usage": USAGE}},
@@ -52,7 +53,7 @@ def streamed_by_anthropic(*pieces: str) -> Reply:
 
 
 def streamed_by_openai(*pieces: str) -> Reply:
-    fold = OpenAIFold(None, CEILING, ACCOUNT)
+    fold = OpenAIFold(Pricing(), CEILING, ACCOUNT)
     for piece in pieces:
         fold.feed(
             ServerSentEvent("message", json.dumps({"id": "c", "choices": [{"delta": {"content": piece}}]}).encode())
@@ -68,8 +69,8 @@ STREAMS = [streamed_by_anthropic, streamed_by_openai]
 @pytest.mark.parametrize("usage", [True, False])
 def test_half_a_character_does_not_cost_the_answer(usage: bool) -> None:
     replies = [
-        anthropic.decode(said(HALF, USAGE if usage else None), None, CEILING, ACCOUNT),
-        openai.decode(completed(HALF, COUNTS if usage else None), None, CEILING, ACCOUNT),
+        anthropic.decode(said(HALF, USAGE if usage else None), Pricing(), CEILING, ACCOUNT),
+        openai.decode(completed(HALF, COUNTS if usage else None), Pricing(), CEILING, ACCOUNT),
     ]
     for reply in replies:
         assert (reply.text, reply.stop, reply.usage.output) == (HALF, Stop.MAX_TOKENS, 2 if usage else 13)
@@ -119,17 +120,17 @@ def test_what_is_broken_besides_stays_broken(body: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeError)):
         reader(dict[str, int])(body)
     with pytest.raises(OutcomeUnknown):
-        anthropic.decode(body, None, CEILING, ACCOUNT)
+        anthropic.decode(body, Pricing(), CEILING, ACCOUNT)
     with pytest.raises(OutcomeUnknown):
-        openai.decode(body, None, CEILING, ACCOUNT)
+        openai.decode(body, Pricing(), CEILING, ACCOUNT)
 
 
 def test_an_error_with_half_a_character_in_it_is_still_that_error() -> None:
     for trouble in ("no \ud83d", {"message": "no \ud83d"}, {"message": ["no \ud83d"]}):
         with pytest.raises(OutcomeUnknown, match="no"):
-            openai.decode(to_json({"error": trouble}), None, CEILING, ACCOUNT)
+            openai.decode(to_json({"error": trouble}), Pricing(), CEILING, ACCOUNT)
     with pytest.raises(OutcomeUnknown, match="no \ud83d"):
-        anthropic.decode(to_json({"error": {"type": "x", "message": "no \ud83d"}}), None, CEILING, ACCOUNT)
+        anthropic.decode(to_json({"error": {"type": "x", "message": "no \ud83d"}}), Pricing(), CEILING, ACCOUNT)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from muster.domain.batch import BatchProgress, ListedBatch, Phase, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration, OutcomeUnknown, WireError, did_you_mean
 from muster.domain.money import NOTHING
+from muster.domain.price import Pricing
 from muster.domain.script import BYTES_PER_TOKEN
 
 MOST_FAILURE_BYTES = 64 * 1024  # of an answer that is read only to say what went wrong
@@ -107,6 +108,11 @@ async def listed_since(fetch_page: FetchPage, since: float) -> AsyncIterator[Lis
         if not page or page[-1].id == after:
             return  # a list that does not get on would never end
         after = page[-1].id
+
+
+def member_pricing(tariff: Tariff) -> Pricing:
+    """Return what the members of a batch cost."""
+    return Pricing(standard=tariff.batch, asked=None)
 
 
 PRICE = "batch_price = { input = 0.50, output = 2.50 }"

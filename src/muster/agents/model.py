@@ -14,7 +14,7 @@ from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings, ask
 from muster.domain.errors import BadConfiguration, WireError, did_you_mean
 from muster.domain.money import NOTHING
-from muster.domain.price import Price
+from muster.domain.price import Pricing
 from muster.domain.script import BYTES_PER_TOKEN
 
 STREAM_ABOVE = 16_384  # max_tokens: an answer this long may outlive what providers allow a plain request
@@ -62,7 +62,7 @@ class ModelAgent:
         url: str,
         headers: Mapping[str, str],
         account: Account,
-        price: Price | None,
+        pricing: Pricing,
         http: Http,
         unpriced_ok: bool = False,
         near: Sequence[str] = (),  # models with a price that may have been meant
@@ -70,7 +70,7 @@ class ModelAgent:
     ) -> None:
         self._profile, self._wire, self._account = profile, wire, account
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
-        self._price, self._unpriced_ok, self._near = price, unpriced_ok, tuple(near)
+        self._pricing, self._unpriced_ok, self._near = pricing, unpriced_ok, tuple(near)
         self._clock = clock
         self._drafts = BodyCache()
         # A request for a stream is longer than the same one for a whole answer, by always the same bytes.
@@ -84,12 +84,15 @@ class ModelAgent:
 
     def quote(self, request: Request) -> Quote:
         """Return the maximum cost of one attempt: every byte a token at the highest rate, and all of max_tokens."""
-        if self._price is None and not self._unpriced_ok:
-            raise _no_price(self._account.place, self._near)
+        pricing, place = self._pricing, self._account.place
+        if pricing.standard is None and not self._unpriced_ok:
+            raise _no_price(place, self._near)
+        if pricing.standard is not None and not pricing.reserved:
+            raise _no_tier(place, pricing.asked or "", tuple(pricing.tiers))
         body = self._wire.encode(request, stream=False)
         self._drafts.keep(request, body)
         ceiling = ceiling_of(request, len(body) + self._more)
-        most = self._price.most(ceiling.input, ceiling.output) if self._price else NOTHING
+        most = pricing.most(ceiling.input, ceiling.output) if pricing.reserved else NOTHING
         return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + ceiling.output)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
@@ -142,6 +145,16 @@ def _no_price(place: str, near: Sequence[str]) -> BadConfiguration:
             *did_you_mean(near),
             "set its price in muster.toml: price = { input = 1.00, output = 5.00 } (dollars per million tokens)",
             "or allow uncounted costs: --allow-unpriced",
+        ),
+    )
+
+
+def _no_tier(place: str, tier: str, known: Sequence[str]) -> BadConfiguration:
+    return BadConfiguration(
+        f"no price is known for {place} in the tier {tier}, so it has no maximum cost",
+        suggestions=(
+            "set it in muster.toml: tier_price = { input = 1.00, output = 5.00 } (dollars per million tokens)",
+            *([f"or use the tier {' or '.join(known)}"] if known else []),
         ),
     )
 

@@ -11,7 +11,7 @@ from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Request, ToolCall, Trace, Usage
 from muster.domain.errors import AgentFailed, NotStarted, Paid
 from muster.domain.money import NOTHING, Lane, Microdollars
-from muster.domain.price import Price
+from muster.domain.price import Price, Pricing, ServiceTier
 
 TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
 
@@ -43,6 +43,8 @@ class Charge(NamedTuple):
 
 
 _UNCHARGED = Charge(Usage(), NOTHING)
+_STANDARD = ("standard", "on_demand")  # as Anthropic and Groq call the tier that OpenAI calls default
+MOST_TIER = 40  # characters of the name of a tier
 _BOOKED = "so the cost is unknown and the whole reservation is booked"
 _UNTOLD = Trace(note=f"no usage was reported, {_BOOKED}")
 _NO_INPUT = Trace(note=f"no input tokens were reported for a request with content, {_BOOKED}")
@@ -52,19 +54,24 @@ _UNKNOWN = Charge(Usage(), NOTHING, Lane.UNCERTAIN, Trace(note=Impossible.USAGE.
 
 def charge_of(
     reported: Usage | Impossible | None,
-    price: Price | None,
+    pricing: Pricing,
     ceiling: Ceiling,
     text: str,
     calls: Sequence[ToolCall],
     *,
     thought: bool = False,
+    served: str = "",
 ) -> Charge:
     """Return what an answer is charged: by its usage, and the reservation, uncertain, when that is missing or wrong.
 
-    `thought` says that the answer has content that is not read, such as thinking.
+    `thought` says that the answer has content that is not read, such as thinking; `served` is the tier that it names.
     """
     if reported is Impossible.USAGE:
-        return _UNKNOWN if price is not None else _UNCHARGED
+        return _UNKNOWN if pricing.standard is not None else _UNCHARGED
+    price = pricing.of(served)
+    if price is None and pricing.standard is not None:
+        usage = count_bytes(ceiling, text, calls) if reported is None else reported
+        return Charge(usage, NOTHING, Lane.UNCERTAIN, _unpriced(served))
     doubt = _UNTOLD if reported is None else _doubt_of(reported, bool(text or calls or thought))
     if reported is not None and doubt is None:
         return Charge(reported, cost_of(reported, price))
@@ -75,6 +82,17 @@ def charge_of(
     if counted > price.most(ceiling.input, ceiling.output):
         return Charge(reported or usage, counted, Lane.UNCERTAIN, doubt)  # it is at least this
     return Charge(usage, NOTHING, Lane.UNCERTAIN, doubt)
+
+
+def _unpriced(tier: str) -> Trace:
+    return Trace(note=f"it was served in the tier {tier[:MOST_TIER]!r}, whose price is not known, {_BOOKED}")
+
+
+def tier_in(told: Any) -> str:
+    """Return the tier of service that an answer names; empty where it names none."""
+    if not isinstance(told, str):
+        return ""
+    return ServiceTier.DEFAULT if told in _STANDARD else told[:MOST_TIER]
 
 
 def thinking_of(told: Any, wrote: int) -> int:

@@ -247,6 +247,7 @@ class Reply(Generic[DataT_co]):
     data_error: str = ""  # why the answer of a model is not such JSON
     trace: Trace | None = None
     content: AnswerBlocks | None = None  # where text and tool calls do not say all of it, as with thinking
+    tier: str = ""  # of service that served it, where its provider says
 
     @property
     def quality(self) -> Quality:
@@ -289,6 +290,7 @@ class Reply(Generic[DataT_co]):
             data_error=self.data_error,
             trace=self.trace,
             content=self.content,
+            tier=self.tier,
         )
 
 

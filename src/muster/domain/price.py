@@ -1,7 +1,9 @@
-"""What tokens cost: a price list for one model, and the two sums made with it."""
+"""What tokens cost: a price list for one model, the two sums made with it, and the prices of tiers of service."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
+from enum import StrEnum
 from functools import cached_property
 
 from muster.domain.call import Usage
@@ -65,3 +67,56 @@ class Price:
         exact = max(rates.dearest_input for rates in candidates) * input_tokens
         exact += max(rates.output for rates in candidates) * output_tokens
         return Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+
+
+class ServiceTier(StrEnum):
+    """How soon a provider serves a request, and at which price."""
+
+    AUTO = "auto"  # as the settings of the account at the provider say
+    DEFAULT = "default"
+    FLEX = "flex"  # cheaper, slower, and it may be refused
+    PRIORITY = "priority"
+    FAST = "fast"
+
+
+PRICED_TIERS = (ServiceTier.FLEX, ServiceTier.PRIORITY, ServiceTier.FAST)  # those that can have a price of their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pricing:
+    """What the calls of an agent cost, in the tier of service that it asks for and in those that may serve them."""
+
+    standard: Price | None = None  # None: not known
+    tiers: Mapping[str, Price] = field(default_factory=dict)  # other prices, by tier
+    asked: str | None = ""  # empty: no tier is named; None: there are none, as in a batch
+
+    def in_tier(self, tier: str) -> Price | None:
+        """Return the price in a tier of service; None where it is not known."""
+        return self.standard if tier in ("", ServiceTier.DEFAULT) else self.tiers.get(tier)
+
+    def tier_told(self, served: str) -> str:
+        """Return the tier that an answer names; nothing in a batch, which is one itself."""
+        return "" if self.asked is None else served
+
+    @property
+    def reserved(self) -> tuple[Price, ...]:
+        """Return the prices of which the dearest is reserved; none where the tier that is asked for has no price."""
+        if self.asked == ServiceTier.AUTO and self.standard is not None:
+            return (self.standard, *self.tiers.values())
+        price = self.in_tier(self.asked or "")
+        return () if price is None else (price,)
+
+    def of(self, served: str) -> Price | None:
+        """Return the price of an answer; where it names no tier, the dearest of those that may have served it."""
+        if served:
+            return self.in_tier(served)
+        standard = () if self.standard is None else (self.standard,)
+        return max((*standard, *self.reserved), key=_dearness, default=None)
+
+    def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
+        """Return the maximum cost of a request with at most so many tokens in and out."""
+        return max(price.most(input_tokens, output_tokens) for price in self.reserved)
+
+
+def _dearness(price: Price) -> tuple[Decimal, Decimal]:
+    return price.base.output, price.base.input

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
+from muster.domain.price import PRICED_TIERS
 from muster.settings.sections import (
     KINDS,
     OWN_FIELDS,
@@ -281,11 +282,26 @@ def read_agent(name: str, found: Any) -> AgentSection:
         raise Misfit((*names, "kind"), choice_error(tuple(KINDS), kind))
     section = fit(found, KINDS[kind], names)
     if isinstance(section, ModelSection):
-        for key in section.extra:
-            if key in OWN_FIELDS:
-                way = f": {OWN_FIELDS[key]}" if OWN_FIELDS[key] else ""
-                raise Misfit((*names, "extra"), f"{key!r} cannot be set there{way}")
+        _require_known_body(section, names)
+        _require_tier(section, names)
     return section
+
+
+def _require_known_body(section: ModelSection, names: Sequence[str]) -> None:
+    for key in section.extra:
+        if key in OWN_FIELDS:
+            way = f": {OWN_FIELDS[key]}" if OWN_FIELDS[key] else ""
+            raise Misfit((*names, "extra"), f"{key!r} cannot be set there{way}")
+
+
+def _require_tier(section: ModelSection, names: Sequence[str]) -> None:
+    """Refuse a tier of service that the provider does not have, and a price for a tier that has none of its own."""
+    tier = section.service_tier
+    if tier is not None and tier not in section.tiers:
+        has = f"of {section.kind} must be {' or '.join(section.tiers)}" if section.tiers else f"{section.kind} has none"
+        raise Misfit((*names, "service_tier"), f"{has}, not {tier!r}")
+    if section.tier_price is not None and tier not in PRICED_TIERS:
+        raise Misfit((*names, "tier_price"), f"needs a service_tier, one of {', '.join(PRICED_TIERS)}")
 
 
 def _budget(found: Any) -> BudgetSection:

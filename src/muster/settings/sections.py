@@ -57,6 +57,7 @@ OWN_FIELDS: Mapping[str, str] = {
     "temperature": "use temperature",
     "seed": "use seed",
     "system": "use system",
+    "service_tier": "use service_tier",
     "reasoning_effort": "use effort",
     "reasoning": "use effort",
     "output_config": "use effort",
@@ -64,7 +65,7 @@ OWN_FIELDS: Mapping[str, str] = {
     **dict.fromkeys(("messages", "tools", "tool_choice", "response_format", "stop", "stop_sequences"), ""),
     **dict.fromkeys(("stream", "stream_options", "top_p"), ""),
     **dict.fromkeys(
-        ("n", "best_of", "service_tier", "speed", "web_search_options", "mcp_servers", "container"),
+        ("n", "best_of", "speed", "web_search_options", "mcp_servers", "container"),
         "it would cost more than is reserved",
     ),
 }
@@ -75,6 +76,9 @@ class CapabilitiesSection(Strict, frozen=True, kw_only=True):
 
     effort: tuple[Effort, ...] = ()
     thinking: tuple[Literal["adaptive", "between_tools", "off", "budget"], ...] = ()
+
+
+_WITHOUT_TIERS = ("scripted", "ollama", "lmstudio", "vllm", "llamacpp")
 
 
 class ModelSection(_Agent, frozen=True, kw_only=True):
@@ -91,6 +95,8 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     price: PriceSection | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None  # of openai; none: found out
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
+    service_tier: Literal["auto", "default", "flex", "priority", "fast"] | None = None  # none: as the provider decides
+    tier_price: PriceSection | None = None  # in that tier, where the price list does not have it
     priced_as: str | None = None  # PROVIDER/MODEL whose price holds, for a deployment with a name of its own
     headers: dict[str, str] = field(default_factory=dict)  # besides the key; "$NAME" is the variable NAME
     query: dict[str, str] = field(default_factory=dict)  # of the address, in the same way
@@ -98,6 +104,13 @@ class ModelSection(_Agent, frozen=True, kw_only=True):
     effort: Effort | None = None  # how much it thinks; none: as the provider decides
     thinking: Literal["adaptive", "between_tools", "off"] | ThinkingBudget | None = None
     capabilities: CapabilitiesSection | None = None
+
+    @property
+    def tiers(self) -> tuple[str, ...]:
+        """The tiers of service that its provider can be asked for."""
+        if self.kind == "anthropic":
+            return ("auto", "default", "fast")
+        return () if self.kind in _WITHOUT_TIERS else ("auto", "default", "flex", "priority", "fast")
 
     @property
     def sent(self) -> dict[str, str]:

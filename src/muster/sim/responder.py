@@ -21,7 +21,7 @@ from muster.sim.protocols.ask import (
 from muster.sim.protocols.cache import PrefixCache
 from muster.sim.protocols.thinking import think
 
-UNDIGESTED = ("stream", "stream_options")
+UNDIGESTED = ("stream", "stream_options", "service_tier", "speed")
 
 
 class Responder:

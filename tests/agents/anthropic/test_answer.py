@@ -18,7 +18,7 @@ from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, MusterError, OutcomeUnknown, Overloaded, Paid, Undecodable
 from muster.domain.money import NOTHING, Lane, Microdollars
-from muster.domain.price import Price, Rates
+from muster.domain.price import Price, Pricing, Rates
 
 ACCOUNT = Account(place="anthropic/claude-test", variable="ANTHROPIC_API_KEY", key="sk-secret")
 CEILING = Ceiling(input=100, output=50)
@@ -31,6 +31,7 @@ PRICE = Price(
         cache_write_1h=Decimal(6),
     )
 )
+PRICING = Pricing(standard=PRICE)
 USAGE = {"input_tokens": 10, "output_tokens": 20, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 
 
@@ -53,11 +54,11 @@ def text(words: str) -> dict[str, Any]:
 
 
 def read(value: Any) -> Reply:
-    return decode(json.dumps(value).encode(), PRICE, CEILING, ACCOUNT)
+    return decode(json.dumps(value).encode(), PRICING, CEILING, ACCOUNT)
 
 
 def fold(*events: dict[str, Any]) -> tuple[Reply, list[str]]:
-    folding = AnthropicStream(PRICE, CEILING, ACCOUNT)
+    folding = AnthropicStream(PRICING, CEILING, ACCOUNT)
     deltas = [folding.feed(ServerSentEvent(event["type"], json.dumps(event).encode())) for event in events]
     return folding.finish(), deltas
 
@@ -196,14 +197,14 @@ def test_the_count_with_which_a_stream_begins_is_not_that_of_its_answer() -> Non
 @pytest.mark.parametrize("body", [b"", b"null", b"{", b'{"content": "x"}', b"<html>", b"\xff\xfe", b'{"id": 1}'])
 def test_a_success_that_cannot_be_read_leaves_the_outcome_unknown(body: bytes) -> None:
     with pytest.raises(OutcomeUnknown, match="claude-test") as caught:
-        decode(body, PRICE, CEILING, ACCOUNT)
+        decode(body, PRICING, CEILING, ACCOUNT)
     assert caught.value.paid is Paid.UNKNOWN
 
 
 @pytest.mark.parametrize("body", [gzip.compress(b'{"id": 1}', mtime=0), b'{"id": "\xe9"}'], ids=["gzip", "latin-1"])
 def test_a_success_that_is_not_text_is_not_asked_again(body: bytes) -> None:
     with pytest.raises(Undecodable, match="which is not UTF-8"):
-        decode(body, PRICE, CEILING, ACCOUNT)
+        decode(body, PRICING, CEILING, ACCOUNT)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_a_stream_without_its_end_leaves_the_outcome_unknown() -> None:
 def test_an_event_that_cannot_be_read_leaves_the_outcome_unknown() -> None:
     for data in (b"", b"{", b"[]", b'{"type": "content_block_start", "content_block": 3}', b'{"type":"message_start"}'):
         with pytest.raises(OutcomeUnknown):
-            AnthropicStream(PRICE, CEILING, ACCOUNT).feed(ServerSentEvent("message_start", data))
+            AnthropicStream(PRICING, CEILING, ACCOUNT).feed(ServerSentEvent("message_start", data))
 
 
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "full of sk-secret"}}
@@ -292,4 +293,4 @@ def test_events_of_the_future_are_ignored() -> None:
 
 def test_a_price_of_none_costs_nothing() -> None:
     body = json.dumps(WHOLES[0]).encode()
-    assert decode(body, None, CEILING, ACCOUNT) == replace(read(WHOLES[0]), cost=NOTHING)
+    assert decode(body, Pricing(), CEILING, ACCOUNT) == replace(read(WHOLES[0]), cost=NOTHING)

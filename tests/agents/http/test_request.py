@@ -8,6 +8,7 @@ from muster.agents.http.request import below, head_of, join
 from muster.agents.openai.live import OpenAIAgent
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
+from muster.domain.price import Pricing
 
 HEADERS = (("content-type", "application/json"), ("X-Api-Key", "k"))
 
@@ -130,7 +131,9 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
 def test_an_agent_that_could_never_send_is_not_made() -> None:
     headers = {"x-title": "a\nb: c"}
     with pytest.raises(BadConfiguration, match="x-title"):
-        OpenAIAgent(profile=Profile(name="a", limiter="a"), model="m", price=None, http=HttpClient(), headers=headers)
+        OpenAIAgent(
+            profile=Profile(name="a", limiter="a"), model="m", pricing=Pricing(), http=HttpClient(), headers=headers
+        )
 
 
 @pytest.mark.parametrize(

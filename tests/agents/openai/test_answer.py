@@ -25,12 +25,13 @@ from muster.domain.errors import (
     Undecodable,
 )
 from muster.domain.money import Lane, Microdollars
-from muster.domain.price import Price, Rates
+from muster.domain.price import Price, Pricing, Rates
 
 ACCOUNT = Account(place="openai/gpt-test", variable="OPENAI_API_KEY", key="sk-secret")
 CEILING = Ceiling(input=100, output=50)
 RATE = {"cache_read": Decimal("0.2"), "cache_write": Decimal(2), "cache_write_1h": Decimal(2)}
 PRICE = Price(base=Rates(input=Decimal(2), output=Decimal(8), **RATE))
+PRICING = Pricing(standard=PRICE)
 USAGE = {"prompt_tokens": 10, "completion_tokens": 20, "total_tokens": 30}
 CALLS = [
     {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bonn"}'}},
@@ -52,11 +53,11 @@ def completion(said: dict[str, Any], finish: str | None = "stop", usage: Any = U
 
 
 def read(value: Any) -> Reply:
-    return decode(json.dumps(value).encode(), PRICE, CEILING, ACCOUNT)
+    return decode(json.dumps(value).encode(), PRICING, CEILING, ACCOUNT)
 
 
 def fold(*chunks: Any) -> tuple[Reply, list[str]]:
-    folding = OpenAIStream(PRICE, CEILING, ACCOUNT)
+    folding = OpenAIStream(PRICING, CEILING, ACCOUNT)
     lines = [chunk if isinstance(chunk, bytes) else json.dumps(chunk).encode() for chunk in chunks]
     deltas = [folding.feed(ServerSentEvent("message", line)) for line in lines]
     return folding.finish(), deltas
@@ -156,13 +157,13 @@ def test_without_usage_bytes_are_counted_and_the_reservation_is_booked_as_uncert
 @pytest.mark.parametrize("body", [b"", b"null", b"{", b"<html>", b"\xff", b"{}", b'{"choices": []}', b'{"choices": 3}'])
 def test_a_success_that_cannot_be_read_leaves_the_outcome_unknown(body: bytes) -> None:
     with pytest.raises(OutcomeUnknown, match="gpt-test"):
-        decode(body, PRICE, CEILING, ACCOUNT)
+        decode(body, PRICING, CEILING, ACCOUNT)
 
 
 @pytest.mark.parametrize("body", [gzip.compress(b'{"id": 1}', mtime=0), b'{"id": "\xe9"}'], ids=["gzip", "latin-1"])
 def test_a_success_that_is_not_text_is_not_asked_again(body: bytes) -> None:
     with pytest.raises(Undecodable, match="which is not UTF-8"):
-        decode(body, PRICE, CEILING, ACCOUNT)
+        decode(body, PRICING, CEILING, ACCOUNT)
 
 
 @pytest.mark.parametrize(

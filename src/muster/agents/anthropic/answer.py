@@ -5,12 +5,12 @@ from typing import Any
 
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
-from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of
+from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of, tier_in
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.canonical import JsonObject
 from muster.domain.content import AnswerBlock, AnswerBlocks, BlockKind
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
-from muster.domain.price import Price
+from muster.domain.price import Pricing, ServiceTier
 from muster.text import typed
 
 UNTIMED = Timings()
@@ -69,6 +69,8 @@ class AnthropicUsage(typed.Struct, gc=False):
     cache_read_input_tokens: Any = None
     cache_creation: CacheWrites | Stray = None
     output_tokens_details: OutputDetails | Stray = None
+    service_tier: Any = None
+    speed: Any = None
 
 
 class Block(typed.Struct, gc=False):
@@ -110,13 +112,18 @@ _envelope = reader(Envelope)
 
 
 def decode(
-    body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED, model: str = ""
+    body: bytes,
+    pricing: Pricing,
+    ceiling: Ceiling,
+    account: Account,
+    timings: Timings = UNTIMED,
+    model: str = "",
 ) -> Reply:
     """Read a success of a model; one that holds an error is that error, one that cannot be read leaves it unknown."""
     try:
         said = _said(body)
         raw = typed.decode(body)["content"] if thought(said) else None
-        return reply_of(said, price, ceiling, timings, raw=raw, model=model)
+        return reply_of(said, pricing, ceiling, timings, raw=raw, model=model)
     except (typed.DecodeError, UnicodeError):
         trouble = trouble_in(body)
     if trouble is None:
@@ -131,7 +138,7 @@ def thought(said: AnthropicMessage) -> bool:
 
 def reply_of(
     said: AnthropicMessage,
-    price: Price | None,
+    pricing: Pricing,
     ceiling: Ceiling,
     timings: Timings,
     *,
@@ -140,7 +147,8 @@ def reply_of(
 ) -> Reply:
     """Return a message of the model as a reply, with its `raw` blocks where text and uses of tools are not all."""
     text, calls = _content(said.content)
-    charge = charge_of(_usage(said.usage), price, ceiling, text, calls, thought=raw is not None)
+    served = pricing.tier_told(_served(said.usage))
+    charge = charge_of(_usage(said.usage), pricing, ceiling, text, calls, thought=raw is not None, served=served)
     return Reply(
         text=text,
         stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),
@@ -153,7 +161,17 @@ def reply_of(
         timings=timings,
         trace=charge.trace,
         content=_blocks(raw, model or said.model or "") if raw else None,
+        tier=served,
     )
+
+
+def _served(counts: AnthropicUsage | Stray) -> str:
+    """Return the tier that served, as a price list calls it."""
+    if not isinstance(counts, AnthropicUsage):
+        return ""
+    if counts.speed == ServiceTier.FAST:
+        return ServiceTier.FAST
+    return tier_in(counts.service_tier)
 
 
 def _blocks(raw: Sequence[JsonObject], model: str) -> AnswerBlocks:

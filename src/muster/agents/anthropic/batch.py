@@ -10,7 +10,7 @@ from muster.agents.anthropic import answer, wire
 from muster.agents.anthropic.answer import AnthropicMessage, Trouble, decode, reply_of, thought, without_status
 from muster.agents.anthropic.live import VERSION
 from muster.agents.base import BatchUpload
-from muster.agents.batch_client import JSON, ProviderClient, listed_since
+from muster.agents.batch_client import JSON, ProviderClient, listed_since, member_pricing
 from muster.agents.faults import Account, error_of, fingerprint, plain, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
@@ -275,8 +275,8 @@ class AnthropicBatchFormat:
     def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
         if isinstance(answer, AnthropicMessage):
-            return reply_of(answer, tariff.batch, Ceiling(size, max_tokens), timings)
-        return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
+            return reply_of(answer, member_pricing(tariff), Ceiling(size, max_tokens), timings)
+        return decode(answer, member_pricing(tariff), Ceiling(size, max_tokens), self._account, timings)
 
     def _error(self, body: bytes) -> WireError:
         """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""

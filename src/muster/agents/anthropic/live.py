@@ -26,7 +26,7 @@ from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import OutcomeUnknown, WireError
-from muster.domain.price import Price
+from muster.domain.price import Pricing
 from muster.text import typed
 
 
@@ -60,8 +60,8 @@ _step = reader(_Step)
 class AnthropicStream:
     """Takes the events of one stream in order; `done` once the message is whole."""
 
-    def __init__(self, price: Price | None, ceiling: Ceiling, account: Account, model: str = "") -> None:
-        self._price, self._ceiling, self._account, self._model = price, ceiling, account, model
+    def __init__(self, pricing: Pricing, ceiling: Ceiling, account: Account, model: str = "") -> None:
+        self._pricing, self._ceiling, self._account, self._model = pricing, ceiling, account, model
         self._opening: _Opening | None = None
         self._counts: AnthropicUsage | Stray = None
         self._blocks: dict[int, Block] = {}
@@ -85,7 +85,14 @@ class AnthropicStream:
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the message did")
         said = self._said(self._opening)
         raw = [self._written(index, block) for index, block in zip(sorted(self._blocks), said.content, strict=True)]
-        return reply_of(said, self._price, self._ceiling, timings, raw=raw if self._raw else None, model=self._model)
+        return reply_of(
+            said,
+            self._pricing,
+            self._ceiling,
+            timings,
+            raw=raw if self._raw else None,
+            model=self._model,
+        )
 
     def _take(self, step: _Step, data: bytes) -> str:
         match step.type:
@@ -177,16 +184,16 @@ class AnthropicWire:
     """The Messages API, for one model."""
 
     model: str
-    price: Price | None
+    pricing: Pricing
     account: Account
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""
-        return wire.encode(request, self.model, stream=stream)
+        return wire.encode(request, self.model, stream=stream, tier=self.pricing.asked or "")
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""
-        return answer.decode(body, self.price, ceiling, self.account, timings, self.model)
+        return answer.decode(body, self.pricing, ceiling, self.account, timings, self.model)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
         """Read a failure of a request with the body `sent`."""
@@ -194,7 +201,7 @@ class AnthropicWire:
 
     def fold(self, ceiling: Ceiling) -> AnthropicStream:
         """Begin to read a stream."""
-        return AnthropicStream(self.price, ceiling, self.account, self.model)
+        return AnthropicStream(self.pricing, ceiling, self.account, self.model)
 
 
 class AnthropicAgent(ModelAgent):
@@ -206,7 +213,7 @@ class AnthropicAgent(ModelAgent):
         profile: Profile,
         model: str,
         key: str,
-        price: Price | None,
+        pricing: Pricing,
         http: Http,
         key_variable: str = KEY_VARIABLE,
         base_url: str = BASE_URL,
@@ -218,11 +225,11 @@ class AnthropicAgent(ModelAgent):
         account = Account(place=profile.name, variable=key_variable, key=key)
         super().__init__(
             profile=profile,
-            wire=AnthropicWire(model=model, price=price, account=account),
+            wire=AnthropicWire(model=model, pricing=pricing, account=account),
             url=with_query(join(base_url, "/v1/messages"), query),
             headers={"x-api-key": key, "anthropic-version": VERSION, **lowered(headers)},
             account=account,
-            price=price,
+            pricing=pricing,
             http=http,
             unpriced_ok=unpriced_ok,
             near=near,

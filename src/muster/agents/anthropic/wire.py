@@ -8,11 +8,22 @@ from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role, Tool
 from muster.domain.canonical import Json
 from muster.domain.effort import EFFORT, OFF, THINKS, extra_fields
+from muster.domain.price import ServiceTier
+
+# How a request asks for a tier of service; others are not offered.
+TIERS: Mapping[str, tuple[str, str]] = {
+    ServiceTier.AUTO: ("service_tier", "auto"),
+    ServiceTier.DEFAULT: ("service_tier", "standard_only"),
+    ServiceTier.FAST: ("speed", "fast"),
+}
 
 
-def encode(request: Request, model: str, *, stream: bool = False) -> bytes:
+def encode(request: Request, model: str, *, stream: bool = False, tier: str = "") -> bytes:
     """Write a request as the body of a POST."""
     body = params(request, model)
+    if tier:
+        name, word = TIERS[tier]
+        body[name] = word
     if stream:
         body["stream"] = True
     return to_json(body)

@@ -5,10 +5,10 @@ from typing import Any
 
 from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, to_json, tokens_of
-from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of
+from muster.agents.usage import Ceiling, Impossible, Stray, charge_of, thinking_of, tier_in
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
-from muster.domain.price import Price
+from muster.domain.price import Pricing
 from muster.text import typed
 
 UNTIMED = Timings()
@@ -89,13 +89,14 @@ class Completion(typed.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     usage: OpenAIUsage | Stray = None
+    service_tier: Any = None
     error: Any = None
 
 
 _completion = reader(Completion)
 
 
-def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
+def decode(body: bytes, pricing: Pricing, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
     """Read a success; one that holds an error is that error, one that cannot be read leaves the outcome unknown."""
     try:
         completion = _completion(body)
@@ -107,15 +108,16 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
         raise unreadable("sent an answer with no choice in it", account, body)
     if completion.choices[0].error is not None:
         raise broken(completion.choices[0].error, account)
-    return reply_of(completion, completion.choices[0], price, ceiling, timings)
+    return reply_of(completion, completion.choices[0], pricing, ceiling, timings)
 
 
-def reply_of(completion: Completion, choice: Choice, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
+def reply_of(completion: Completion, choice: Choice, pricing: Pricing, ceiling: Ceiling, timings: Timings) -> Reply:
     """Return the first answer as a reply."""
     said = choice.message
     text = text_of(said.content) + (said.refusal or "")
     calls = _calls(said.tool_calls) if said.tool_calls else ()
-    charge = charge_of(_usage(completion.usage), price, ceiling, text, calls, thought=said.thought)
+    served = pricing.tier_told(tier_in(completion.service_tier))
+    charge = charge_of(_usage(completion.usage), pricing, ceiling, text, calls, thought=said.thought, served=served)
     return Reply(
         text=text,
         stop=_stop(choice, bool(calls)),
@@ -127,6 +129,7 @@ def reply_of(completion: Completion, choice: Choice, price: Price | None, ceilin
         id=completion.id or "",
         timings=timings,
         trace=charge.trace,
+        tier=served,
     )
 
 

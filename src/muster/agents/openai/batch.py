@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from muster.agents.base import BatchUpload
-from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since
+from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since, member_pricing
 from muster.agents.faults import MOST_MESSAGE, Account, error_of, fingerprint, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
@@ -357,8 +357,8 @@ class OpenAIBatchFormat:
     def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
         if isinstance(answer, Completion) and answer.choices:
-            return reply_of(answer, answer.choices[0], tariff.batch, Ceiling(size, max_tokens), timings)
-        return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
+            return reply_of(answer, answer.choices[0], member_pricing(tariff), Ceiling(size, max_tokens), timings)
+        return decode(answer, member_pricing(tariff), Ceiling(size, max_tokens), self._account, timings)
 
     def _answered(self, response: _Response) -> MemberResult:
         body = bytes(response.body)

@@ -29,7 +29,7 @@ from muster.agents.usage import Ceiling, Stray, newer_counts
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import InvalidRequest, OutcomeUnknown, Respelled, WireError
-from muster.domain.price import Price
+from muster.domain.price import Pricing
 from muster.text import typed
 
 
@@ -45,6 +45,7 @@ class _Chunk(typed.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     usage: OpenAIUsage | Stray = None
+    service_tier: Any = None
     error: Any = None
 
 
@@ -76,8 +77,8 @@ class _GrowingCall:
 class OpenAIStream:
     """Takes the events of one stream in order; `done` once the completion is whole."""
 
-    def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
-        self._price, self._ceiling, self._account = price, ceiling, account
+    def __init__(self, pricing: Pricing, ceiling: Ceiling, account: Account) -> None:
+        self._pricing, self._ceiling, self._account = pricing, ceiling, account
         self._completion = Completion()
         self._text: list[str] = []
         self._refusal: list[str] = []
@@ -112,11 +113,12 @@ class OpenAIStream:
             tool_calls=[use.whole() for use in sorted(self._uses, key=lambda use: use.index)],
         )
         choice = Choice(message=said, finish_reason=self._finish_reason)
-        return reply_of(self._completion, choice, self._price, self._ceiling, timings)
+        return reply_of(self._completion, choice, self._pricing, self._ceiling, timings)
 
     def _note(self, chunk: _Chunk) -> None:
         self._completion.id = self._completion.id or chunk.id
         self._completion.model = self._completion.model or chunk.model
+        self._completion.service_tier = chunk.service_tier or self._completion.service_tier
         self._completion.usage = newer_counts(self._completion.usage, chunk.usage)
 
     def _take(self, part: _Part) -> str:
@@ -170,17 +172,19 @@ class OpenAIWire:
     """Chat completions, for one model."""
 
     model: str
-    price: Price | None
+    pricing: Pricing
     account: Account
     spelling: LimitSpelling
 
     def encode(self, request: Request, *, stream: bool) -> bytes:
         """Write a request."""
-        return wire.encode(request, self.model, stream=stream, max_tokens=self.spelling.field)
+        return wire.encode(
+            request, self.model, stream=stream, max_tokens=self.spelling.field, tier=self.pricing.asked or ""
+        )
 
     def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
         """Read a success, or raise the error that hides in it."""
-        return answer.decode(body, self.price, ceiling, self.account, timings)
+        return answer.decode(body, self.pricing, ceiling, self.account, timings)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes, sent: bytes) -> WireError:
         """Read a failure of a request with the body `sent`; one about the name of the limit is worth a second try."""
@@ -192,7 +196,7 @@ class OpenAIWire:
 
     def fold(self, ceiling: Ceiling) -> OpenAIStream:
         """Begin to read a stream."""
-        return OpenAIStream(self.price, ceiling, self.account)
+        return OpenAIStream(self.pricing, ceiling, self.account)
 
 
 class OpenAIAgent(ModelAgent):
@@ -203,7 +207,7 @@ class OpenAIAgent(ModelAgent):
         *,
         profile: Profile,
         model: str,
-        price: Price | None,
+        pricing: Pricing,
         http: Http,
         key: str = "",
         key_variable: str = KEY_VARIABLE,
@@ -219,12 +223,12 @@ class OpenAIAgent(ModelAgent):
         super().__init__(
             profile=profile,
             wire=OpenAIWire(
-                model=model, price=price, account=account, spelling=spelling or LimitSpelling(MaxTokens.NEW)
+                model=model, pricing=pricing, account=account, spelling=spelling or LimitSpelling(MaxTokens.NEW)
             ),
             url=with_query(join(base_url, "/chat/completions"), query),
             headers={**authorization, **lowered(headers)},
             account=account,
-            price=price,
+            pricing=pricing,
             http=http,
             unpriced_ok=unpriced_ok,
             near=near,

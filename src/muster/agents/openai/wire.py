@@ -62,9 +62,13 @@ def _refuses(refusal: str, field: MaxTokens, other: MaxTokens) -> bool:
     return unknown or (other in named and _INSTEAD.search(refusal) is not None)
 
 
-def encode(request: Request, model: str, *, stream: bool = False, max_tokens: MaxTokens = MaxTokens.NEW) -> bytes:
+def encode(
+    request: Request, model: str, *, stream: bool = False, max_tokens: MaxTokens = MaxTokens.NEW, tier: str = ""
+) -> bytes:
     """Write a request as the body of a POST."""
     body = params(request, model, max_tokens=max_tokens)
+    if tier:
+        body["service_tier"] = tier
     if stream:
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}

@@ -16,19 +16,19 @@ __all__ = ["encoder_of", "fingerprint", "make_batches", "make_model", "quoter", 
 
 def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) -> Agent:
     """Make the agent of a model."""
-    price = entry.price()
+    pricing = entry.pricing()
     return AnthropicAgent(
         profile=entry.profile,
         model=entry.model,
         key=key,
         key_variable=entry.variable or "",
-        price=price,
+        pricing=pricing,
         http=http,
         base_url=entry.base_url,
         headers=entry.headers,
         query=entry.query,
         unpriced_ok=unpriced_ok,
-        near=entry.near() if price is None else (),
+        near=entry.near() if pricing.standard is None else (),
     )
 
 

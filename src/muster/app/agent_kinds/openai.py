@@ -22,20 +22,20 @@ _OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
 
 def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) -> Agent:
     """Make the agent of a model."""
-    price = entry.price()
+    pricing = entry.pricing()
     return OpenAIAgent(
         profile=entry.profile,
         model=entry.model,
         key=key,
         key_variable=entry.variable or "",
-        price=price,
+        pricing=pricing,
         http=http,
         base_url=entry.base_url,
         headers=entry.headers,
         query=entry.query,
         spelling=_spelling(entry),
         unpriced_ok=unpriced_ok,
-        near=entry.near() if price is None else (),
+        near=entry.near() if pricing.standard is None else (),
     )
 
 

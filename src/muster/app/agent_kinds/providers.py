@@ -12,7 +12,7 @@ from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
-from muster.domain.price import Price
+from muster.domain.price import PRICED_TIERS, Price, Pricing, ServiceTier
 from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
@@ -94,9 +94,34 @@ class ModelEntry:
         """Return the name of the API."""
         return PROVIDERS[self.provider].api
 
+    @property
+    def tier(self) -> str:
+        """Return the tier of service that is asked for; empty: none is named.
+
+        OpenAI's answers name the tier that served only if one was asked for, and a project may be set to a dearer one.
+        """
+        if self.section is not None and self.section.service_tier is not None:
+            return self.section.service_tier
+        return ServiceTier.DEFAULT if self._is_openai else ""
+
+    @property
+    def _is_openai(self) -> bool:
+        return self.provider == OPENAI and (self.section is None or self.section.base_url is None)
+
+    def pricing(self) -> Pricing:
+        """Return the prices of live calls, as far as they are known."""
+        own = self.section.tier_price if self.section else None
+        known = {tier: self._tier_price(tier) for tier in PRICED_TIERS}
+        told = {self.tier: price_from_toml(**own.dollars())} if own is not None else {}
+        return Pricing(
+            standard=self.price(),
+            tiers={tier: price for tier, price in known.items() if price is not None} | told,
+            asked=self.tier,
+        )
+
     def price(self) -> Price | None:
-        """Return the price of a live call, if it is known."""
-        return self._price(self.section.price if self.section else None, batch=False)
+        """Return the standard price of a live call, if it is known."""
+        return self._price(self.section.price if self.section else None)
 
     def near(self) -> tuple[str, ...]:
         """Return the names that may have been meant, if the price list does not know this one."""
@@ -113,25 +138,29 @@ class ModelEntry:
         own = (section.batch_price or section.price) if section else None
         return Tariff(model=self.model, batch=self._price(own, batch=True), live=self.price())
 
-    def _price(self, own: PriceSection | None, *, batch: bool) -> Price | None:
+    def _tier_price(self, tier: str) -> Price | None:
+        """Return the price that a price list has for a tier of service; none beside one that the section says."""
+        return None if self.section and self.section.price else self._price(None, tier=tier)
+
+    def _price(self, own: PriceSection | None, *, batch: bool = False, tier: str = ServiceTier.DEFAULT) -> Price | None:
 
         if own is not None:
             return price_from_toml(**own.dollars())
         provider = PROVIDERS[self.provider]
         if self.section is not None and self.section.priced_as is not None:
-            return self._price_like(self.section.priced_as, batch=batch)
+            return self._price_like(self.section.priced_as, batch=batch, tier=tier)
         if provider.free:
             return price_from_toml(0, 0)
         if self.section is not None and self.section.base_url is not None and provider.api == OPENAI:
             return None  # a server of the user's own: the price list of another provider says nothing about it
-        return price_of(provider.prices or provider.name, self.model, datetime.now(UTC), batch=batch)
+        return price_of(provider.prices or provider.name, self.model, datetime.now(UTC), batch=batch, tier=tier)
 
-    def _price_like(self, name: str, *, batch: bool) -> Price | None:
+    def _price_like(self, name: str, *, batch: bool, tier: str) -> Price | None:
         """Return the price of another model, as that of a deployment which has a name of its own."""
         provider, _, model = name.partition("/")
         known = PROVIDERS.get(provider)
-        price = known and price_of(known.prices or provider, model, datetime.now(UTC), batch=batch)
-        if not price and not batch:
+        price = known and price_of(known.prices or provider, model, datetime.now(UTC), batch=batch, tier=tier)
+        if not price and not batch and tier == ServiceTier.DEFAULT:
             raise BadConfiguration(
                 f"agent {self.profile.name!r}: the price list does not know priced_as = {name!r}",
                 suggestions=("write it as PROVIDER/MODEL, such as openai/gpt-5-mini", "or set its price"),

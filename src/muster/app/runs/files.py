@@ -94,11 +94,13 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
-    """Return an entry without what a reply does not have: files stay as they are where no model thought."""
+    """Return an entry without what a reply does not have: files stay as they are without tier and thinking."""
     found: dict[str, Any] = typed.to_builtins(entry)
     if entry.reply is not None:
         if entry.reply.content is None:
             del found["reply"]["content"]
+        if not entry.reply.tier:
+            del found["reply"]["tier"]
         if not entry.reply.usage.thinking:
             del found["reply"]["usage"]["thinking"]
     return found

@@ -124,6 +124,7 @@ class ReplyView(View):
     log: str
     note: str
     thinking_tokens: int
+    service_tier: str | None
     thinking: str | UnsetType = UNSET
 
 
@@ -257,6 +258,7 @@ def reply_view(reply: Reply, *, thinking: bool = False) -> ReplyView:
         log=trace.log,
         note=trace.note,
         thinking_tokens=reply.usage.thinking,
+        service_tier=reply.tier or None,
         thinking=thought_of(reply) if thinking else UNSET,
     )
 

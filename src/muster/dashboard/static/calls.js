@@ -66,6 +66,7 @@ function CallFacts({ call }) {
     ["Cost", money(call.cost_usd)],
     reply && ["Tokens", `${number(reply.tokens.input)} in, ${number(reply.tokens.output)} out`],
     reply?.thinking_tokens > 0 && ["Thinking", `${number(reply.thinking_tokens)} of the tokens out`],
+    reply?.service_tier && reply.service_tier !== "default" && ["Tier of service", reply.service_tier],
     reply && call.quality !== "good" && ["Quality", html`<${Badge} state="failed" text=${call.quality} />`],
     call.reused_from && ["Reused from", html`<a href=${`#/runs/${call.reused_from}`}>${call.reused_from}</a>`],
   ]} />`;
