@@ -281,9 +281,10 @@ def test_every_start_takes_an_order() -> None:
 
 
 def names_used(package: object) -> set[str]:
-    """Return every attribute of a Muster that the modules of a package name, such as `pool.tasks.submit`."""
-    folder = Path(inspect.getfile(package)).parent  # type: ignore[arg-type]
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob("*.py")]
+    """Return every attribute of a Muster that a module, or those of a package, name, such as `pool.tasks.submit`."""
+    file = Path(inspect.getfile(package))  # type: ignore[arg-type]
+    files = file.parent.rglob("*.py") if file.name == "__init__.py" else [file]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
     chains = {ast.unparse(node) for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return {found[1] for chain in chains if (found := re.search(r"\b_?muster\.([\w.]+)$", chain))}
 

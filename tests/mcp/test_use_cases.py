@@ -2,6 +2,7 @@
 
 import muster.api
 import muster.mcp
+from muster.app.views import outlines
 from tests.api.test_use_cases import PARTS, names_used, use_cases
 
 NO_TOOL = {
@@ -48,6 +49,6 @@ NO_TOOL = {
 
 
 def test_every_use_case_of_a_route_has_a_tool_or_a_reason() -> None:
-    routes, tools = names_used(muster.api), names_used(muster.mcp)
+    routes, tools = names_used(muster.api), names_used(muster.mcp) | names_used(outlines)
     offered = {name for part, kind in PARTS.items() for name in use_cases(part, kind) if name in routes}
     assert offered - tools == set(NO_TOOL), "add it to a tool, or say in NO_TOOL why there is none"

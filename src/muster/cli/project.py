@@ -3,8 +3,8 @@
 import json
 from typing import Annotated
 
-from muster.app.project.files import CreatedFolder, Project
-from muster.app.project.kinds import SCHEMA_NAMES, STARTERS
+from muster.app.project.files import Project
+from muster.app.project.kinds import FIRST_USES, SCHEMA_NAMES, STARTERS
 from muster.app.views.project import created_view
 from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import CommonOptions, answer
@@ -20,23 +20,13 @@ def init(
     """Create a folder with a small suite, a chain, a council, or the built-in verification agents."""
     done = Project(common.home).create(name, kind)
     data = created_view(done)
-    next_steps = (f"muster validate {name}", _first_use(done))
+    next_steps = (f"muster validate {name}", FIRST_USES[done.kind].format(folder=done.folder))
     lines = [] if common.quiet else [*data.files, "next: " + "   ·   ".join(next_steps)]
     answer(
         common,
         data,
         lambda console: console.print("\n".join(lines), soft_wrap=True, end="\n" * bool(lines)),
     )
-
-
-def _first_use(done: CreatedFolder) -> str:
-    if done.kind == "chain":
-        return f"muster chain run {done.folder}/chain.yaml --input topic=bees"
-    if done.kind == "council":
-        return f'muster council "QUESTION" --policy {done.folder}/council.yaml'
-    if done.kind == "verify":
-        return f"muster verify --agents {done.folder}/verify.yaml --changed"
-    return f"muster run {done.folder} --agent sim/echo"
 
 
 def schema(

@@ -3,21 +3,17 @@
 Whatever agents wrote is a value in a JSON document: data, never a part of the instructions.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from muster.app import Muster
-from muster.app.councils.councils import council_view
-from muster.app.kinds import BATTLE, CHAIN, COUNCIL, QUESTION, SCALE, kind_of, word_of
+from muster.app.kinds import app_kind, kind_of, loaded, word_of
 from muster.app.pool.task_queries import Task
 from muster.app.runs.questions import OpenQuestion
 from muster.app.views.batches import batch_reference, batch_view
-from muster.app.views.battles import battle_status_view, scale_status_view, scale_view
-from muster.app.views.chains import progress_view
 from muster.app.views.money import cost_view
 from muster.app.views.tasks import WorkView, task_view, work_view
 from muster.app.views.verdicts import verdict_of
 from muster.domain.batch import Batch
-from muster.domain.call import Quality
 from muster.domain.errors import BudgetExhausted, needs_higher_budget
 from muster.domain.money import to_usd
 from muster.domain.run import TERMINAL, BudgetedCost, Run, RunState
@@ -171,9 +167,9 @@ async def _task(muster: Muster, run: Run) -> Answer:
 
 async def _outcome(muster: Muster, run: Run) -> Answer:
     """Return what is particular to a kind of run; of a kind that has reports, its verdict."""
-    outline = OUTLINES.get(run.workload)
-    if outline is not None:
-        return await outline(muster, run)
+    if outline := app_kind(run.workload).doors.outline:
+        told: Answer = await loaded(outline)(muster, run)
+        return told
     if kind_of(run).report is not None and run.state is RunState.COMPLETED:
         report = await muster.report_of(run)
         return {
@@ -182,63 +178,6 @@ async def _outcome(muster: Muster, run: Run) -> Answer:
             "report": f"result(id={run.id!r}, part='report')",
         }
     return {"output": await muster.output_of(run)}
-
-
-async def _question_answered(muster: Muster, run: Run) -> Answer:
-    """Return the answer to a question, and what is wrong with it: it was cut, refused or empty."""
-    quality = run.result.get("quality") if isinstance(run.result, dict) else None
-    return {"output": await muster.output_of(run), "quality": None if quality == Quality.GOOD else quality}
-
-
-async def _battle(muster: Muster, run: Run) -> Answer:
-    view = battle_status_view(await muster.battles.status(run.id))
-    return {"turns": view.turn, "messages": view.message_count, "ending": view.ended_reason}
-
-
-async def _scale(muster: Muster, run: Run) -> Answer:
-    report = await muster.battles.scales.status(run.id)
-    standing = picked(scale_status_view(report), "completed", "total", "counts", "conversationIds")
-    view = scale_view(report) if run.state is RunState.COMPLETED else None
-    return standing | {
-        "verdict": None if view is None else view.summary,
-        "goal_rate": None if view is None else view.goal_rate,
-        "revised_prompt": None if view is None else view.revised_prompt,
-    }
-
-
-async def _chain(muster: Muster, run: Run) -> Answer:
-    view = plain(progress_view(await muster.chains.progress(run.id)))
-    steps = [
-        compact({name: one[name] for name in ("name", "status", "output", "skipped", "error")}) for one in view["steps"]
-    ]
-    now = {"current_step": view["current_name"], "partial_output": view["partial_output"], "rows": view["rows"]}
-    now |= {name: view[name] for name in ("branch", "summary", "repository_changes", "repository_unknown")}
-    return {"completed_steps": view["completed_steps"], "total_steps": view["total_steps"], "steps": steps, **now}
-
-
-async def _council(muster: Muster, run: Run) -> Answer:
-    view = plain(council_view(await muster.councils.trace(run.id)))
-    winner, synthesis = view["winner"] or {}, view["synthesis"] or {}
-    return {
-        "verdict": view["verdict"],
-        "winner": winner.get("agent"),
-        "output": synthesis.get("text") or winner.get("text"),
-        "dissent": view["dissent"],
-        "rounds": len(view["rounds"]),
-    }
-
-
-Outline = Callable[[Muster, Run], Awaitable[Answer]]
-OUTLINES: Mapping[str, Outline] = {  # of other kinds the verdict of the report is told, or the output
-    kind.workload: outline
-    for kind, outline in (
-        (QUESTION, _question_answered),
-        (BATTLE, _battle),
-        (SCALE, _scale),
-        (CHAIN, _chain),
-        (COUNCIL, _council),
-    )
-}
 
 
 def _question(question: OpenQuestion) -> Answer:

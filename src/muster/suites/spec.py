@@ -16,7 +16,7 @@ from muster.suites.values.case import Case, tag_key
 from muster.suites.values.rules import DEFAULT_THRESHOLD
 from muster.text import typed
 
-COUNCIL = "council:"  # before the file of a policy: the judge is a council
+COUNCIL_JUDGE = "council:"  # before the file of a policy: the judge is a council
 NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
 NO_SUITE_RUN = "not a valid suite run"
 MAX_UNKNOWN = 5  # keys that are told
@@ -53,8 +53,8 @@ class SuiteSpec(SuiteFields):
     @property
     def judge_file(self) -> str | None:
         """The file of the policy when the judge is a council."""
-        is_council = self.judge is not None and self.judge.startswith(COUNCIL)
-        return self.judge.removeprefix(COUNCIL) if self.judge is not None and is_council else None
+        is_council = self.judge is not None and self.judge.startswith(COUNCIL_JUDGE)
+        return self.judge.removeprefix(COUNCIL_JUDGE) if self.judge is not None and is_council else None
 
     @property
     def judges_in_batches(self) -> bool:
@@ -101,7 +101,7 @@ def _spec_flaws(spec: SuiteSpec) -> Iterator[FieldFlaw]:
     if spec.answers is not None and (spec.agents or spec.prompts):
         yield _whole("recorded answers cannot be combined with agents or prompts")
     if spec.judge_file is None and spec.council is not None:
-        yield _whole(f"council is the policy of a judge {COUNCIL}FILE, and the judge is {spec.judge}")
+        yield _whole(f"council is the policy of a judge {COUNCIL_JUDGE}FILE, and the judge is {spec.judge}")
     if spec.judge_file is not None and spec.judge_samples > 1:
         yield _whole("judge_samples must be 1 with a council, whose members are the samples")
 
@@ -135,7 +135,7 @@ def with_changes(before: Mapping[str, Json], given: Mapping[str, Json]) -> dict[
     kept = dict(before)
     if "judge" in given:
         kept.pop("council", None)
-        if str(given["judge"]).startswith(COUNCIL):
+        if str(given["judge"]).startswith(COUNCIL_JUDGE):
             kept.pop("judge_samples", None)
     return kept | dict(given)
 

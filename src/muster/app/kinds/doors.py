@@ -27,6 +27,7 @@ class KindDoors:
     tool: str = ""  # the name of the tool
     told: str = ""  # what models are told of it
     tool_order: Any = None  # what models order, where one tool starts two kinds
+    outline: str = ""  # "module:function", (muster, run), what models are told first of a run; by default its verdict
+    ending: str = ""  # how commands tell the end of a run: a file of theirs and a name in it; by default by its report
     newer: tuple[str, ...] = ()  # fields that the tool did not have when digests of calls counted defaults
-    queue: str = ""  # of BullMQ, whose jobs are such orders
     own: Mapping[Door, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.settings import Settings
 from muster.settings.sections import HumanSection
-from muster.suites.spec import COUNCIL
+from muster.suites.spec import COUNCIL_JUDGE
 from muster.text.documents.readers import READERS
 from muster.text.words import nearest
 
@@ -114,10 +114,10 @@ class Library:
 
     def judge(self, name: str | None) -> str | None:
         """Return a judge as a suite takes it: an agent that requests may name, or a council of the library."""
-        if name is None or not name.startswith(COUNCIL):
+        if name is None or not name.startswith(COUNCIL_JUDGE):
             self.require_agents([("judge", name)])
             return name
-        return f"{COUNCIL}{self.find(LibraryKind.COUNCIL, name.removeprefix(COUNCIL), 'judge')}"
+        return f"{COUNCIL_JUDGE}{self.find(LibraryKind.COUNCIL, name.removeprefix(COUNCIL_JUDGE), 'judge')}"
 
     def _place(self, path: Path) -> Path:
         """Return a path as muster.toml would name it."""

@@ -1,7 +1,7 @@
 """Files that people write, checked: suites, verification agents and chains, with what is doubtful. Opens no store."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,11 +134,12 @@ def starter(kind: str, name: str) -> Mapping[str, str]:
         raise BadArgument(choice_error(STARTERS, kind), argument="kind")
     if not is_kebab(name):
         raise BadArgument(f"must be in kebab-case, such as code-reviewer, not {name!r}", argument="the name")
-    if kind == "chain":
-        return chain_starter(name)
-    if kind == "council":
-        return council_starter(name)
-    return verify_starter() if kind == "verify" else suite_starter(name)
+    return _MAKERS[kind](name)
+
+
+_MAKERS: Mapping[str, Callable[[str], Mapping[str, str]]] = dict(
+    zip(STARTERS, (suite_starter, lambda name: verify_starter(), chain_starter, council_starter), strict=True)
+)
 
 
 def chain_files(path: Path) -> list[Path]:

@@ -21,7 +21,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.order import Door
 from muster.domain.run import Run, StartRequest, User
-from muster.engine.queue.base import QueuedJob, is_recoverable
+from muster.engine.queue.base import RUNS, QueuedJob, is_recoverable, queue_of
 
 _RUN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NUMBERED = re.compile(r"[0-9]+")  # by BullMQ itself, from 1 again when Redis has lost its data
@@ -45,7 +45,7 @@ class JobKind:
 
 
 KINDS = {known.kind.word: JobKind.of(known) for known in made_at(Door.JOB)}
-_QUEUES = {known.doors.queue: known.kind.word for known in made_at(Door.JOB) if known.doors.queue}
+_QUEUES = {queue: known.kind.word for known in made_at(Door.JOB) if (queue := queue_of(known.kind.workload)) != RUNS}
 
 
 class JobIntake:

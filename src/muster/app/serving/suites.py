@@ -7,12 +7,12 @@ from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.domain.order import named_agents
 from muster.suites.order import SuiteOrder
-from muster.suites.spec import COUNCIL
+from muster.suites.spec import COUNCIL_JUDGE
 
 
 async def submit_suite(muster: MusterParts, order: SuiteOrder) -> RunHandle:
     """Store a suite run for the workers."""
-    muster.library.require_agents(one for one in named_agents(order) if not one[1].startswith(COUNCIL))
+    muster.library.require_agents(one for one in named_agents(order) if not one[1].startswith(COUNCIL_JUDGE))
     named = [(f"suites[{place}]", name) for place, name in enumerate(order.suites)]
     paths = tuple(map(str, muster.library.find_all(LibraryKind.SUITE, named)))
     choice = replace(order, paths=paths, judge=muster.library.judge(order.judge))

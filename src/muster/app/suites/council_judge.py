@@ -18,7 +18,7 @@ from muster.domain.call import Request
 from muster.domain.errors import BadArgument
 from muster.domain.run import Mode
 from muster.domain.script import BYTES_PER_TOKEN
-from muster.suites.spec import COUNCIL, SuiteSpec
+from muster.suites.spec import COUNCIL_JUDGE, SuiteSpec
 
 _WHY = "x" * 500  # why an answer is to be repaired
 _CRITIQUE = "x" * 500 * BYTES_PER_TOKEN
@@ -56,8 +56,8 @@ def with_policy(spec: SuiteSpec, directory: AgentDirectory) -> SuiteSpec:
 def _read(file: str) -> CouncilSpec:
     if not file:
         raise BadArgument(
-            f"{COUNCIL} names no policy",
-            suggestions=(ArgumentAdvice("judge", f"{COUNCIL}council.yaml", words="name its file: {}"),),
+            f"{COUNCIL_JUDGE} names no policy",
+            suggestions=(ArgumentAdvice("judge", f"{COUNCIL_JUDGE}council.yaml", words="name its file: {}"),),
         )
     path = Path(file)
     return read_policy(path / NAME if path.is_dir() else path)

@@ -39,7 +39,7 @@ from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reports.trend import SuiteTrend
 from muster.suites.reviews import ReviewedRun, agreement_of
-from muster.suites.spec import COUNCIL, SuiteSpec, chosen_fields, read_spec, with_changes
+from muster.suites.spec import COUNCIL_JUDGE, SuiteSpec, chosen_fields, read_spec, with_changes
 from muster.suites.values.verdict import CaseResult
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Suites(KindPart):
 
     async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
         """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
-        if choice.judge is not None and not choice.judge.startswith(COUNCIL):
+        if choice.judge is not None and not choice.judge.startswith(COUNCIL_JUDGE):
             self._directory.find(choice.judge)  # raises for an unknown one, also in a replay
         only, failed = None, None
         if choice.only_failed is not None:

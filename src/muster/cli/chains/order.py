@@ -56,7 +56,7 @@ async def carry_out(muster: Muster, order: ChainOrder, common: CommonOptions, *,
         return await _submit(muster, specs, options, common)
     handles = [await muster.chains.start(spec, options) for spec in specs]
     if len(handles) == 1:
-        return await drive_and_conclude(muster, handles[0], ChainEnding(), (), common)
+        return await drive_and_conclude(muster, handles[0], CHAINS, (), common)
     return await _drive_all(muster, handles, common)
 
 
@@ -164,3 +164,6 @@ class ChainProgressSource:
             waits=usual.waits,
             since=usual.since,
         )
+
+
+CHAINS = ChainEnding()

@@ -1,30 +1,22 @@
 """How runs end, by their kind, and their exit codes."""
 
-from collections.abc import Mapping
 from functools import partial
 
 from rich.console import Console
 
 from muster.app import Muster
-from muster.app.kinds import kind_of
+from muster.app.kinds import app_kind, kind_of, loaded
 from muster.app.runs.reports import RunSummary
 from muster.app.runs.runs import require_completed
-from muster.cli.battles.order import BATTLES, SCALES
-from muster.cli.chains.order import ChainEnding
-from muster.cli.councils.order import COUNCILS
 from muster.cli.drive import CallProgress
 from muster.cli.outcome import ReportedEnding, RunEnding
 from muster.cli.reports import Teller
-from muster.cli.suites.order import SuiteEnding
-from muster.cli.verify.order import VerifyEnding
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.kind import WorkKind
 from muster.domain.run import Run
 
-OWN_ENDINGS: Mapping[str, RunEnding] = {
-    ending.kind.workload: ending for ending in (BATTLES, ChainEnding(), COUNCILS, SCALES, SuiteEnding(), VerifyEnding())
-}
+COMMANDS = "muster.cli"  # where kinds name the endings of their own
 
 
 def ending_of(run: Run) -> RunEnding | None:
@@ -34,14 +26,19 @@ def ending_of(run: Run) -> RunEnding | None:
 
 def ending_of_kind(kind: WorkKind) -> RunEnding | None:
     """Return the same of all runs of a kind."""
-    own = OWN_ENDINGS.get(kind.workload)
-    return own or (None if kind.report is None else _reported(kind))
+    return _own_ending(kind) or (None if kind.report is None else _reported(kind))
 
 
 def teller_of_report(run: Run) -> Teller | None:
     """Return what writes the report of a run for a terminal; None where Markdown does."""
-    own = OWN_ENDINGS.get(run.workload)
+    own = _own_ending(kind_of(run))
     return None if own is None else own.tell_report
+
+
+def _own_ending(kind: WorkKind) -> RunEnding | None:
+    place = app_kind(kind.workload).doors.ending
+    own: RunEnding | None = loaded(f"{COMMANDS}.{place}") if place else None
+    return own
 
 
 def _reported(kind: WorkKind) -> RunEnding:

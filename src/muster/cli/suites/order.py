@@ -56,7 +56,7 @@ async def carry_out(
     tell_warnings(found, spec)
     note(common, _first_words(found) + _source_words(source) + anew)
     handle = await muster.suites.start(spec, options, origin=source.origin, detach=arguments.detach, plan=found)
-    return await drive_and_conclude(muster, handle, SuiteEnding(), wanted, common)
+    return await drive_and_conclude(muster, handle, SUITES, wanted, common)
 
 
 async def judge_again(
@@ -71,7 +71,7 @@ async def judge_again(
     handle = await muster.suites.rejudge(before, changes, options, detach=arguments.detach)
     judged = f"the answers of run {before.id} are judged by {order.judge}; no agent is called again"
     note(common, f"{judged}; this is {new_run_words(options.budget)}")
-    return await drive_and_conclude(muster, handle, SuiteEnding(), wanted, common)
+    return await drive_and_conclude(muster, handle, SUITES, wanted, common)
 
 
 def _source_words(source: AnswerSource) -> str:
@@ -181,3 +181,6 @@ class SuiteProgress:
         elif event.kind == "suite.cases":
             self._done, self._total = int(data["done"]), int(data["total"])
             self._counts = Counter(data.get("ended", data["counts"]))  # of the unit that is counted
+
+
+SUITES = SuiteEnding()

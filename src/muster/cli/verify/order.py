@@ -117,7 +117,7 @@ async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -
         return tell_nothing(common, request.selection, started.prepared, allowed=order.order.allow_empty)
     note(common, first_words(started))
     by_agent = muster.repairs.agent_of(await started.handle.run())
-    ending = RepairEnding(request) if order.fix and not by_agent else VerifyEnding()
+    ending = RepairEnding(request) if order.fix and not by_agent else VERIFICATIONS
     return await drive_and_conclude(muster, started.handle, ending, order.reports, common)
 
 
@@ -281,3 +281,6 @@ def _words(first: ConcludedVerification, repair: Repair) -> str:
         lines.append(f"changed {count(len(fixed.changed), 'file')}: {', '.join(fixed.changed)}")
         lines.append("what was changed is verified once more; look at it with: git diff")
     return "\n".join([*lines, *(f"not changed: {one}" for one in fixed.left)])
+
+
+VERIFICATIONS = VerifyEnding()
