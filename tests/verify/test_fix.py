@@ -10,7 +10,7 @@ import pytest
 from muster.app import open_muster
 from muster.domain.errors import BadArgument
 from muster.settings import load_settings
-from muster.verify.findings.fix import Edit, FileEdits, change, goal_of
+from muster.verify.fix import Edit, FileEdits, change, goal_of
 
 
 def edits(path: Path, *changes: tuple[int, int, str]) -> FileEdits:

@@ -1,7 +1,6 @@
-"""Tasks, fan-outs and chains as kinds of work."""
+"""Tasks and fan-outs as kinds of work."""
 
-from muster.domain.kind import WorkKind, part_of
-from muster.pool.chains.order import ChainOrder
+from muster.domain.kind import WorkKind
 from muster.pool.order import FanOutOrder, TaskOrder
 
 TASK = WorkKind(
@@ -22,16 +21,4 @@ FAN_OUT = WorkKind(
     about="Submit one task for each of many prompts.",
     command="muster fan-out",
     order=FanOutOrder,
-)
-CHAIN = WorkKind(
-    workload="chain",
-    word="chain",
-    about="Do steps of prompts and commands, in order, each with the output of those before it.",
-    module="muster.pool.chains.workload",
-    command="muster chain run",
-    example="muster chain run FILE",
-    order=ChainOrder,
-    subject=lambda spec: (part_of(spec, "chain", "name"),),
-    trees=lambda run: (f"chain-{run.id}",),
-    tree_key="chain/tree",
 )

@@ -17,19 +17,19 @@ from muster.verify.findings.finding import Examined
 from muster.verify.findings.journal import (
     CLEARED,
     CLEARING,
-    WORKLOAD,
     AgentReport,
     Ending,
     WaveReport,
     call_key,
     report_key,
 )
+from muster.verify.kind import VERIFICATION
 from muster.verify.sources.markers import clear_markers, done_markers
 from muster.verify.sources.source import VerifySnapshot
 from muster.verify.spec import read_spec
 
 
-@workload(WORKLOAD, check=read_spec)
+@workload(VERIFICATION.workload, check=read_spec)
 async def waves(ctx: Context, spec: Any) -> Json:
     """Verify files in waves, and say what came of it."""
     wanted = read_spec(spec)

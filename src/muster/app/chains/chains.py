@@ -34,12 +34,12 @@ from muster.pool.chains.chain import (
     row_key,
 )
 from muster.pool.chains.isolation import TREE_KEY, before_key, changes_key, save_tree, worktrees_of
+from muster.pool.chains.kind import CHAIN
 from muster.pool.chains.progress import ChainProgress, RowProgress, chain_progress
 from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.isolation import GIT_VARIABLES, repository_changes
-from muster.pool.kind import CHAIN
 from muster.pool.setup import TreeSetup
 from muster.text import typed
 from muster.text.document_tree import Unreadable

@@ -18,7 +18,8 @@ from muster.councils.kind import COUNCIL
 from muster.domain.kind import WorkKind
 from muster.domain.order import LOCAL, Door, order_fields
 from muster.domain.run import Run
-from muster.pool.kind import CHAIN, FAN_OUT, TASK
+from muster.pool.chains.kind import CHAIN
+from muster.pool.kind import FAN_OUT, TASK
 from muster.suites.kind import GENERATION, SUITE
 from muster.verify.kind import REPAIR, VERIFICATION
 

@@ -7,7 +7,7 @@ from muster.app.runs.runs import Runs
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.text import typed
-from muster.verify.findings.fix import Unfixed, fixes_of
+from muster.verify.fix import Unfixed, fixes_of
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import summarize
 

@@ -37,7 +37,6 @@ from muster.settings import Settings
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
 from muster.verify.declaration.verification import Verification, Verifier
 from muster.verify.findings.finding import Severity
-from muster.verify.findings.journal import WORKLOAD
 from muster.verify.kind import VERIFICATION
 from muster.verify.reports.formats import report_of_verification
 from muster.verify.reports.located import FindingPage, page_of_findings, with_code
@@ -122,14 +121,14 @@ class Verifications(KindPart):
         if detach:
             self.require_batches(prepared.spec, LIVE if options is None else options.dispatch)
         self.require_folders()
-        handle = await self._runs.start_checked(WORKLOAD, stored(prepared.spec), options, detach=detach)
+        handle = await self._runs.start_checked(VERIFICATION.workload, stored(prepared.spec), options, detach=detach)
         prepared.started = True
         return handle
 
     async def submit(self, prepared: Prepared, options: RunOptions | None = None) -> RunHandle:
         """Store a verification that was prepared for the workers."""
         self.require_folders()
-        handle = await self._runs.submit(WORKLOAD, stored(prepared.spec), options)
+        handle = await self._runs.submit(VERIFICATION.workload, stored(prepared.spec), options)
         prepared.started = True
         return handle
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.isolation import Isolation
-from muster.pool.kind import CHAIN
+from muster.pool.chains.kind import CHAIN
 from muster.pool.setup import TreeSetup
 
 WORKLOAD = CHAIN.workload

@@ -19,8 +19,8 @@ from muster.git.layout import Worktree
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import ChainSpec
+from muster.pool.chains.kind import CHAIN
 from muster.pool.isolation import repository_before, repository_changes, saved_json
-from muster.pool.kind import CHAIN
 from muster.pool.setup import prepare_tree
 
 TREE_KEY = CHAIN.tree_key

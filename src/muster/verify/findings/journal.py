@@ -18,9 +18,7 @@ from muster.domain.money import NOTHING, Microdollars
 from muster.text.thresholds import ThresholdResult
 from muster.verify.declaration.verification import Kind
 from muster.verify.findings.finding import Counts, Finding, Merged, Rejected
-from muster.verify.kind import VERIFICATION
 
-WORKLOAD = VERIFICATION.workload
 SNAPSHOT = "waves"
 CLEARING = "waves/clearing"
 CLEARED = "waves/cleared"

@@ -14,7 +14,8 @@ from muster.store.base import Store
 from muster.text.views import View
 from muster.text.words import moment
 from muster.verify.findings.finding import Counts
-from muster.verify.findings.journal import NONE, WORKLOAD, AgentReport, Ending
+from muster.verify.findings.journal import NONE, AgentReport, Ending
+from muster.verify.kind import VERIFICATION
 from muster.verify.reports.json_report import FindingCountsView, counts_view
 from muster.verify.reports.run import open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
@@ -176,7 +177,7 @@ async def _runs(store: Store, since: float) -> AsyncIterator[Run]:
             break
         limit *= 4
     for run in found:
-        if run.workload == WORKLOAD and run.created_at >= since:
+        if run.workload == VERIFICATION.workload and run.created_at >= since:
             yield run
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.verify.findings.finding import Finding, Merged, Severity
-from muster.verify.findings.fix import Edit, applied, fixes_of
+from muster.verify.fix import Edit, applied, fixes_of
 from muster.verify.sources.source import Source
 
 TEXT = "one\ntwo\nthree\nkey = [redacted:openai_key:1]\nfive\n"
