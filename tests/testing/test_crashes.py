@@ -1,8 +1,10 @@
 """A workload is killed at every point: what survives passes, and what does not is named with the place."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -15,11 +17,13 @@ SPEC = {"mail": ["Where is my parcel?", "the bill"]}
 @muster.workload("triage of a test", version=2, oldest=2)  # known also to a run that is killed before its first step
 async def triage(ctx: muster.Context, spec: Any) -> dict[str, Any]:
     async def label(i: int, text: str) -> str:
-        return (await ctx.call("desk", text, key=f"mail/{i}")).text
+        return (await ctx.call("desk", text, key=f"mail/{day}/{i}")).text
 
     async def count() -> int:
         return len(spec["mail"])
 
+    day = await ctx.step("day", lambda: str(uuid4()))  # another one in each run, and the same on resume
+    await ctx.sleep("night", 24 * 60 * 60)
     labels = [one async for one in ctx.map(label, spec["mail"])]
     return {"labels": labels, "count": await ctx.step("count", count)}
 
@@ -52,6 +56,17 @@ def agents() -> dict[str, Any]:
     return {"desk": FakeAgent(answers, otherwise=[muster.Overloaded("busy"), "other"], cost_usd="0.01")}
 
 
+@muster.workload("work of a test whose keys differ")
+async def unstable(ctx: muster.Context, spec: str) -> list[str]:
+    if spec == "call":
+        mail = uuid4()  # in the key, and in what is asked
+        return [(await ctx.call("desk", f"parcel {mail}", key=f"mail/{mail}")).text]
+    if spec == "step":
+        return [await ctx.step(f"letter/{uuid4()}", lambda: "sorted")]
+    names = {"Ada", "Bob", "Cyd", "Dot"}  # in another order in each process
+    return sorted([await ctx.step(f"letter/{i}", partial(str, name)) for i, name in enumerate(names)])
+
+
 async def not_registered(ctx: muster.Context, spec: None) -> None:
     pass
 
@@ -68,6 +83,7 @@ def test_a_workload_that_survives_is_killed_at_every_point_and_comes_to_the_same
         "run.claimed", "call.opened", "call.answered", "call.settled", "store.before_commit", "store.after_commit"
     }  # fmt: skip
     assert report.kills.count("call.opened:2") == 1
+    assert "signal.before_take:1" in report.kills  # in the night, of which nobody waits for the end
     assert report.uncertain > 0
 
 
@@ -107,6 +123,18 @@ def _refuse_later(seen: list[Any]) -> None:
         seen.clear()  # without a kill it is accepted
         return
     raise AssertionError("never")
+
+
+def test_keys_that_differ_when_a_run_is_resumed_are_found() -> None:
+    with pytest.raises(AssertionError, match=r"'mail/\S+' was stored and not used, and 'mail/\S+' was done instead"):
+        kill_everywhere(unstable, "call", agents=spendthrift)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("kind", "told"), [("step", "was stored and not used"), ("set", "the result is")])
+def test_keys_of_steps_that_differ_are_found(kind: str, told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        kill_everywhere(unstable, kind)
 
 
 def test_a_run_that_does_not_end_has_failed() -> None:

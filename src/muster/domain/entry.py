@@ -7,14 +7,16 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from muster.domain.budget import Level
 from muster.domain.call import Reply
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, JsonObject
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 
+SHOWN = 5  # keys, to a person
+STABLE_KEYS = "a key must not contain a random number, the time, or a place in a set"
 ANSWERS = "answer/"  # before the key: channels on which people answer
 
 
@@ -139,6 +141,26 @@ class Settled(NamedTuple):
     overdraft: bool = False  # it cost more than was reserved
     late: bool = False  # the attempt had been settled before, as uncertain
     kept: bool = True  # the reply became the call's reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedEntries:
+    """What a resumed run had stored and did not ask for, while something of its kind was done anew."""
+
+    keys: tuple[str, ...]  # the first of them
+    total: int
+    repeated: int  # how many of them were done once more under another key: the same request, the same child, a step
+    event: ClassVar = "journal.unused"
+
+    def told(self) -> JsonObject:
+        """Return what its event tells."""
+        return {"keys": list(self.keys), "total": self.total, "repeated": self.repeated}
+
+    def __str__(self) -> str:
+        results = "1 stored result was" if self.total == 1 else f"{self.total} stored results were"
+        named = ", ".join(repr(key) for key in self.keys[:SHOWN]) + (", …" if self.total > SHOWN else "")
+        again = f", and {self.repeated} done again under other keys; {STABLE_KEYS}" if self.repeated else ""
+        return f"{results} not used when the run was resumed: {named}{again}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ class Children:
     ) -> None:
         self._store, self._clock, self._new_id = store, clock, new_id
         self._parent, self._epoch, self._inheritance = parent.run, parent.epoch, parent.inheritance
-        self._drive = drive
+        self._drive, self._asked = drive, parent.asked
         self._driven: set[RunId] = set()
 
     async def __call__(self, key: str, workload: str, spec: Json, options: ChildOptions) -> Any:
@@ -78,6 +78,8 @@ class Children:
 
     async def _create(self, key: str, workload: str, spec: Json, options: ChildOptions, *, failed: Run | None) -> Run:
         before = failed if failed is not None else await self._inheritance.child(key)
+        if before is None:
+            self._asked.note_missing(key)
         child, dispatch = self._new_id(), self._parent.dispatch
         budgets = await self._budgets(child, before)
         if before is not None and budgets.lineage != lineage_level(child):

@@ -100,6 +100,7 @@ def awaited(method: M) -> M:
     def make(ctx: Any, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         key = kwargs.get("key", args[0] if args else None)
         unawaited: UnawaitedWork = ctx._unawaited
+        ctx._driven.asked.note(key)  # here, since a task that is canceled before it begins has asked for it too
         return unawaited.note(f"ctx.{method.__name__} under {key!r}", partial(method, ctx, *args, **kwargs))
 
     return cast("M", make)
@@ -278,6 +279,7 @@ class Context:
             found = made if schema is None else fitting(made, schema)
             return await (found if step is None else inside(step, found))
 
+        self._driven.asked.note(key)
         return self._unawaited.note(f"ctx.call under {key!r}", calling)
 
     @overload
@@ -605,3 +607,8 @@ class Context:
 def require_awaited(ctx: Context) -> None:
     """Raise BadArgument for what a workload made and never awaited."""
     ctx._unawaited.require_none()
+
+
+async def tell_unused(ctx: Context) -> None:
+    """Write in a completed run what was stored for it and it did not ask for, while the like of it was done anew."""
+    await ctx._memory.tell_unused()

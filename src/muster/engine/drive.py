@@ -30,7 +30,7 @@ from muster.engine.base.signals import Receiver
 from muster.engine.calls.admission import RunPlaces
 from muster.engine.calls.path import CallPath
 from muster.engine.calls.state import CallServices
-from muster.engine.context import Context, require_awaited
+from muster.engine.context import Context, require_awaited, tell_unused
 from muster.engine.workload import Workload
 from muster.store.base import RunRelease
 
@@ -136,6 +136,11 @@ class Drive:
         soon = self._with.clock.now() + SHORT_WAIT_SECONDS
         own = any(one.until is not None and one.until <= soon for one in self._receiver.awaited)
         return own or any(child.awaits_shortly for child in self.children)
+
+    @property
+    def only_waits(self) -> bool:
+        """Return whether nothing is at work in this run but, it may be, its children."""
+        return self._activity.only_waits or (self._activity.open == 0 and bool(self.children))
 
     @property
     def all_parked(self) -> bool:
@@ -265,6 +270,8 @@ class Drive:
         if isinstance(self._stop, LeaseLost):
             raise self._stop
         ending = await self._with_overdraft(self._ending(outcome))
+        if ending.state is RunState.COMPLETED:
+            await tell_unused(self._context)
         self._with.kill.reach("run.before_release")
         return await self._with.store.leases.release(self._run.id, self._epoch, ending)
 
@@ -311,6 +318,7 @@ class Drive:
 
     async def _watch_time(self, limit: float) -> None:
         while (left := limit - self._stopwatch.elapsed) > 0:
+            await self._stopwatch.counting()
             await self._with.clock.sleep(max(left, SHORTEST_LOOK))
             late = self._stopwatch.elapsed - limit
             if late > LATE:  # the process stood still: answers that arrived meanwhile are read first

@@ -26,6 +26,7 @@ from muster.domain.ids import BatchId, RunId, new_run_id
 from muster.domain.observation import RunBegan, RunEnded
 from muster.domain.rules import rules_of
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
+from muster.engine.base.asked import AskedKeys
 from muster.engine.base.clock import Activity, Stopwatch, Ticks
 from muster.engine.base.driven_run import BudgetCaps, DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.base.signals import Receiver
@@ -212,6 +213,11 @@ class Engine:
         return self._with.wire_count.open
 
     @property
+    def only_waits(self) -> bool:
+        """Whether nothing is at work in the runs that this process drives."""
+        return not self._beginning and all(drive.only_waits for drive in self._drives.values())
+
+    @property
     def agent_notes(self) -> Sequence[AgentNote]:
         """Return what is to be known of the agents of runs that were driven here."""
         return tuple(self._with.notes.values())
@@ -367,6 +373,7 @@ class Engine:
             inheritance=inheritance,
             activity=Activity(Stopwatch(self._with.clock, run.active)),
             rules=rules,
+            asked=AskedKeys(wanted=self._workloads.is_own(run.workload) and (claim.epoch > 1 or not inheritance.empty)),
             attached=attached,
         )
 

@@ -1,6 +1,7 @@
 """What a run remembers besides its calls, by key: values of steps, events and signals."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import KeyReused
+from muster.engine.base.asked import unused_entries
 from muster.engine.base.clock import Clock
 from muster.engine.base.driven_run import DrivenRun, StopState
 from muster.store.base import Record, Store
@@ -18,7 +20,7 @@ class RunMemory:
 
     def __init__(self, driven: DrivenRun, *, store: Store, clock: Clock, halt: StopState) -> None:
         self._run, self._epoch, self._inheritance = driven.run.id, driven.epoch, driven.inheritance
-        self._store, self._clock, self._halt = store, clock, halt
+        self._store, self._clock, self._halt, self._asked = store, clock, halt, driven.asked
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
         self._used: set[str] = set()  # keys of steps and events
 
@@ -48,12 +50,15 @@ class RunMemory:
 
     async def recall(self, key: str, kind: EntryKind) -> tuple[bool, Any]:
         """Return whether there is a value under a key, and the value; one that is inherited is taken over."""
+        self._asked.note(key)
         with self._halt.noting():
             entry = await self._store.journal.find(self._run, key)
             if entry is None:
                 entry = await self._inheritance.find(key, no_digest(kind), kind)
                 if entry is not None:
                     await self._store.journal.reuse(self._run, self._epoch, entry, self._clock.now())
+                else:
+                    self._asked.note_missing(key)
         if entry is not None and entry.kind is not kind:
             raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a {kind}")
         return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None
@@ -65,6 +70,19 @@ class RunMemory:
             async for _ in self._store.archive.entries(run, page=1):
                 return True
         return False
+
+    async def tell_unused(self) -> None:
+        """Write down what was stored before and nobody asked for, while the like of it was done anew."""
+        if not self._asked.anew or self._inheritance.replays:
+            return
+        done, whole = self._store.archive.done, [one.run for one in self._inheritance.ancestors if one.whole]
+        own, inherited = await done(self._run), [entry for run in whole for entry in await done(run)]
+        unused = unused_entries(self._asked, own, inherited)
+        if unused is None:
+            return
+        await self.record(unused.event, EntryKind.EMIT, unused.told(), kind_of_event=unused.event)
+        if unused.repeated:
+            logging.getLogger("muster").warning("run %s: %s", self._run, unused)
 
     async def record(self, key: str, kind: EntryKind, value: Json, kind_of_event: str | None = None) -> Json:
         """Remember a value; returns the one that counts, which an earlier driver may have stored."""

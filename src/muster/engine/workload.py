@@ -85,6 +85,9 @@ class WorkloadSource(Protocol):
     def find(self, name: str) -> Workload:
         """Return the function, or raise BadConfiguration."""
 
+    def is_own(self, name: str) -> bool:
+        """Return whether it is a user's own, and not one of Muster."""
+
     def __contains__(self, name: str) -> bool: ...
 
 
@@ -129,6 +132,10 @@ class Workloads:
         if name in self._found:
             _require_own_name(name, self._found[name], module)
         self._promised[name] = module
+
+    def is_own(self, name: str) -> bool:
+        """Return whether it is a user's own, which nothing promised."""
+        return name not in self._promised
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that forgets what is registered from now on."""

@@ -525,6 +525,9 @@ class Runs:
     def entry(self, run: RunId, key: str) -> Entry | None:
         """Return what a run remembers under a key; the reply to a request with a schema has its data."""
 
+    def keys(self, run: RunId) -> Sequence[str]:
+        """Return the keys under which a run has a result: of calls, steps, events, signals and children."""
+
     def events(self, run: RunId, after: int=..., limit: int=...) -> Sequence[Event]:
         """Return the events of a run after a number, at most so many."""
 
@@ -653,6 +656,10 @@ class Runs:
     @property
     def calls_on_wire(self) -> int:
         """Return how many calls of runs driven here wait for their agents."""
+
+    @property
+    def only_wait(self) -> bool:
+        """Return whether the runs that are driven here only wait: for a time, a signal, a batch or another attempt."""
 
     @property
     def unstored_answers(self) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import heapq
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TypeVar
 
@@ -57,17 +57,18 @@ class FakeClock:
             self._arrival.clear()
             await self._arrival.wait()
 
-    async def passing(self, work: Awaitable[T]) -> T:
+    async def passing(self, work: Awaitable[T], *, may_pass: Callable[[], bool] = lambda: True) -> T:
         """Return what is awaited; whenever nothing happens, the time passes until the next sleeper wakes.
 
-        Heartbeats of runs are not waited for while others sleep.
+        Heartbeats of runs are not waited for while others sleep. Where it is known what happens elsewhere, `may_pass`
+        keeps the time from passing meanwhile.
         """
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
                 before = len(self.slept)
                 await asyncio.wait({task}, timeout=QUIET_SECONDS)
-                if not task.done() and len(self.slept) == before:
+                if not task.done() and len(self.slept) == before and may_pass():
                     self._pass()
             return task.result()
         finally:

@@ -8,14 +8,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from muster.app.agent_kinds.given import GivenAgent
 from muster.domain.canonical import Json
+from muster.domain.entry import STABLE_KEYS, UnusedEntries
 from muster.domain.errors import BadArgument
 from muster.engine.declared import ResultT, SpecT, WorkloadFunction, declared
 from muster.testing.folders import memory_folder
@@ -59,15 +60,17 @@ def kill_everywhere(
 ) -> CrashReport:
     """Kill a run of a workload at every point with SIGKILL, resume it each time, and check what it came to.
 
-    Each trial is a process with a store of its own. At the end the result must be that of a run that was not killed, or
-    whatever `check` accepts, which gets it as it is stored, and the laws of money and of work hold; else AssertionError
-    says where it was killed. `agents` is a function on the top level of a module that returns them as
+    Each trial is a process with a store of its own, and a clock on which time passes at once while everything waits.
+    At the end the result must be that of a run that was not killed, or whatever `check` accepts, which gets it as it is
+    stored, the laws of money and of work hold, and nothing that was stored is done again under another key; else
+    AssertionError says where it was killed. `agents` is a function on the top level of a module that returns them as
     `muster.open(agents=…)` takes them, and the workload is defined on the top level of one too. A trial that takes
     more than `seconds` has failed.
     """
     program = _program(workload, spec, agents, project, budget_usd)
-    with memory_folder() as folder, _server(program) as server:
-        whole = _trial(server, folder, None, seconds)
+    with memory_folder() as folder, _servers(program) as (server, other):
+        trial = Trial(folder=str(folder), crash=None, seconds=seconds)
+        whole = server.try_once(trial)
         if whole.signal or whole.error:
             raise AssertionError(f"without a kill: {_told(whole, seconds)}")
         if check is not None:
@@ -76,13 +79,13 @@ def kill_everywhere(
         for point in POINTS:
             for number in count(1):
                 crash = f"{point}:{number}"
-                killed = _trial(server, folder, (point, number), seconds, keep=True)
+                killed = server.try_once(replace(trial, crash=(point, number)), keep=True)
                 if killed.signal != signal.SIGKILL:
                     failed += [f"{crash}: {_told(killed, seconds)}"] if killed.signal or killed.error else []
                     _forget(folder)
                     break  # it is not passed so often
                 kills.append(crash)
-                resumed = _trial(server, folder, None, seconds)
+                resumed = other.try_once(trial)  # sets have another order there, as in any other process
                 uncertain += resumed.uncertain
                 failed += [f"killed at {crash}: {flaw}" for flaw in _flaws(resumed, whole, check, seconds)]
         if not kills:
@@ -122,50 +125,66 @@ def _place(function: Callable[..., Any], argument: str) -> ModulePlace:
     return ModulePlace(module=function.__module__, file=None if file is None else str(Path(file).absolute()))
 
 
-@contextmanager
-def _server(program: Program) -> Iterator["subprocess.Popen[str]"]:
-    """Start the process that trials are forked from, which ends with the block, or with this process."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "muster.testing.trials"],
+class TrialServer:
+    """A process that trials are forked from."""
+
+    def __init__(self, program: Program, seed: int) -> None:
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # closed with the process
+        self._process = subprocess.Popen(  # noqa: S603  # it is ours
+            ["/usr/bin/env", f"PYTHONHASHSEED={seed}", sys.executable, "-m", "muster.testing.trials"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=self._errors,
             text=True,
             encoding="utf-8",
         )
-        try:
-            if not _asked(server, asdict(program)):
-                server.wait()
-                errors.seek(0)
-                raise AssertionError(f"the workload cannot be loaded in another process:\n{errors.read()[-3000:]}")
-            yield server
-        finally:
-            server.kill()
-            server.communicate()
+        self._tell(asdict(program))
+
+    def load(self) -> None:
+        """Wait until it has loaded the workload; raises AssertionError when it cannot."""
+        if not self._answer():
+            self._process.wait()
+            self._errors.seek(0)
+            raise AssertionError(f"the workload cannot be loaded in another process:\n{self._errors.read()[-3000:]}")
+
+    def try_once(self, trial: Trial, *, keep: bool = False) -> Outcome:
+        """Return what became of a trial; its folder is emptied, unless it is to be resumed there."""
+        self._tell(asdict(trial))
+        outcome = self._answer()
+        if not outcome:
+            died = -(self._process.wait() or 0)
+            raise AssertionError(f"the process that trials are forked from died of signal {died}")
+        if not keep:
+            _forget(Path(trial.folder))
+        return Outcome(**outcome)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def _tell(self, value: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None  # noqa: S101  # it is a pipe
+        with suppress(BrokenPipeError):  # it has ended, and does not answer
+            self._process.stdin.write(json.dumps(value) + "\n")
+            self._process.stdin.flush()
+
+    def _answer(self) -> Mapping[str, Any]:
+        assert self._process.stdout is not None  # noqa: S101  # it is a pipe
+        line = self._process.stdout.readline()
+        found: Mapping[str, Any] = json.loads(line) if line else {}
+        return found
 
 
-def _asked(server: "subprocess.Popen[str]", value: Mapping[str, Any]) -> Mapping[str, Any]:
-    assert server.stdin is not None and server.stdout is not None  # noqa: S101, PT018  # both are pipes
-    try:
-        server.stdin.write(json.dumps(value) + "\n")
-        server.stdin.flush()
-    except BrokenPipeError:
-        return {}
-    line = server.stdout.readline()
-    found: Mapping[str, Any] = json.loads(line) if line else {}
-    return found
-
-
-def _trial(
-    server: "subprocess.Popen[str]", folder: Path, crash: tuple[str, int] | None, seconds: int, *, keep: bool = False
-) -> Outcome:
-    told = _asked(server, asdict(Trial(folder=str(folder), crash=crash, seconds=seconds)))
-    if not told:
-        raise AssertionError(f"the process that trials are forked from died of signal {-(server.wait() or 0)}")
-    if not keep:
-        _forget(folder)
-    return Outcome(**told)
+@contextmanager
+def _servers(program: Program) -> Iterator[tuple[TrialServer, TrialServer]]:
+    """Start two processes with other hash seeds, which end with the block, or with this process."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(closing(TrialServer(program, seed))) for seed in (1, 2)]
+        for server in servers:
+            server.load()
+        yield servers[0], servers[1]
 
 
 def _forget(folder: Path) -> None:
@@ -174,6 +193,11 @@ def _forget(folder: Path) -> None:
 
 
 def _flaws(resumed: Outcome, whole: Outcome, check: Callable[[Json], object] | None, seconds: int) -> Iterator[str]:
+    # Who loses a race may be unused too; but that needs no keys which a run without a kill does not have.
+    strange = set(resumed.keys) - {*whole.keys, UnusedEntries.event}
+    lost = sorted(strange.intersection(resumed.unused))
+    if lost and (instead := sorted(strange - set(lost))):
+        yield f"{lost[0]!r} was stored and not used, and {instead[0]!r} was done instead; {STABLE_KEYS}"
     if resumed.signal or resumed.error:
         yield _told(resumed, seconds)
     elif check is not None:

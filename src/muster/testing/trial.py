@@ -1,6 +1,6 @@
 """What a trial of `kill_everywhere` is told, and what it says of itself: values that both processes know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.domain.canonical import Json
 
@@ -43,3 +43,5 @@ class Outcome:
     result: Json = None
     error: str = ""
     uncertain: int = 0  # attempts whose outcome is unknown
+    keys: list[str] = field(default_factory=list)  # under which something is stored, in children too
+    unused: list[str] = field(default_factory=list)  # those of them that a resumed run did not ask for

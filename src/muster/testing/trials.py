@@ -28,6 +28,7 @@ from muster.domain.call import Reply, Request, identify
 from muster.domain.errors import MusterError
 from muster.domain.run import RunState
 from muster.settings import load_settings
+from muster.testing.clock import FakeClock
 from muster.testing.laws import violations
 from muster.testing.trial import ModulePlace, Outcome, Program, Trial
 
@@ -139,14 +140,16 @@ async def _work(program: Program, agents: Mapping[str, GivenAgent], trial: Trial
     given = read_given(agents)
     counted = {name: CountedAgent(agent, folder / PAID) for name, agent in given.made.items()}
     told = {**{name: agents[name] for name in agents if name not in counted}, **counted}
-    async with open_muster(settings=settings, agents=told) as m:
+    clock = FakeClock()
+    async with open_muster(settings=settings, agents=told, clock=clock) as m:
         try:
-            return await _outcome(m, program, folder if len(counted) == len(agents) else None)
+            work = _outcome(m, clock, program, folder if len(counted) == len(agents) else None)
+            return await clock.passing(work, may_pass=lambda: m.runs.only_wait)
         except MusterError as error:
             return Outcome(error=f"{error.code}: {error.message}")
 
 
-async def _outcome(m: Muster, program: Program, counted: Path | None) -> Outcome:
+async def _outcome(m: Muster, clock: FakeClock, program: Program, counted: Path | None) -> Outcome:
     """Start the run, or go on with the one that was left, and check the laws when it is over."""
     left = await m.runs.page(roots=True, limit=1)
     if not left:
@@ -154,11 +157,20 @@ async def _outcome(m: Muster, program: Program, counted: Path | None) -> Outcome
     elif left[0].state is RunState.COMPLETED:
         handle = m.runs.watch(left[0])
     else:
+        (last,) = await m.runs.events(left[0].id, left[0].last_seq - 1, 1)
+        clock.advance(last.at + 1 - clock.now())  # the time goes on where it was when the process was killed
         handle = await m.resume(left[0].id)
     result = await handle.result()
     broken = await violations(m, None if counted is None else _paid(counted / PAID))
-    uncertain = sum([run.calls.uncertain for run in await m.runs.page(limit=500)])
-    return Outcome(result=result, error="\n".join(broken), uncertain=uncertain)
+    runs = await m.runs.page(limit=500)
+    unused = [(await m.runs.details(run.id)).unused for run in runs]
+    return Outcome(
+        result=result,
+        error="\n".join(broken),
+        uncertain=sum(run.calls.uncertain for run in runs),
+        keys=[key for run in runs for key in await m.runs.keys(run.id)],
+        unused=[key for one in unused if one is not None for key in one.keys],
+    )
 
 
 def _paid(file: Path) -> Counter[str]:

@@ -39,6 +39,10 @@ class ProjectWorkloads:
             self.load()
         return self._registry.find(name)
 
+    def is_own(self, name: str) -> bool:
+        """Return whether it is a user's own, and not one of Muster."""
+        return self._registry.is_own(name)
+
     def declared(self, name: str) -> DeclaredWorkload:
         """Return what types a workload declares; raises BadConfiguration like `find`."""
         self.find(name)

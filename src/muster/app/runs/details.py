@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from muster.app.runs.planned_batches import PlannedBatches
 from muster.app.runs.questions import OpenQuestion, questions_of, root_of
 from muster.domain.batch import UNDER_WAY, Batch, Saving
-from muster.domain.entry import AttemptState, Entry, EntryKind, Event
+from muster.domain.entry import AttemptState, Entry, EntryKind, Event, UnusedEntries
 from muster.domain.ids import BatchId, RunId
-from muster.domain.run import Run
+from muster.domain.run import Run, RunState
 from muster.store.base import Attempt, Store
+from muster.text import typed
 
 NO_SAVING = Saving()
 
@@ -43,6 +44,7 @@ class RunDetails:
     uncertain: tuple[Attempt, ...] = ()
     events: tuple[Event, ...] | None = None
     questions: tuple[OpenQuestion, ...] = ()  # that people have not answered, of its children too
+    unused: UnusedEntries | None = None  # what it had stored before it was resumed, and did not use
 
     @property
     def calls_left_out(self) -> int:
@@ -86,11 +88,19 @@ async def details_of(store: Store, planned: PlannedBatches, run: Run, *, calls: 
         batches=batches,
         events=last,
         questions=await questions_of(store, run),
+        unused=await _unused(store, run),
     )
     if not calls:
         return found
     uncertain = tuple(await store.archive.attempts(run.id, (AttemptState.UNCERTAIN,)))[:calls]
     return replace(found, calls=await _first_calls(store, run.id, calls), uncertain=uncertain)
+
+
+async def _unused(store: Store, run: Run) -> UnusedEntries | None:
+    if run.state is not RunState.COMPLETED:
+        return None
+    event = await store.events.first(run.id, UnusedEntries.event)
+    return None if event is None else typed.convert(event.data, UnusedEntries)
 
 
 async def _first_calls(store: Store, run: RunId, most: int) -> tuple[Entry, ...]:

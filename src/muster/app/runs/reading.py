@@ -221,6 +221,10 @@ class RunReader:
             return entry
         return replace(entry, reply=await JsonSchemas().parse(entry.reply, schema))
 
+    async def keys(self, run: RunId) -> Sequence[str]:
+        """Return the keys under which a run has a result: of calls, steps, events, signals and children."""
+        return [entry.key for entry in await self._store.archive.done(run)]
+
     async def events(self, run: RunId, after: int = 0, limit: int = PAGE) -> Sequence[Event]:
         """Return the events of a run after a number, at most so many."""
         return await self._store.events.read(run, after, limit)

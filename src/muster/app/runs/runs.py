@@ -224,6 +224,11 @@ class Runs(RunContinuations):
         return self._engine.on_wire
 
     @property
+    def only_wait(self) -> bool:
+        """Return whether the runs that are driven here only wait: for a time, a signal, a batch or another attempt."""
+        return self._engine.only_waits
+
+    @property
     def unstored_answers(self) -> int:
         """Return how many answers of calls wait until they can be stored."""
         return self._store.journal.unstored

@@ -16,6 +16,7 @@ from muster.app.views.subjects import subject_of
 from muster.app.views.verdicts import RunVerdict, verdict_of
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
+from muster.domain.entry import UnusedEntries
 from muster.domain.ids import RunId
 from muster.domain.money import to_usd
 from muster.domain.run import BudgetedCost, Mode, Reuse, Run, RunState
@@ -132,6 +133,17 @@ class UncertainAttemptView(View):
     error: Mapping[str, Json] | None
 
 
+class UnusedView(View):
+    """The first keys of what a run had stored before it was resumed, and did not use.
+
+    `repeated` of them were done once more under other keys.
+    """
+
+    keys: Sequence[str]
+    total: int
+    repeated: int
+
+
 class DetailsView(RunView):
     """A run with the calls and events that were asked for, and the questions that it waits for people to answer."""
 
@@ -140,6 +152,7 @@ class DetailsView(RunView):
     uncertain_attempts: Sequence[UncertainAttemptView] | UnsetType = UNSET
     events: Sequence[EventView] | UnsetType = UNSET
     questions: Sequence[QuestionView] | UnsetType = UNSET
+    unused: UnusedView | UnsetType = UNSET
 
 
 class DeletedRunsView(View):
@@ -275,7 +288,12 @@ def details_view(details: RunDetails, *, local: bool = False) -> DetailsView:
         uncertain_attempts=UNSET if calls is None else [_uncertain_view(attempt) for attempt in details.uncertain],
         events=UNSET if events is None else [event_view(event, local=local) for event in events],
         questions=[question_view(question) for question in questions] or UNSET,
+        unused=UNSET if (unused := details.unused) is None else _unused_view(unused),
     )
+
+
+def _unused_view(unused: UnusedEntries) -> UnusedView:
+    return UnusedView(keys=unused.keys, total=unused.total, repeated=unused.repeated)
 
 
 def _uncertain_view(attempt: Attempt) -> UncertainAttemptView:

@@ -53,6 +53,8 @@ def print_details(console: "Console", details: RunDetails) -> None:
         console.print(clean(question_words(question)), soft_wrap=True)
     if len(details.questions) > MOST_TOLD:
         console.print(f"… and {len(details.questions) - MOST_TOLD} more open questions: --json")
+    if details.unused is not None and details.unused.repeated:
+        console.print(Text(f"note: {clean(str(details.unused))}", style="yellow"), soft_wrap=True)
     if details.calls is not None:
         console.print(calls_table(details.calls, console.width))
         if details.calls_left_out:

@@ -57,6 +57,8 @@ class Stopwatch:
         self._clock = clock
         self._before = elapsed
         self._since: float | None = clock.monotonic()
+        self._counts = asyncio.Event()
+        self._counts.set()
 
     @property
     def elapsed(self) -> float:
@@ -66,6 +68,7 @@ class Stopwatch:
     def pause(self) -> None:
         """Stop counting."""
         self._before, self._since = self.elapsed, None
+        self._counts.clear()
 
     def skip(self, seconds: float) -> None:
         """Do not count the last seconds."""
@@ -75,6 +78,11 @@ class Stopwatch:
         """Go on counting."""
         if self._since is None:
             self._since = self._clock.monotonic()
+            self._counts.set()
+
+    async def counting(self) -> None:
+        """Wait until it is not paused."""
+        await self._counts.wait()
 
 
 class Activity:
@@ -165,13 +173,18 @@ class Activity:
         return self._parked
 
     @property
+    def only_waits(self) -> bool:
+        """Return whether something is under way, and all of it only waits."""
+        return self._waiting > 0 and self._waiting >= self._open
+
+    @property
     def all_parked(self) -> bool:
         """Return whether everything that is under way waits in a batch or for a signal."""
         waiting = self._parked + self._receiving
         return waiting > 0 and waiting >= self._open
 
     def _update(self) -> None:
-        if self._waiting and self._waiting >= self._open:
+        if self.only_waits:
             self.stopwatch.pause()
         else:
             self.stopwatch.resume()

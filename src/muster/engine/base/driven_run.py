@@ -17,6 +17,7 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.rules import DefaultRules
 from muster.domain.run import CALLS_ONLY, REPLAYS, Mode, Reuse, Run
+from muster.engine.base.asked import AskedKeys
 from muster.engine.base.clock import STEP, Activity, Clock
 from muster.store.base import Store
 
@@ -32,6 +33,11 @@ class Ancestor:
     fork_key: str | None = None
     before: int | None = None
     calls_only: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Return whether everything in it counts."""
+        return self.fork_key is None and not self.calls_only
 
     def covers(self, key: str, kind: EntryKind) -> bool:
         """Return whether this key may be taken from here: not the fork's key, nor anything below it."""
@@ -266,6 +272,7 @@ class DrivenRun:
     inheritance: Inheritance
     activity: Activity
     rules: DefaultRules  # of the limits that its requests leave open, and of what its workload counts
+    asked: AskedKeys
     # Goes into the volatile part of its requests; may hold what nobody else should know.
     attached: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
@@ -275,7 +282,7 @@ class CallJournal:
 
     def __init__(self, driven: DrivenRun, store: Store, clock: Clock) -> None:
         self._run, self._epoch, self._inheritance = driven.run.id, driven.epoch, driven.inheritance
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._asked = store, clock, driven.asked
 
     async def find(self, key: str, digest: str, *, final: bool = False, failures: Collection[str] = ()) -> Entry | None:
         """Return the entry of a call, taken over if it is another run's; raise its failure if it is not tried again.
@@ -289,6 +296,8 @@ class CallJournal:
             entry = await self._inheritance.find(key, digest, final=final, failures=failures)
             if entry is not None:
                 await self._store.journal.reuse(self._run, self._epoch, entry, self._clock.now())
+            else:
+                self._asked.note_missing(key)
         final = final or self._inheritance.replays
         if entry is not None and entry.error is not None and (final or _is_one_of(entry, failures)):
             raise RecordedFailure(entry.error)

@@ -20,6 +20,7 @@ from muster.store.base.batches import (
 from muster.store.base.journal import (
     Attempt,
     Changes,
+    DoneEntry,
     Events,
     Journal,
     OfferWatch,
@@ -91,6 +92,7 @@ __all__ = [
     "Changes",
     "Claim",
     "Dismissal",
+    "DoneEntry",
     "Events",
     "Journal",
     "Leases",

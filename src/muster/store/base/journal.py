@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Decision
@@ -42,6 +42,14 @@ class Record:
     value: Any
     at: float
     kind_of_event: str | None = None
+
+
+class DoneEntry(NamedTuple):
+    """What identifies an entry that has its outcome."""
+
+    key: str
+    kind: EntryKind
+    digest: str
 
 
 class Journal(Protocol):
@@ -144,6 +152,9 @@ class RunArchive(Protocol):
 
     def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
         """Iterate over the entries in the order they were opened, page by page."""
+
+    async def done(self, run: RunId) -> Sequence[DoneEntry]:
+        """Return what identifies the entries that have their outcome, in the order they were opened."""
 
     async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
         """Return the attempts, of these states if any are named."""

@@ -13,12 +13,12 @@ from functools import partial
 from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptId, AttemptState, Entry, Event, Opening, Settled, Settlement
+from muster.domain.entry import AttemptId, AttemptState, Entry, EntryKind, Event, Opening, Settled, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState, StartRequest
 from muster.store import claims
-from muster.store.base import Attempt, Claim, Record, RunPage, RunRelease
+from muster.store.base import Attempt, Claim, DoneEntry, Record, RunPage, RunRelease
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.database import deletions, runs
 from muster.store.database.batches.changes import restore_batch
@@ -318,6 +318,11 @@ class DatabaseArchive:
             if len(rows) < page:
                 return
             after = rows[-1]["position"]
+
+    async def done(self, run: RunId) -> Sequence[DoneEntry]:
+        """Return what identifies the entries that have their outcome."""
+        rows = await self._reader.rows("select_done", {"run_id": run})
+        return [DoneEntry(row["key"], EntryKind(row["kind"]), row["digest"]) for row in rows]
 
     async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
         """Return the attempts, of these states if any are named."""

@@ -8,6 +8,9 @@ SELECT journal.*, requests.request, outcomes.outcome FROM journal
 LEFT JOIN requests ON requests.position = journal.position LEFT JOIN outcomes ON outcomes.position = journal.position
 WHERE journal.run_id = :run_id AND journal.position > :after ORDER BY journal.position LIMIT :limit
 
+-- name: select_done
+SELECT key, kind, digest FROM journal WHERE run_id = :run_id AND state = 'done' ORDER BY position
+
 -- name: insert_call
 INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, opened_at)
 VALUES (:run_id, :key, 'call', 'open', :digest, :agent, 1, :at)

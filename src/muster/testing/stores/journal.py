@@ -12,7 +12,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import MusterError
 from muster.domain.run import Origin, Reuse
-from muster.store.base import Record, Store
+from muster.store.base import DoneEntry, Record, Store
 from muster.testing.stores.values import (
     DRIVER,
     NOW,
@@ -128,6 +128,11 @@ async def orders_the_journal(store: Store) -> None:
         await store.journal.open(opening(run, claim.epoch, f"k{i}"))
     keys = [entry.key async for entry in store.archive.entries(run, page=3)]
     assert keys == [f"k{i}" for i in range(7)]
+    assert await store.archive.done(run) == []
+    await store.journal.record(
+        Record(run=run, epoch=claim.epoch, key="step", kind=EntryKind.STEP, digest="d", value=1, at=1.0)
+    )
+    assert await store.archive.done(run) == [DoneEntry("step", EntryKind.STEP, "d")]
     position = await store.journal.position(run, "k3")
     assert position is not None
     assert await store.journal.find_before(run, "k3", position) is None
