@@ -64,13 +64,23 @@ def test_there_are_five_of_thirty_to_eighty_lines() -> None:
     assert all(30 <= length <= 80 for length in lengths.values()), lengths
 
 
+def started(folder: Path, name: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    words, around = [sys.executable, f"{name}.py"], environment(folder) | variables
+    return subprocess.run(words, cwd=folder, env=around, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("name", PRINTED)
-def test_a_program_prints_what_it_did(folder: Path, name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, f"{name}.py"], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
-    )
+async def test_a_program_that_is_killed_and_started_again_asks_nothing_twice(folder: Path, name: str) -> None:
+    assert started(folder, name, MUSTER_CRASH_AT="call.settled:2").returncode == -signal.SIGKILL
+    done = started(folder, name)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.splitlines()) == sorted(PRINTED[name].splitlines())
+    async with muster.open(project=folder) as m:
+        roots = await m.runs.page(roots=True)
+        assert len(roots) == 1
+        runs = await m.runs.page()
+        attempts = [len(call.attempts) for run in runs for call in await m.runs.attempts(run.id)]
+        assert set(attempts) == {1}
 
 
 @pytest.mark.parametrize(("chosen", "passed"), first_of([("not killed", 3), ("", 4)], several=True))

@@ -47,7 +47,7 @@ async def report(ctx: muster.Context, book: Book) -> Report:
 
 async def main() -> None:
     async with muster.open(project=FOLDER) as m:
-        run = await m.start(report, Book(CHAPTERS), budget_usd="1.00", concurrency=8)
+        run = await m.start(report, Book(CHAPTERS), name="book", budget_usd="1.00", concurrency=8, resume=True)
         done = await run.result()
         print(done.text, f"(chapters that failed: {list(done.failed)})")
 

@@ -46,7 +46,8 @@ async def answer(ctx: muster.Context, question: str) -> str:
 
 async def main() -> None:
     async with muster.open(project=FOLDER) as m:
-        run = await m.start(answer, QUESTION, budget_usd="0.50")
+        # Started again, it goes on with the run of this name, and pays for nothing twice.
+        run = await m.start(answer, QUESTION, name="parcel-4711", budget_usd="0.50", resume=True)
         print(await run.result())
         for call in await m.runs.calls(run.id):
             used = call.reply.tool_calls if call.reply else ()

@@ -40,7 +40,7 @@ async def triage(ctx: muster.Context, spec: TriageSpec) -> list[Sorted]:
 
 async def main() -> None:
     async with muster.open(project=FOLDER) as m:
-        run = await m.start(triage, TriageSpec(MAIL), name="monday", budget_usd="0.50")
+        run = await m.start(triage, TriageSpec(MAIL), name="monday", budget_usd="0.50", resume=True)
         async for event in run.events():
             if event.kind == "call.done":
                 print("sorted", event.data["key"])
