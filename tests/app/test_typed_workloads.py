@@ -272,6 +272,20 @@ def test_a_module_that_is_imported_twice_has_the_same_workloads(tmp_path: Path) 
     assert declared(first) == declared(second)
 
 
+async def test_a_workload_that_is_registered_again_has_the_options_of_the_last_time(tmp_path: Path) -> None:
+    checked: list[str] = []
+
+    async def again(ctx: muster.Context, spec: str) -> int:
+        return ctx.version
+
+    async with muster.open(tmp_path) as m:
+        muster.workload("typed-again", check=checked.append, version=3, oldest=3)(again)
+        assert await (await m.start(again, "first")).result() == 3
+        muster.workload("typed-again")(again)
+        assert await (await m.start(again, "second")).result() == 1
+    assert set(checked) == {"first"}
+
+
 @pytest.mark.parametrize("first", ["own", "built-in"])
 def test_names_of_built_in_workloads_are_refused(first: str) -> None:
     registry = Workloads()

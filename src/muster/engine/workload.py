@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
@@ -91,13 +92,21 @@ class WorkloadSource(Protocol):
     def __contains__(self, name: str) -> bool: ...
 
 
+@dataclass(frozen=True, slots=True)
+class RegisteredWorkload:
+    """A function with what was said when it was registered."""
+
+    function: Workload
+    check: SpecCheck | None
+    version: int | None  # the current one
+    oldest: int  # version whose runs go on
+
+
 class Workloads:
-    """Names and the functions behind them."""
+    """Names and the functions behind them; of several registered under one name the last counts."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Workload] = {}
-        self._checks: dict[str, SpecCheck] = {}
-        self._versions: dict[str, tuple[int, int]] = {}  # the current one, and the oldest whose runs go on
+        self._found: dict[str, RegisteredWorkload] = {}
         self._promised: dict[str, str] = {}  # modules that are imported when somebody asks for the name
 
     def workload(
@@ -114,15 +123,14 @@ class Workloads:
         def register(function: W) -> W:
             _require_signature(name, function)
             _require_own_name(name, function, self._promised.get(name))
-            self._found[name] = function
-            note_name(function, name, lambda name: self._found.get(name))
-            if check is not None:
-                self._checks[name] = check
-            if version is not None:
-                self._versions[name] = version, oldest
+            self._found[name] = RegisteredWorkload(function, check, version, oldest)
+            note_name(function, name, self._function)
             return function
 
         return register
+
+    def _function(self, name: str) -> Workload | None:
+        return self._found[name].function if name in self._found else None
 
     def promise(self, name: str, module: str) -> None:
         """Note which module registers a name, without importing it: most commands need no workload at all.
@@ -130,7 +138,7 @@ class Workloads:
         Raises BadArgument when another one has registered it.
         """
         if name in self._found:
-            _require_own_name(name, self._found[name], module)
+            _require_own_name(name, self._found[name].function, module)
         self._promised[name] = module
 
     def is_own(self, name: str) -> bool:
@@ -139,10 +147,10 @@ class Workloads:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that forgets what is registered from now on."""
-        before, checks, versions = dict(self._found), dict(self._checks), dict(self._versions)
+        before = dict(self._found)
 
         def forget() -> None:
-            self._found, self._checks, self._versions = before, checks, versions
+            self._found = before
 
         return forget
 
@@ -157,23 +165,24 @@ class Workloads:
             importlib.import_module(self._promised[name])
         if name not in self._found:
             raise self._unknown(name)
-        found = typed(declared_as(name, self._found[name]), self._found[name])
-        return versioned(name, *self._versions[name], found) if name in self._versions else found
+        found = self._found[name]
+        workload = typed(declared_as(name, found.function), found.function)
+        return workload if found.version is None else versioned(name, found.version, found.oldest, workload)
 
     def declared(self, name: str) -> DeclaredWorkload:
         """Return what a workload declares; raises BadConfiguration for one that is not known here."""
         self.find(name)
-        return declared_as(name, self._found[name])
+        return declared_as(name, self._found[name].function)
 
     def check(self, name: str, spec: Json) -> None:
         """Raise BadArgument for a spec that a workload refuses; one that is not known here is left to the workers."""
         if name not in self:
             return
         self.declared(name).check(spec)
-        check = self._checks.get(name)
+        found = self._found[name]
         try:
-            if check is not None:
-                check(spec)
+            if found.check is not None:
+                found.check(spec)
         except MusterError:
             raise
         except Exception as error:
