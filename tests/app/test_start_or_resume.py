@@ -56,6 +56,20 @@ async def test_a_failed_run_goes_on_at_the_end_of_its_lineage(tmp_path: Path) ->
         assert len(await m.runs.list()) == 3
 
 
+async def test_a_run_that_somebody_canceled_goes_on_only_where_that_is_said(tmp_path: Path) -> None:
+    async with muster.open(tmp_path) as m:
+        first = await m.start(waits, None, name="stopped", resume=True)
+        await first.cancel()
+        for _ in range(2):
+            with pytest.raises(muster.Conflict, match="named 'stopped', was canceled") as raised:
+                await m.start(waits, None, name="stopped", resume=True)
+            assert f'm.resume("{first.id}")' in raised.value.suggestions[0]
+        again = await m.resume(first.id)
+        await m.runs.send(again.id, "news", "hello")
+        assert await again.result() == "hello"
+        assert await (await m.start(waits, None, name="stopped", resume=True)).result() == "hello"
+
+
 async def test_a_run_that_somebody_drives_is_followed(tmp_path: Path) -> None:
     async with muster.open(tmp_path) as m:
         first = await m.start(waits, None, name="long", resume=True)

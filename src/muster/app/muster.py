@@ -250,7 +250,7 @@ class Muster(MusterParts):
 
         A workload that is given as its function takes a spec of the type that it declares, and so is the result.
         With `resume` the newest run of that name goes on if there is one: it is resumed, followed if somebody drives
-        it, or gives the result that it has. Raises Conflict when that does other work.
+        it, or gives the result that it has. Raises Conflict when that does other work, or was canceled.
         With an origin it takes over what another run remembers, as far as the origin says.
         """
         options = self.runs.options(

@@ -152,10 +152,14 @@ class Runs(RunContinuations):
     async def follow_or_resume(
         self, run: Run, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
     ) -> RunHandle:
-        """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one."""
+        """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one.
+
+        Raises Conflict for one that was canceled, which only `resume` goes on with.
+        """
         self._require_going_on()
         end = await self.end_of_lineage(run)
         while not self._is_at_work(end):
+            _require_not_canceled(end)
             total = None if parse_budget(budget_usd) == end.cap else budget_usd
             try:
                 return self.go_on(await self.prepare_resume(end.id, budget_usd=total), on_delta, shared=True)
@@ -319,6 +323,18 @@ def require_completed(run: Run) -> Run:
         why = f" ({run.error['message']})" if run.error else ""
         raise Interrupted(f"run {run.id} is interrupted{why}; continue with: {go_on}", suggestions=(go_on,))
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+
+
+def _require_not_canceled(run: Run) -> None:
+    """Raise Conflict for a run that somebody has canceled: a program that is started again does not know of that."""
+    if run.state is RunState.CANCELED:
+        raise Conflict(
+            f"run {run.id}{f', named {run.name!r},' if run.name else ''} was canceled",
+            suggestions=(
+                f'to go on with it all the same: await m.resume("{run.id}"), or muster runs resume {run.id}',
+                "to begin anew: start it once without resume=True, or under another name",
+            ),
+        )
 
 
 async def _to_end(_: Run) -> bool:
