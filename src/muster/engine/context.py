@@ -1,5 +1,6 @@
 """What a workload is given: durable calls, steps, signals, waits, events and child runs."""
 
+import logging
 import random
 from collections.abc import (
     AsyncIterable,
@@ -14,11 +15,9 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import cached_property, partial, wraps
-from inspect import CORO_CREATED, getcoroutinestate
-from itertools import count
+from functools import cached_property, partial
 from types import UnionType
-from typing import Any, Literal, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
@@ -26,7 +25,7 @@ from muster.domain.budget import Allowance, Funds, funds_of
 from muster.domain.call import Reply, Request, request_of, require_key
 from muster.domain.canonical import Json, plain_json
 from muster.domain.entry import EntryKind, EntryState, Signal
-from muster.domain.errors import BadArgument, BudgetExhausted, ChildFailed, KeyReused, StopRun
+from muster.domain.errors import BudgetExhausted, ChildFailed, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import from_usd
 from muster.domain.run import Mode
@@ -34,7 +33,6 @@ from muster.engine.base.clock import STEP, Clock
 from muster.engine.base.driven_run import ChildOptions, DrivenRun
 from muster.engine.base.mapping import (
     GroupLimits,
-    MappedItems,
     gather,
     ordered_map,
     require_item_function,
@@ -50,6 +48,7 @@ from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
 from muster.engine.steps import StepRetries, Steps, require_function
 from muster.engine.terms import CallOptions, ChildStarter, ChildTerms, ToolOptions
 from muster.engine.tools import ToolLoop
+from muster.engine.unawaited import SHOWN, UnawaitedWork, awaited
 from muster.engine.waits import RunWaits, inside, require_moment, require_seconds
 from muster.store.base import Store
 
@@ -58,52 +57,7 @@ R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
-M = TypeVar("M", bound=Callable[..., Coroutine[Any, Any, Any]])
-SHOWN = 5  # pieces of work that were not awaited
-AWAIT = "write await before it, or give it to ctx.gather"
-
-
-class UnawaitedWork:
-    """What one run's workload has made and not begun."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[str, Coroutine[Any, Any, Any]]] = {}
-        self._numbers = count()
-
-    def note(self, what: str, work: Callable[[], Coroutine[Any, Any, R]]) -> Coroutine[Any, Any, R]:
-        """Return the coroutine of some work, which counts as forgotten until it begins."""
-
-        async def beginning() -> R:
-            self._made.pop(number, None)
-            return await work()
-
-        number, made = next(self._numbers), beginning()
-        self._made[number] = what, made
-        return made
-
-    def require_none(self) -> None:
-        """Raise BadArgument for work that nobody has awaited; what was canceled before it began was given up."""
-        made = [(what, work) for what, work in self._made.values() if getcoroutinestate(work) == CORO_CREATED]
-        self._made.clear()
-        for _, work in made:
-            work.close()
-        if made:
-            told = " and ".join(what for what, _ in made[:SHOWN])
-            verb = "was" if len(made) == 1 else "were"
-            raise BadArgument(f"{told} {verb} not awaited, so nothing was done", suggestions=(AWAIT,))
-
-
-def awaited(method: M) -> M:
-    """Return a method of a context that is told to the workload when nobody awaits it."""
-
-    @wraps(method)
-    def make(ctx: Any, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
-        key = kwargs.get("key", args[0] if args else None)
-        unawaited: UnawaitedWork = ctx._unawaited
-        ctx._driven.asked.note(key)  # here, since a task that is canceled before it begins has asked for it too
-        return unawaited.note(f"ctx.{method.__name__} under {key!r}", partial(method, ctx, *args, **kwargs))
-
-    return cast("M", make)
+LEFT = "work.unawaited"  # the event of a run whose workload returned while something that it had begun was at work
 
 
 class Context:
@@ -396,9 +350,9 @@ class Context:
         # Twice the concurrency: while some items are on the wire others are being written down.
         wide = 2 * self._run.concurrency if limit is None else require_limit(limit)
         require_item_function(function)
-        if return_exceptions:
-            return MappedItems(ordered_map(returning_failures(function, self._concerns_one_item), items, wide))
-        return MappedItems(ordered_map(function, items, wide))
+        applied = returning_failures(function, self._concerns_one_item) if return_exceptions else function
+        what = f"ctx.map of {getattr(function, '__name__', 'a function')}"
+        return self._unawaited.note_items(what, ordered_map(applied, items, wide))
 
     def _concerns_one_item(self, error: Exception) -> bool:
         stops = isinstance(error, StopRun) and self._path.halt.error is not None
@@ -604,9 +558,18 @@ class Context:
         return lambda delta: listener(key, delta)
 
 
-def require_awaited(ctx: Context) -> None:
-    """Raise BadArgument for what a workload made and never awaited."""
+async def require_awaited(ctx: Context) -> None:
+    """Raise BadArgument for what a workload made and never began; what it left at work is told by the run."""
     ctx._unawaited.require_none()
+    left = await ctx._unawaited.left()
+    if not left:
+        return
+    told = (
+        f"{' and '.join(left[:SHOWN])} {'was' if len(left) == 1 else 'were'} still at work when the workload returned"
+    )
+    logging.getLogger("muster").warning("run %s: %s, and cut; await its task first, or cancel it", ctx.run, told)
+    data: Json = {"work": list(left[:SHOWN]), "total": len(left)}
+    await ctx._memory.record(LEFT, EntryKind.EMIT, data, kind_of_event=LEFT)
 
 
 async def tell_unused(ctx: Context) -> None:

@@ -24,7 +24,7 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.run import TRACEBACK, Run, RunState
-from muster.engine.base.clock import STEP, Stopwatch, Ticks
+from muster.engine.base.clock import STEP, Stopwatch, Ticks, turns
 from muster.engine.base.driven_run import DrivenRun
 from muster.engine.base.signals import Receiver
 from muster.engine.calls.admission import RunPlaces
@@ -39,7 +39,6 @@ BEAT_SECONDS = 1.0
 SHORTEST_LOOK = 0.02
 SHORT_WAIT_SECONDS = 60.0
 LEAVE_LOOK_SECONDS = 0.05
-TURNS = 10  # of the loop: an answer that waits in its socket is read and settled within them
 
 _NO_ERRORS = frozenset({"done", Interrupted.code, LeftWaiting.code, AwaitsSignal.code})
 
@@ -323,14 +322,14 @@ class Drive:
             late = self._stopwatch.elapsed - limit
             if late > LATE:  # the process stood still: answers that arrived meanwhile are read first
                 self._stopwatch.skip(late + min(CATCH_UP, limit))
-        await _turns()
+        await turns()
         self.stop(RunTimedOut(f"run {self._run.id} exceeded its time limit of {limit:g} s"), now=True)
 
     async def _leave_when_waiting(self) -> None:
         """Let go of the run as soon as it only waits for signals, or for batches that the providers have."""
         while True:
             if self._why_leave() is not None:
-                await _turns()  # a workload that was just handed a signal acts on it within them
+                await turns()  # a workload that was just handed a signal acts on it within them
                 why = self._why_leave()
                 if why is not None:
                     self.stop(why, now=True)
@@ -374,16 +373,11 @@ class Drive:
         self._helpers.add(asyncio.get_running_loop().create_task(work))
 
 
-async def _turns() -> None:
-    for _ in range(TURNS):
-        await asyncio.sleep(0)
-
-
 async def _enter(workload: Workload, context: Context, spec: Json) -> Any:
     STEP.set(None)  # a child is not in the step in which its parent waits for it
     try:
         result = await workload(context, spec)
-        require_awaited(context)
+        await require_awaited(context)
         return plain_json(result, "the result of the workload")
     except SystemExit as error:  # else it would end the whole process, with every other run in it
         raise RuntimeError(f"the workload tried to exit the process with {error.code!r}") from error

@@ -391,7 +391,7 @@ class Muster:
 
         A workload that is given as its function takes a spec of the type that it declares, and so is the result.
         With `resume` the newest run of that name goes on if there is one: it is resumed, followed if somebody drives
-        it, or gives the result that it has. Raises Conflict when that does other work.
+        it, or gives the result that it has. Raises Conflict when that does other work, or was canceled.
         With an origin it takes over what another run remembers, as far as the origin says."""
 
     def start_with(self, workload: str, spec: Json, options: RunOptions, *, detach: bool=..., on_delta: Listener | None=..., origin: Origin | None=...) -> RunHandle:
@@ -630,7 +630,9 @@ class Runs:
         completed is not driven: its result is the answer. Raises Conflict for one that is driven elsewhere."""
 
     def follow_or_resume(self, run: Run, *, budget_usd: str | float | None=..., on_delta: Listener | None=...) -> RunHandle:
-        """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one."""
+        """Go on with a run as `resume` does, or follow it if somebody drives it; a total that it has is no new one.
+
+        Raises Conflict for one that was canceled, which only `resume` goes on with."""
 
     def go_on(self, run: Run, on_delta: Listener | None=..., *, shared: bool=...) -> RunHandle:
         """Drive a run that was prepared to go on; one that has completed is only looked at."""

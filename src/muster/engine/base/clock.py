@@ -216,6 +216,15 @@ class StepActivity:
 STEP: ContextVar[StepActivity | None] = ContextVar("step", default=None)  # in which the workload does something
 
 
+TURNS = 10  # of the loop: an answer that waits in its socket is read and settled within them
+
+
+async def turns() -> None:
+    """Let everything that is ready go on."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
 TICK = "tick"  # the name of tasks that sleep only to be woken again and again
 
 

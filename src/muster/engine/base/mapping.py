@@ -92,17 +92,20 @@ async def ordered_map(
 class MappedItems(AsyncIterator[R]):
     """The results of a map as they come; made here so that awaiting it says what to write."""
 
-    def __init__(self, results: AsyncGenerator[R, None]) -> None:
-        self._results = results
+    def __init__(self, results: AsyncGenerator[R, None], begins: Callable[[], object]) -> None:
+        self._results, self._begins = results, begins  # which is called when somebody wants the first
 
     def __aiter__(self) -> AsyncIterator[R]:
+        self._begins()
         return self._results
 
     async def __anext__(self) -> R:
+        self._begins()
         return await anext(self._results)
 
     async def aclose(self) -> None:
         """End it before its items."""
+        self._begins()
         await self._results.aclose()
 
     if not TYPE_CHECKING:  # for workloads that no type checker has read
@@ -185,6 +188,11 @@ class Item:
         self._running, self._outer = running, outer
         self._parked = 0
 
+    @property
+    def given_up(self) -> bool:
+        """Return whether its result is not wanted any more: the loop over the map was left, or one around it."""
+        return self._running.given_up or (self._outer is not None and self._outer.given_up)
+
     def park(self) -> None:
         """Leave the place to another item; counted, as several calls of one item may be parked."""
         self._parked += 1
@@ -225,6 +233,7 @@ class _RunningItems(Generic[T, R]):
         self._progress = asyncio.Event()
         self._outer = _ITEM.get()
         self.tasks: deque[asyncio.Future[R]] = deque()
+        self.given_up = False
 
     async def feed(self) -> None:
         """Start items while there is room."""
@@ -256,7 +265,7 @@ class _RunningItems(Generic[T, R]):
 
     async def finish(self) -> None:
         """Let everything under way come to its end."""
-        self._exhausted = True
+        self._exhausted = self.given_up = True
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def stop(self) -> None:
