@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from docs.fields import fields_page
-from docs.reference import with_signatures
+from docs.reference import made_reference
 from docs.sync_stub import sync_stub
 from muster.cli.commands import app
 from muster.cli.line.commands import SETTINGS
@@ -54,7 +54,7 @@ def main() -> int:
     made = {
         "docs/COMMANDS.md": commands(),
         "docs/FIELDS.md": fields_page(),
-        REFERENCE: with_signatures((ROOT / REFERENCE).read_text(encoding="utf-8")),
+        REFERENCE: made_reference((ROOT / REFERENCE).read_text(encoding="utf-8")),
         "src/muster/store/migrations/sqlite.sql": tables(),
         "src/muster/sync/__init__.pyi": sync_stub(),
     }

@@ -31,7 +31,8 @@ class Module:
     def __init__(self, name: str) -> None:
         self.name = name
         path = inspect.getsourcefile(importlib.import_module(name)) or ""
-        self.tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+        self.text = Path(path).read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
         self.homes: dict[str, tuple[str, str]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and node.module:

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from docs.reference import PARTS, with_signatures
+from docs.reference import PARTS, made_reference
 
 import muster
 from muster.app import Patience
@@ -93,9 +93,17 @@ def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> N
 
 def test_the_reference_has_the_signatures_that_the_code_has() -> None:
     page = (ROOT / "docs" / "PYTHON_REFERENCE.md").read_text(encoding="utf-8")
-    assert with_signatures(page) == page
-    assert with_signatures(page.replace("seconds: float", "minutes: float")) == page
+    assert made_reference(page) == page
+    assert made_reference(page.replace("seconds: float", "minutes: float")) == page
     for line in ("async def sleep(key: str, seconds: float) -> None", "is_resumed: bool", "async def result() -> "):
+        assert f"\n{line}" in page
+    for line in (
+        "class ToolCall:  # One use of a tool, as the agent asked for it.",
+        "    arguments: Mapping[str, Json] = dict()",
+        '    TOOL_USE = "tool_use"  # it wants tools used',
+        "    seq: int  # from one, in its channel",
+        "        RateLimited  # rate_limited: The provider says: too fast or too many; retryable",
+    ):
         assert f"\n{line}" in page
     assert "messages: Sequence[Message] = …" in page.partition("async def ask(")[2].partition("->")[0]
 

@@ -71,8 +71,8 @@ async def left_step(ctx: Context, spec: Any) -> Json:
 async def test_what_was_cut_at_the_end_is_told_by_the_run(
     tmp_path: Path, work: Work, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    agents = {"quick": echo(), "broken": failing(InvalidRequest("no"))}
-    async with house(tmp_path, slow=Hanging().puppet, **agents) as h:
+    broken = failing(InvalidRequest("no"))
+    async with house(tmp_path, slow=Hanging().puppet, quick=echo(), broken=broken) as h:
         run = await h.drive(work)
         assert run.state is RunState.COMPLETED
         left = [event.data for event in await h.store.events.read(run.id, 0, 100) if event.kind == LEFT]

@@ -16,11 +16,13 @@ def desk(muster_test: MusterTest) -> MusterTest:
     return muster_test
 
 
-async def test_the_books_of_a_run_that_went_well_obey_both_laws(desk: MusterTest) -> None:
-    async with desk.open() as m:
+async def test_the_books_of_a_run_that_went_well_obey_both_laws(muster_test: MusterTest) -> None:
+    muster_test.agents["desk"] = desk = FakeAgent("yes", cost_usd="0.01")
+    async with muster_test.open() as m:
         await m.ask("desk", "hello", budget_usd="0.01")
         (digest,) = [call.entry.digest for call in await m.runs.attempts("last")]
-        await assert_laws(m, {digest: 1})
+        assert desk.paid == {digest: 1}
+        await assert_laws(m, paid=desk.paid)
 
 
 @pytest.mark.parametrize(

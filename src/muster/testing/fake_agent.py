@@ -1,13 +1,15 @@
 """An agent for tests: answers by pattern, costs what it is told to, and remembers what it was asked."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from muster.agents.base import Agent
 from muster.agents.function import FunctionAgent
 from muster.agents.service_terms import ServiceTerms
 from muster.domain.agent import Profile
-from muster.domain.call import Reply, Request
+from muster.domain.call import Reply, Request, identify
 from muster.domain.errors import BadArgument, InvalidRequest, MusterError
 from muster.domain.money import from_usd
 
@@ -33,6 +35,7 @@ class FakeAgent:
         cost_usd: str | float = 0,
     ) -> None:
         self.asked: list[Request] = []  # every attempt, in the order in which they came
+        self.paid: Counter[str] = Counter()  # how often each request was answered, by its digest
         self._cost = from_usd(cost_usd)
         self._rules: list[tuple[re.Pattern[str], Answers]] = []
         self._given: dict[int, int] = {}  # how many of the answers of a list were given, by the number of its rule
@@ -46,10 +49,15 @@ class FakeAgent:
     def named(self, name: str) -> Agent:
         """Return it as the agent of a name, which `muster.open(agents=…)` asks for."""
         profile = Profile(name=name, limiter=f"fake:{name}")
-        return FunctionAgent(profile=profile, function=self._answer, terms=ServiceTerms(most=self._cost))
+        return FunctionAgent(profile=profile, function=partial(self._answer, name), terms=ServiceTerms(most=self._cost))
 
-    async def _answer(self, request: Request) -> str | Mapping[str, object] | Reply:
+    async def _answer(self, name: str, request: Request) -> str | Mapping[str, object] | Reply:
         self.asked.append(request)
+        answer = self._found(request)
+        self.paid[identify(name, request).digest] += 1
+        return answer
+
+    def _found(self, request: Request) -> str | Mapping[str, object] | Reply:
         text = request.messages[-1].text
         for number, (pattern, answers) in enumerate(self._rules):
             if pattern.search(text):
