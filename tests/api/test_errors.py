@@ -55,11 +55,17 @@ def test_a_request_that_is_not_valid_is_400_with_its_place(server: Server) -> No
     answer = server.post("/api/ask", {"agent": "sim/echo", "prompt": 3, "extra": True})
     assert answer.status == 400
     assert "body prompt: must be a string" in answer.error["message"]
-    assert "body extra: unknown field" in answer.error["message"]
+    assert "body extra: is unknown" in answer.error["message"]
     assert answer.error["fields"] == [
         {"path": "prompt", "code": "invalid", "message": "must be a string", "suggestion": None},
-        {"path": "extra", "code": "unknown", "message": "unknown field", "suggestion": None},
+        {
+            "path": "extra",
+            "code": "unknown",
+            "message": "is unknown",
+            "suggestion": answer.error["fields"][1]["suggestion"],
+        },
     ]
+    assert answer.error["fields"][1]["suggestion"].startswith("known: ")
     assert server.request("POST", "/api/ask", raw=b"{", headers={"content-type": "application/json"}).status == 400
     assert server.get("/api/runs?limit=0").status == 400
     assert server.get("/api/runs?limit=100000").status == 400
@@ -83,8 +89,8 @@ def test_what_is_found_further_in_has_the_names_of_requests_too(server: Server) 
     assert {"path": "minGoalRate", "code": "invalid"}.items() <= error["fields"][0].items()
     assert "not a valid spec of a scale test: minGoalRate needs a judge" in error["message"]
     error = server.post("/api/scale/start", {"agentId": "sim/echo", "runCount": 99}).error
-    assert [(one["path"], one["message"]) for one in error["fields"]] == [("runCount", "must be at most 10, not 99")]
-    both = {"agentId": "sim/echo", "goal": "a", "goals": [{"goal": "b"}]}
+    assert [(one["path"], one["message"]) for one in error["fields"]] == [("runCount", "must be at most 10")]
+    both = {"agentId": "sim/echo", "goal": "a", "judge": "sim/echo", "goals": [{"goal": "b"}]}
     error = server.post("/api/scale/start", both).error
     assert [(one["path"], one["code"]) for one in error["fields"]] == [("goals", "conflict"), ("goal", "conflict")]
 
@@ -117,6 +123,43 @@ def test_what_is_found_further_in_has_the_names_of_requests_too(server: Server) 
         ("/api/councils", {"question": "x", "agents": ["sim/echo", "none"]}, [("agents[1]", "unknown")]),
         (
             "/api/battles/start",
+            {"agentId": "none", "counterpart": "no", "messageLimit": 99, "plateau": 1},
+            [
+                ("messageLimit", "out_of_bounds"),
+                ("plateau", "unknown"),
+                ("agentId", "unknown"),
+                ("counterpart", "unknown"),
+            ],
+        ),
+        (
+            "/api/battles/start",
+            {"agentId": "none", "plateauTurns": 3},
+            [("agentId", "unknown"), ("plateauTurns", "invalid")],
+        ),
+        (
+            "/api/scale/start",
+            {"agentId": "sim/echo", "goal": "a", "goals": [{"goal": "b"}], "plateauTurns": 3},
+            [("goals", "conflict"), ("goal", "conflict"), ("judge", "missing"), ("plateauTurns", "invalid")],
+        ),
+        (
+            "/api/councils",
+            {"question": " ", "agents": [{"agent": "no", "scale": "0..2"}, "none"], "policy": "none", "rounds": 99},
+            [
+                ("question", "out_of_bounds"),
+                ("rounds", "out_of_bounds"),
+                ("agents[0].scale", "invalid"),
+                ("agents[0].agent", "unknown"),
+                ("agents[1]", "unknown"),
+                ("policy", "unknown"),
+            ],
+        ),
+        (
+            "/api/councils",
+            {"question": "x", "agents": ["no", "no"], "rounds": 2, "min_rounds": 3},
+            [("agents[0]", "unknown"), ("agents[1]", "unknown"), ("agents[0].agent", "invalid")],
+        ),
+        (
+            "/api/battles/start",
             {"agentId": "none", "validators": [{"kind": "program", "agent": "no"}]},
             [("agentId", "unknown"), ("validators[0].agent", "unknown")],
         ),
@@ -144,7 +187,7 @@ def test_every_field_that_names_what_there_is_not_is_told(
     server: Server, path: str, body: dict[str, Any], fields: list[tuple[str, str]]
 ) -> None:
     error = server.post(path, body).error
-    assert [(one["path"], one["code"]) for one in error["fields"]][: len(fields)] == fields, error
+    assert {(one["path"], one["code"]) for one in error["fields"]} >= set(fields), error
     assert "muster.toml" not in str(error)
     assert "$." not in error["message"]
 
@@ -211,7 +254,8 @@ def test_a_slash_at_the_end_is_another_path_and_no_redirect(server: Server) -> N
 def test_of_many_things_that_are_wrong_a_few_are_told(server: Server) -> None:
     answer = server.post("/api/ask", {"agent": "sim/echo", "prompt": "x", **{f"k{number}": 1 for number in range(7)}})
     assert answer.status == 400
-    assert answer.error["message"].endswith("body k4: unknown field; and 2 more")
+    assert "body k4: is unknown" in answer.error["message"]
+    assert answer.error["message"].endswith("; and 2 more")
 
 
 def test_an_object_with_too_many_keys_is_refused_before_each_of_them_is_looked_at(server: Server) -> None:

@@ -97,9 +97,9 @@ def refused(model: Any, sent: Described) -> list[str]:
 def test_all_flaws_are_named_at_once_with_their_places() -> None:
     found = list(field_flaws(Survey(count=9, share=2.0, words=("a", "b", "c"))))
     assert [str(flaw) for flaw in found] == [
-        "count must be from 1 to 5, not 9",
-        "share must be more than 0 and at most 1, not 2.0",
-        "words has 3 entries; the maximum is 2",
+        "count must be at most 5, not 9",
+        "share must be at most 1, not 2.0",
+        "words must have at most 2 entries, not 3",
     ]
 
 

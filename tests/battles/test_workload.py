@@ -237,13 +237,13 @@ async def test_a_confidence_that_does_not_rise_ends_it_as_a_plateau(tmp_path: Pa
 async def test_the_cap_of_replies_holds_when_the_spec_is_made_by_hand(tmp_path: Path) -> None:
     endless = {"agent": "clerk", "counterpart": "guest", "message_limit": 26}
     async with battle_home(tmp_path, clerk=({"answer": "more"},)) as home:
-        with pytest.raises(BadArgument, match="message_limit must be from 1 to 25, not 26"):
+        with pytest.raises(BadArgument, match="message_limit must be at most 25, not 26"):
             await home.muster.start("battle", endless)
         assert await home.stored() == 0
         engine, options = home.muster._backend.engine, home.muster.runs.options()
         forged = await engine.create(new_run(engine.new_id(), 0.0, "battle", endless, options))
         run = await home.muster.runs.drive(forged).wait()  # stored past every check, as by another program
-        assert (run.state, run.calls.total, "from 1 to 25" in str(run.error)) == (RunState.FAILED, 0, True)
+        assert (run.state, run.calls.total, "at most 25" in str(run.error)) == (RunState.FAILED, 0, True)
         found = await home.play(home.spec(goal="", judge=None))
         assert found.turns == 25
 
@@ -369,9 +369,9 @@ REFUSED: Sequence[tuple[str, dict[str, Any], type[Exception], str]] = (
     ("agent", {"agent": "nobody"}, BadConfiguration, "unknown agent 'nobody'"),
     ("judge", {"judge": "nobody"}, BadConfiguration, "unknown agent 'nobody'"),
     ("no judge", {"judge": None}, BadArgument, "a goal needs a judge"),
-    ("limit", {"message_limit": 26}, BadArgument, "from 1 to 25, not 26"),
+    ("limit", {"message_limit": 26}, BadArgument, "message_limit must be at most 25, not 26"),
     ("time", {"timeout_secs": 0}, BadArgument, "must be more than 0"),
-    ("field", {"colour": "red"}, BadArgument, "unknown key 'colour'"),
+    ("field", {"colour": "red"}, BadArgument, "colour is unknown"),
     ("pattern", {"validators": [{"kind": "regex", "pattern": "("}]}, BadArgument, "not a regular expression"),
     ("patterns", {"validators": [{"kind": "regex", "pattern": "a" * 9000}] * 6}, BadArgument, "the maximum is 50,000"),
     ("schema", {"validators": [{"kind": "json_schema", "schema": {"type": 7}}]}, BadArgument, "not a JSON Schema"),

@@ -41,7 +41,7 @@ def test_a_prompt_that_is_empty_or_no_text_is_a_bad_argument(shell: Shell, promp
 def test_without_a_prompt_the_question_is_read_from_standard_input(shell: Shell) -> None:
     assert shell.muster("ask", "sim/echo", stdin="hello\nworld").out == "hello\nworld\n"
     empty = shell.muster("ask", "sim/echo", stdin=b"")
-    assert (empty.code, "the prompt is empty" in empty.err) == (2, True)
+    assert (empty.code, "PROMPT is empty" in empty.err) == (2, True)
     code, told = on_terminal(shell, "ask", "sim/echo", typing=True)
     assert (code, "no prompt given" in told) == (2, True)
 

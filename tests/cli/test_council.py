@@ -119,7 +119,7 @@ def test_a_baseline_is_weighed_by_the_same_members(councils: CouncilFolder) -> N
         (("council", "q", "-a", "ada"), 2, "from 2 to 50 members, not 1"),
         (("council", "q", "-a", "ada", "-a", "ada"), 2, "more than once"),
         (("council", "q", "-a", "ada", "-a", "nobody"), 3, "unknown agent 'nobody'"),
-        (("council", " ", "-a", "ada", "-a", "bob"), 2, "the question is empty"),
+        (("council", " ", "-a", "ada", "-a", "bob"), 2, "QUESTION is empty"),
         (("council", "q", "--policy", "missing.yaml"), 5, "no such file"),
         (("council", "stop", "last"), 5, "no council yet"),
     ],

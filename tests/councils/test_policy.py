@@ -43,7 +43,11 @@ def test_a_policy_names_members_and_limits(tmp_path: Path) -> None:
         ("agents:\n  - {agent: a}\n  - {agent: a}\n", 2, "agent 'a' is a member more than once"),
         ("agents:\n  - {agent: a}\n  - {agent: b, roll: x}\n", 3, "unknown key; did you mean role?"),
         ("agents:\n  - {agent: a}\n  - {agent: b}\neffort: 2\n", 4, "must be at most 1"),
-        ("agents:\n  - {agent: a}\n  - {agent: b}\nrounds: 1\nmin_rounds: 2\n", 5, "min_rounds must be from 1 to 1"),
+        (
+            "agents:\n  - {agent: a}\n  - {agent: b}\nrounds: 1\nmin_rounds: 2\n",
+            5,
+            "min_rounds must be at most 1, not 2",
+        ),
         ("rounds: 3\n", 1, "missing"),
     ],
 )

@@ -271,10 +271,10 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("ask", {"agent": "sim/echo"}, "prompt: missing"),
+        ("ask", {"agent": "sim/echo"}, "prompt: is missing"),
         ("ask", {"agent": "sim/echo", "prompt": 3}, "prompt: must be a string"),
-        ("ask", {"agent": "sim/echo", "prompt": "x", "promt": "y"}, "no such parameter; did you mean prompt?"),
-        ("ask", {"agent": "sim/echo", "prompt": "x", "zzz": 1}, "zzz: there is no such parameter; there are"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "promt": "y"}, "promt: is unknown; did you mean prompt?"),
+        ("ask", {"agent": "sim/echo", "prompt": "x", "zzz": 1}, "zzz: is unknown; known: "),
         (
             "ask",
             {"agent": "sim/echo", "prompt": "x", "output_schema": {"type": 3}},
@@ -282,8 +282,8 @@ async def test_the_crew_is_seen_sized_told_and_informed(tmp_path: Path) -> None:
         ),
         ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": 1e-9}, "budget_usd must have at most six decimal"),
         ("submit_task", {"prompt": "x", "budget_usd": 1e-9}, "budget_usd must have at most six decimal places"),
-        ("fan_out", {"prompts": ["good", "  "]}, "the prompt of a task is empty"),
-        ("run_chain", {"chain": "greet", "input": {"topic": "x" * 1_000_000}}, "input: should have at most 1000000"),
+        ("fan_out", {"prompts": ["good", "  "]}, "prompts[1]: is empty"),
+        ("run_chain", {"chain": "greet", "input": {"topic": "x" * 1_000_000}}, "input: must have at most 1000000"),
         ("ask", {"agent": "sim/nobody", "prompt": "x"}, "agent 'sim/nobody' is not available to requests"),
         ("ask", {"agent": "sim/echo", "prompt": "x", "budget_usd": -1}, "budget_usd: must be more than 0"),
         ("submit_task", {"prompt": "x", "slot": "nobody"}, "no slot of the pool fits"),

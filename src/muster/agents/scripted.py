@@ -10,10 +10,10 @@ from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Role, Stop, Timings, Tool, ToolCall, identify
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded, TimedOut, did_you_mean
+from muster.domain.flaw import nearest
 from muster.domain.money import NOTHING
 from muster.domain.price import Price
 from muster.domain.script import Line, Script, usage_of
-from muster.text.words import nearest
 
 Sleep = Callable[[float], Awaitable[object]]
 Observer = Callable[[Request], None]

@@ -1,6 +1,6 @@
 """One mapping of errors to statuses and bodies: `{"error": {"code", "message", "request_id", "fields"}}`."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from muster.app.serving.request_flaws import flaws_sentence, request_flaws
+from muster.app.serving.order_models import OrderModel
+from muster.app.serving.request_flaws import flaws_sentence, order_flaws, request_flaws
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import (
     AccessDenied,
@@ -143,7 +144,7 @@ def install_errors(app: FastAPI, clean: Callable[[str], str]) -> None:
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        return _validation_response(error.errors(), request)
+        return _validation_response(error.errors(), error.body, request)
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)  # noqa: S101
@@ -177,20 +178,22 @@ _HTTP_MESSAGES = {
 }
 
 
-def _validation_response(errors: Sequence[Any], request: Request) -> JSONResponse:
+def _validation_response(errors: Sequence[Any], body: Any, request: Request) -> JSONResponse:
     """Return the response for a request whose fields do not fit: the path, the query, a header or the body."""
     places: dict[str, list[Any]] = {}
     for error in errors:
         place, *inner = error["loc"]
         places.setdefault(place, []).append({**error, "loc": inner})
-    flaws = {place: request_flaws(found, _known(request)) for place, found in places.items()}
+    flaws = {place: _flaws(place, found, body, request) for place, found in places.items()}
     message = "; ".join(flaws_sentence(found, place) for place, found in flaws.items())
     fields = [flaw.record() for found in flaws.values() for flaw in found if flaw.path]
     return error_response(400, "bad_request", message, request.state.request_id, fields=fields)
 
 
-def _known(request: Request) -> Collection[str]:
-    """Return the names that fields of the body of a route have."""
-    body = getattr(request.scope.get("route"), "body_field", None)
-    fields = getattr(body and body.field_info.annotation, "model_fields", {})
-    return [field.alias or name for name, field in fields.items()]
+def _flaws(place: str, errors: Sequence[Any], body: Any, request: Request) -> list[FieldFlaw]:
+    field = getattr(getattr(request.scope.get("route"), "body_field", None), "field_info", None)
+    kind = None if field is None or place != "body" else field.annotation
+    if isinstance(kind, type) and issubclass(kind, OrderModel):
+        return order_flaws(request.app.state.muster.library, kind, errors, body)
+    names = {name: one.alias or name for name, one in getattr(kind, "model_fields", {}).items()}
+    return request_flaws(errors, names)

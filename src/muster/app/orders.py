@@ -7,7 +7,7 @@ from muster.app.kinds import AppKind, loaded
 from muster.app.muster import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import dispatch_of, terms_of
-from muster.app.serving.orders import spec_of
+from muster.app.serving.orders import naming_agents, spec_of
 from muster.battles.order import BattleOrder, ScaleOrder
 from muster.councils.order import CouncilOrder
 from muster.domain.kind import WorkKind
@@ -25,7 +25,13 @@ class StartOrder(Protocol):
 def start_of(known: AppKind) -> StartOrder:
     """Return what starts an order of a kind here."""
     own: StartOrder | None = loaded(known.doors.start) if known.doors.start else None
-    return own or partial(start_order, kind=known.kind)
+    return partial(_started, own or partial(start_order, kind=known.kind))
+
+
+async def _started(start: StartOrder, muster: Muster, order: Any, *, detach: bool = False) -> RunHandle:
+    """Return the run of an order; an error names the fields whose agents cannot be asked too."""
+    with naming_agents(muster, order):
+        return await start(muster, order, detach=detach)
 
 
 async def start_order(muster: Muster, order: RunOrder, *, kind: WorkKind, detach: bool = False) -> RunHandle:
@@ -38,12 +44,14 @@ async def start_order(muster: Muster, order: RunOrder, *, kind: WorkKind, detach
 
 async def start_council(muster: Muster, order: CouncilOrder, *, detach: bool = False) -> RunHandle:
     """Start a council, with the members of its policy."""
-    return await muster.councils.start(muster.councils.ordered(order), muster.runs.ordered(order), detach=detach)
+    spec = muster.councils.ordered(order)
+    return await muster.councils.start(spec, muster.runs.ordered(order), detach=detach)
 
 
 async def start_battle(muster: Muster, order: BattleOrder, *, detach: bool = False) -> RunHandle:
     """Start a battle, with the validators of its files."""
-    return await muster.battles.start(muster.battles.ordered(order), muster.runs.ordered(order), detach=detach)
+    spec = muster.battles.ordered(order)
+    return await muster.battles.start(spec, muster.runs.ordered(order), detach=detach)
 
 
 async def start_scale(muster: Muster, order: ScaleOrder, *, detach: bool = False) -> RunHandle:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from muster.battles.order import BattleGoal, Measurement, PromptVariant
-from muster.battles.spec import BattleSpec, battle_flaws, lean, stored, unknown_keys
+from muster.battles.spec import BattleSpec, battle_flaws, lean, stored
 from muster.domain.call import says_something
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import field_flaws
 from muster.text import typed
+from muster.text.declared_values import read_value
 
 NO_SCALE_TEST = "not a valid spec of a scale test"
 MOST_RUNS, MOST_CONCURRENT = 10, 3  # of one scale test, unless the operator raises them
@@ -113,12 +113,7 @@ def stored_scale(spec: ScaleSpec) -> dict[str, Json]:
 
 def read_scale(spec: Json) -> ScaleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    if unknown := list(_unknown(spec)):
-        raise BadArgument(f"{NO_SCALE_TEST}: {'; '.join(unknown)}")
-    found = known_scale(spec)
-    if flaws := list(dict.fromkeys(scale_flaws(found))):
-        raise BadArgument.of(flaws, about=NO_SCALE_TEST)
-    return found
+    return read_value(spec, ScaleSpec, about=NO_SCALE_TEST, rules=scale_flaws)
 
 
 def known_scale(spec: Json) -> ScaleSpec:
@@ -133,7 +128,7 @@ def scale_flaws(spec: ScaleSpec) -> Iterator[FieldFlaw]:
     """Yield what is wrong with a scale test; the operator's limits are checked where they are known."""
     numbers = list(field_flaws(spec))
     if not spec.runs:
-        numbers.append(FieldFlaw(path="runs", message="must be 1 or more, not 0", code=FlawCode.OUT_OF_BOUNDS))
+        numbers.append(FieldFlaw(path="runs", message="must be at least 1", code=FlawCode.OUT_OF_BOUNDS, given="0"))
     yield from numbers
     yield from _gate_flaws(spec)
     names = [one.name for one in spec.prompts]
@@ -165,14 +160,7 @@ def require_limits(spec: ScaleSpec, limits: Mapping[str, int]) -> None:
     ):
         most = limits.get(key, usual)
         if given > most:
-            message = f"must be at most {most}, not {given}"
-            flaws.append(FieldFlaw(path=name, message=message, code=FlawCode.OUT_OF_BOUNDS))
+            message = f"must be at most {most}"
+            flaws.append(FieldFlaw(path=name, message=message, code=FlawCode.OUT_OF_BOUNDS, given=str(given)))
     if flaws:
         raise BadArgument.of(flaws, suggestions=("the limit is set under [battles] in muster.toml",))
-
-
-def _unknown(given: Any) -> Iterator[str]:
-    yield from unknown_keys(given, ScaleSpec)
-    battle = given.get("battle") if isinstance(given, Mapping) else None
-    if battle is not None:
-        yield from (f"battle: {flaw}" for flaw in unknown_keys(battle, BattleSpec))

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from enum import StrEnum
-from itertools import islice
-from typing import Any, get_type_hints
+from typing import Any
 
 from muster.battles.order import DEFAULT_SECONDS, MAX_VALIDATORS, BattleFields
 from muster.battles.validators import ReplyValidator, ValidatorKind, total_flaws, validator_flaws
@@ -14,12 +12,11 @@ from muster.domain.errors import BadArgument
 from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.order import field_flaws
 from muster.text import typed
+from muster.text.declared_values import read_value
 from muster.text.limited.allowance import CpuAllowance
-from muster.text.words import choice_error, conversion_words, nearest
 
 BEGIN = "Begin."
 NO_BATTLE = "not a valid spec of a battle"
-MOST_FLAWS = 5  # unknown keys that are told
 _CHECK_SECONDS = 10.0  # of CPU, for all validators together
 
 
@@ -73,14 +70,7 @@ def stored(spec: BattleSpec) -> Mapping[str, Any]:
 
 def read_spec(spec: Any) -> BattleSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    if unknown := list(islice(unknown_keys(spec, BattleSpec), MOST_FLAWS)):
-        raise BadArgument(f"{NO_BATTLE}: {'; '.join(unknown)}")
-    if misread := list(islice(_misread_validators(spec.get("validators")), MOST_FLAWS)):
-        raise BadArgument.of(misread, about=NO_BATTLE)
-    found = known_spec(spec)
-    if flaws := list(battle_flaws(found)):
-        raise BadArgument.of(flaws, about=NO_BATTLE)
-    return found
+    return read_value(spec, BattleSpec, about=NO_BATTLE, rules=battle_flaws)
 
 
 def known_spec(spec: Json) -> BattleSpec:
@@ -127,47 +117,6 @@ def _validator_flaws(validators: Sequence[ReplyValidator]) -> list[FieldFlaw]:
             message = "the validators take too long to check; make them simpler"
             return [FieldFlaw(path="validators", message=message, by_itself=True)]
     return flaws
-
-
-def unknown_keys(given: Any, kind: Any) -> Iterator[str]:
-    """Yield the keys that a spec of a kind does not have."""
-    if not isinstance(given, Mapping):
-        yield "must be an object"
-        return
-    known = {field.name for field in fields(kind)}
-    yield from (f"unknown key {str(key)[:100]!r}" for key in given if key not in known)
-
-
-def _misread_validators(listed: Any) -> Iterator[FieldFlaw]:
-    """Yield what is unknown, missing or of another type in validators, field by field."""
-    for place, one in enumerate(listed if isinstance(listed, list | tuple) else ()):
-        path = f"validators[{place}]"
-        if not isinstance(one, Mapping):
-            yield FieldFlaw(path=path, message="must be an object")
-            continue
-        for key in (key for key in one if key not in _VALIDATOR_FIELDS):
-            way = f"did you mean {near}?" if (near := nearest(str(key)[:100], _VALIDATOR_FIELDS)) else ""
-            yield FieldFlaw(
-                path=f"{path}.{str(key)[:100]}", message="unknown key", code=FlawCode.UNKNOWN, suggestion=way
-            )
-        if "kind" not in one:
-            yield FieldFlaw(path=f"{path}.kind", message="is missing", code=FlawCode.MISSING)
-        for name, kind in _VALIDATOR_FIELDS.items():
-            if name in one and (wrong := _misread(one[name], kind)):
-                yield FieldFlaw(path=f"{path}.{name}", message=wrong)
-
-
-_VALIDATOR_FIELDS = get_type_hints(ReplyValidator)
-
-
-def _misread(value: Any, kind: Any) -> str:
-    """Return what is wrong with the type of a value, as a predicate; empty if nothing is."""
-    try:
-        typed.convert(value, kind)
-    except typed.ValidationError as error:
-        is_word = isinstance(value, str) and isinstance(kind, type) and issubclass(kind, StrEnum)
-        return choice_error(tuple(kind), value[:100]) if is_word else conversion_words(str(error), "an object")
-    return ""
 
 
 def lean(value: Any) -> dict[str, Json]:

@@ -12,10 +12,10 @@ from muster import __version__
 from muster.cli.commands import app
 from muster.cli.line.commands import UnexpectedArgument, VersionAsked
 from muster.cli.line.parameters import BadParameters, shown_name
-from muster.cli.line.types import OutOfBounds
+from muster.cli.line.types import FlawedValue
 from muster.cli.terminal.output import CommonOptions, answer, discard, fail_with
 from muster.domain.canonical import JsonObject
-from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.flaw import FieldFlaw, missing_flaw, unknown_flaw
 
 GARBAGE = 10_000  # new values before circles among them are looked for
 TURN = 0.0002  # seconds for which a thread may keep the interpreter while another wants it
@@ -86,16 +86,21 @@ def usage_flaws(error: click.UsageError) -> Sequence[FieldFlaw]:
     """Return what is wrong with each option and argument."""
     match error:
         case BadParameters(errors=errors):
-            return [flaw for one in errors for flaw in usage_flaws(one)]
+            return list(dict.fromkeys(flaw for one in errors for flaw in usage_flaws(one)))
         case click.MissingParameter(param=click.Parameter() as parameter):
-            words = usage_words(error)
-            return [FieldFlaw(path=shown_name(parameter), message=words, code=FlawCode.MISSING, by_itself=True)]
+            return [missing_flaw(shown_name(parameter))]
+        case FlawedValue(param=click.Parameter() as parameter, flaw=flaw):
+            return [replace(flaw, path=shown_name(parameter))]  # one of several values stands under the same option
         case click.BadParameter(param=click.Parameter() as parameter):
-            code = FlawCode.OUT_OF_BOUNDS if isinstance(error, OutOfBounds) else FlawCode.INVALID
-            return [FieldFlaw(path=shown_name(parameter), message=error.message, code=code)]
+            return [FieldFlaw(path=shown_name(parameter), message=error.message)]
         case click.NoSuchOption(option_name=name):
-            return [FieldFlaw(path=name, message=usage_words(error), code=FlawCode.UNKNOWN, by_itself=True)]
+            return [unknown_flaw(name, _options(error.ctx))]
     return []
+
+
+def _options(ctx: click.Context | None) -> list[str]:
+    parameters = [] if ctx is None else ctx.command.get_params(ctx)
+    return [shown_name(each) for each in parameters if isinstance(each, click.Option) and not each.hidden]
 
 
 def usage_words(error: click.UsageError) -> str:

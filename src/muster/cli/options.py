@@ -10,7 +10,7 @@ from muster.cli.line import Argument, Bundle, Option
 from muster.domain.batch import Patience
 from muster.domain.errors import BadArgument
 from muster.domain.kind import WorkKind
-from muster.domain.order import order_fields, require_bounds
+from muster.domain.order import order_fields
 from muster.domain.run import Mode
 from muster.domain.run_order import DISPATCH, RUN, RunOrder
 
@@ -157,19 +157,14 @@ def read_text(given: str | None, noun: str, remedy: str) -> str:
     """Return a text that was given, or that stands on standard input."""
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
         raise BadArgument(f"no {noun} given", suggestions=(remedy,))
-    text = given if given not in (None, "-") else _piped(noun)
-    if not text.strip():
-        raise BadArgument(f"the {noun} is empty", suggestions=(remedy,))
-    return text
+    return given if given not in (None, "-") else _piped(noun)
 
 
 def filled(order: Order, kind: WorkKind) -> Order:
-    """Return an order with what stands on standard input; raises BadArgument where nothing does."""
+    """Return an order with what stands on standard input; what is wrong with that is told with all that is wrong."""
     piped = [one.name for one in order_fields(kind.order) if one.declared.piped]
     given: dict[str, Any] = {name: read_text(getattr(order, name), name, kind.example) for name in piped}
-    made = replace(order, **given)
-    require_bounds(made)
-    return made
+    return replace(order, **given)
 
 
 def _piped(noun: str) -> str:

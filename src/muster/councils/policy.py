@@ -1,7 +1,7 @@
 """council.yaml and council.toml: who sits in a council and when it ends; everything wrong is told with its line."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from muster.domain.order import given_by
 from muster.text import forms as v
 from muster.text.declared_forms import declared_form
 from muster.text.diagnostics import Diagnostics
-from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable
+from muster.text.document_tree import MOST_FLAWS, Flaw, Map, Place, Unreadable, place_of
 from muster.text.documents.declared import bad_file, read_tree, require_file, unreadable_flaw
 from muster.text.files import shown
 from muster.text.forms import Form
@@ -101,8 +101,8 @@ def _policy(tree: Map, diagnostics: Diagnostics, *, alone: bool) -> CouncilSpec 
         moderator=_member(moderators[0][1]) if moderators else None,
         **given_by(CouncilFields, form),
     )
-    for place, message in spec_flaws(spec, alone=alone):
-        diagnostics.say(_in_file(place, places), message)
+    for flaw in spec_flaws(spec, alone=alone):
+        diagnostics.say(_in_file(place_of(flaw.path), places), str(replace(flaw, path=flaw.path.rpartition(".")[2])))
     return spec
 
 

@@ -14,11 +14,12 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
 from inspect import get_annotations
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from muster.domain.errors import BadArgument
-from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.flaw import FieldFlaw, FlawCode, choice_flaw, type_flaw
 
 MAX_NAME, MAX_TEXT = 200, 100_000  # characters
 DEFAULT = "{}"  # as what is shown of a field: its default itself
@@ -68,41 +69,43 @@ class ValueBounds:
     pattern: str = ""
     max_json: int | None = None  # characters of an object, as JSON
 
-    def flaw(self, value: Any) -> str:
-        """Return what is wrong with a value, to stand after its name; empty if nothing is."""
+    def flaw(self, value: Any, path: str = "") -> FieldFlaw | None:
+        """Return what is wrong with a value of the right type; None if nothing is."""
         if isinstance(value, bool) or value is None:
-            return ""
+            return None
+        wrong, given = self._broken(value)
+        if wrong:
+            return FieldFlaw(path=path, message=wrong, code=FlawCode.OUT_OF_BOUNDS, given=given)
+        is_other = isinstance(value, str) and self.pattern and not re.fullmatch(self.pattern, value)
+        return FieldFlaw(path=path, message=f"must match {self.pattern}") if is_other else None
+
+    def _broken(self, value: Any) -> tuple[str, str]:
+        """Return the bound that a value breaks, and what it is."""
         if isinstance(value, int | float):
-            return "" if self._holds(value) else f"must be {self.words}, not {value!r}"
-        if isinstance(value, str) and self.pattern and not re.fullmatch(self.pattern, value):
-            return f"must match {self.pattern}"
+            return self._broken_by(value), f"{value!r}"
         if self.max_json is not None and (size := len(json.dumps(value))) > self.max_json:
-            return f"should have at most {self.max_json} characters as JSON, not {size}"
-        return self._length_flaw(value) if isinstance(value, Collection) else ""
+            return f"must have at most {self.max_json} characters as JSON", f"{size}"
+        return self._broken_length(value) if isinstance(value, Collection) else ("", "")
 
-    def _holds(self, value: float) -> bool:
-        low = self.min is None or value >= self.min
-        high = self.max is None or value <= self.max
-        return math.isfinite(value) and low and high and (self.above is None or value > self.above)
+    def _broken_by(self, value: float) -> str:
+        if not math.isfinite(value):
+            return "must be a finite number"
+        if self.min is not None and value < self.min:
+            return f"must be at least {self.min}"
+        if self.above is not None and value <= self.above:
+            return f"must be more than {self.above}"
+        return f"must be at most {self.max}" if self.max is not None and value > self.max else ""
 
-    def _length_flaw(self, value: Collection[Any]) -> str:
+    def _broken_length(self, value: Collection[Any]) -> tuple[str, str]:
         unit = "characters" if isinstance(value, str) else "entries"
         if self.max_length is not None and len(value) > self.max_length:
-            return f"has {len(value):,} {unit}; the maximum is {self.max_length:,}"
+            return f"must have at most {self.max_length} {unit}", f"{len(value)}"
+        if self.min_length and isinstance(value, str) and not value.strip():
+            return "is empty", ""
         if self.min_length is not None and len(value) < self.min_length:
-            return "is empty" if not value else f"has {len(value):,} {unit}; the minimum is {self.min_length:,}"
-        return ""
-
-    @property
-    def words(self) -> str:
-        """The bounds of a number in words."""
-        if self.min is not None and self.max is not None:
-            return f"from {self.min:,} to {self.max:,}"
-        if self.min is not None:
-            return f"{self.min:,} or more"
-        if self.above is not None:
-            return f"more than {self.above:,}" + ("" if self.max is None else f" and at most {self.max:,}")
-        return "a finite number" if self.max is None else f"at most {self.max:,}"
+            least = f"must have at least {self.min_length} {unit}"
+            return ("is empty", "") if self.min_length == 1 else (least, f"{len(value)}")
+        return "", ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +248,7 @@ def field_flaws(value: Any, prefix: str = "") -> Iterator[FieldFlaw]:
     for one in order_fields(kind):
         given = getattr(value, one.name)
         if given != one.default:
-            yield from _flaws(given, one.kind, one.declared, f"{prefix}{one.name}")
+            yield from value_flaws(given, one.kind, one.declared, f"{prefix}{one.name}")
 
 
 def require_bounds(order: Any) -> None:
@@ -254,41 +257,77 @@ def require_bounds(order: Any) -> None:
         raise BadArgument.of(flaws)
 
 
-def _flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iterator[FieldFlaw]:
-    inner, inner_bounds = element_of(kind)
-    if wrong := _type_flaw(given, inner, kind):
-        yield FieldFlaw(path=path, message=wrong)
+def value_flaws(given: Any, kind: Any, bounds: ValueBounds | None, path: str) -> Iterator[FieldFlaw]:
+    """Yield what is wrong with the value of a field, whatever its annotation promised: programs are not checked."""
+    if given is None and without_none(kind) is not kind:
         return
-    if bounds is not None and (wrong := bounds.flaw(given)):
-        yield FieldFlaw(path=path, message=wrong, code=FlawCode.OUT_OF_BOUNDS)
+    kind = without_none(kind)
+    inner, own = element_of(kind) if not is_many(kind) else (kind, None)
+    if wrong := _type_flaw(given, inner, path):
+        yield wrong
         return
-    if is_dataclass(given) and not isinstance(given, type):
+    broken = (each.flaw(given, path) for each in (bounds, own) if each is not None)
+    if flaw := next(filter(None, broken), None):
+        yield flaw
+    elif is_dataclass(given) and not isinstance(given, type):
         yield from field_flaws(given, f"{path}.")
-    elif isinstance(given, tuple | list):
+    elif is_many(kind):
         for place, one in enumerate(given):
-            yield from _flaws(one, inner, inner_bounds, f"{path}[{place}]")
-    elif inner_bounds is not None and (wrong := inner_bounds.flaw(given)):
-        yield FieldFlaw(path=path, message=wrong, code=FlawCode.OUT_OF_BOUNDS)
+            yield from value_flaws(one, chosen_kind(get_args(kind)[0], one), None, f"{path}[{place}]")
 
 
-def _type_flaw(given: Any, inner: Any, kind: Any) -> str:
-    """Return what is wrong with the type of a value, whatever its annotation promised: programs are not checked."""
-    if given is None or is_many(kind):
-        return ""
-    if (choices := choices_of(inner)) and given not in choices:
-        return f"must be one of {', '.join(choices)}, not {given!r}"
-    if inner not in _TYPES:
-        return ""
-    types, noun = _TYPES[inner]
-    fits = isinstance(given, types) and (inner is bool or not isinstance(given, bool))
-    return "" if fits else f"must be {noun}, not {given!r}"
+def chosen_kind(kind: Any, given: Any) -> Any:
+    """Return which of the types that a value may have it is checked as: a text, or an object."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+    return next((one for one in kinds if _type_flaw(given, element_of(one)[0], "") is None), kind)
 
 
-_TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
-    int: ((int,), "a whole number"),
-    float: ((int, float), "a number"),
-    str: ((str,), "a string"),
-    bool: ((bool,), "true or false"),
+def _type_flaw(given: Any, kind: Any, path: str) -> FieldFlaw | None:
+    if choices := choices_of(kind):
+        return None if given in choices else choice_flaw(path, choices, given)
+    return None if _fits(given, kind) else type_flaw(path, noun_of(kind), given)
+
+
+def noun_of(kind: Any) -> str:
+    """Return what a value of a type is called; empty for a type whose values are not looked at."""
+    inner = element_of(kind)[0] if not is_many(kind) else kind
+    if get_origin(inner) in (Union, UnionType):
+        return " or ".join(map(noun_of, get_args(inner)))
+    return _NOUNS.get(_plain_type(inner), "")
+
+
+def _fits(given: Any, kind: Any) -> bool:
+    if get_origin(kind) in (Union, UnionType):
+        return any(_fits(given, element_of(one)[0]) for one in get_args(kind))
+    if is_dataclass(kind):
+        return isinstance(given, kind)  # type: ignore[arg-type]  # a class
+    plain = _plain_type(kind)
+    return plain not in _TYPES or (isinstance(given, _TYPES[plain]) and (plain is bool or not isinstance(given, bool)))
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return which of the types of JSON a type is."""
+    origin = get_origin(kind) or kind
+    return Mapping if is_dataclass(kind) or (isinstance(origin, type) and issubclass(origin, Mapping)) else origin
+
+
+_TYPES: dict[Any, tuple[type, ...]] = {
+    int: (int,),
+    float: (int, float),
+    str: (str,),
+    bool: (bool,),
+    Path: (str, Path),
+    tuple: (tuple, list),
+    Mapping: (Mapping,),
+}
+_NOUNS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+    Path: "a path",
+    tuple: "a list",
+    Mapping: "an object",
 }
 
 

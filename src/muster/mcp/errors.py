@@ -12,10 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from muster.app.serving.request_flaws import flaws_sentence, request_flaws
+from muster.app.parts.library import Library
+from muster.app.serving.order_models import OrderModel
+from muster.app.serving.request_flaws import flaws_sentence, order_flaws, request_flaws
 from muster.domain.advice import ArgumentAdvice
 from muster.domain.errors import BadArgument, LimitReached, MusterError
-from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.flaw import FieldFlaw
 
 MAX_MESSAGE = 10_000  # characters
 # Arguments of use cases whose parameter has another name in tools; one that has the argument's own name comes first.
@@ -128,16 +130,13 @@ def tool_for(command: Sequence[str]) -> str | None:
     return LISTS.get(" ".join(command))
 
 
-def flaws_answer(error: ValidationError, takes: type[BaseModel]) -> dict[str, Any]:
+def flaws_answer(error: ValidationError, takes: type[BaseModel], given: Any, library: Library) -> dict[str, Any]:
     """Return what is wrong with the arguments of a call: which, and what it must be; never what was sent."""
-    found = request_flaws(error.errors(include_input=False), takes.model_fields)
-    flaws = [_unknown(flaw, takes) if flaw.code is FlawCode.UNKNOWN else flaw for flaw in found]
+    errors = error.errors(include_url=False)
+    if issubclass(takes, OrderModel):
+        flaws = order_flaws(library, takes, errors, given)
+    else:
+        flaws = request_flaws(errors, {name: name for name in takes.model_fields})
     answer = {"error": BadArgument.code, "message": flaws_sentence(flaws)}
     fields = [flaw.record() for flaw in flaws if flaw.path]
     return answer | ({"fields": fields} if fields else {})
-
-
-def _unknown(flaw: FieldFlaw, takes: type[BaseModel]) -> FieldFlaw:
-    """Return that a parameter is unknown, and which there are if none has a name like it."""
-    way = flaw.suggestion or f"there are {', '.join(takes.model_fields) or 'none'}"
-    return replace(flaw, message="there is no such parameter", suggestion=way)

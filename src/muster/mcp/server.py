@@ -103,7 +103,7 @@ class Coordinator:
             return _content(await tool.handle(request, given), failed=False)
         except ValidationError as error:
             failure = "bad_argument"
-            return _content(flaws_answer(error, tool.takes), failed=True)
+            return _content(flaws_answer(error, tool.takes, params.arguments, self._muster.library), failed=True)
         except MusterError as error:
             failure = str(error.code)
             return _content(error_answer(error, tool.takes, self._clean), failed=True)

@@ -6,16 +6,19 @@ from typing import Any
 
 from muster.domain.canonical import Json, JsonObject
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, FlawCode
 from muster.domain.isolation import Isolation
+from muster.domain.order import field_flaws
 from muster.domain.run import Run, RunState
 from muster.domain.task import TaskState
 from muster.pool.handover import Handover
 from muster.pool.kind import TASK
-from muster.pool.order import OnPermission, TaskFields
+from muster.pool.order import TaskFields
 from muster.text import typed
-from muster.text.words import choice_error
+from muster.text.declared_values import read_value
 
 WORKLOAD = TASK.workload
+NO_TASK = "not a valid task"
 REVIEW = "review"  # the channel on which a task hears what a person thinks of it
 INBOX = "inbox"  # the channel of a slot's messages
 TREE_KEY = "tree/told"  # in the journal of a task: its working tree
@@ -73,11 +76,12 @@ class TaskSpec(TaskFields):
 
     def __post_init__(self) -> None:
         """Refuse what nobody can do; what is out of bounds is refused before a task is stored, not when it is read."""
-        if not self.prompt.strip():
-            raise BadArgument("the prompt of a task is empty")
-        for name, kind in (("isolation", Isolation), ("on_permission", OnPermission)):
-            if getattr(self, name) not in (None, *kind):
-                raise BadArgument(choice_error(tuple(kind), getattr(self, name)), argument=name)
+        flaws = [flaw for flaw in field_flaws(self) if flaw.code is not FlawCode.OUT_OF_BOUNDS]
+        prompt: object = self.prompt
+        if isinstance(prompt, str) and not prompt.strip():
+            flaws.append(FieldFlaw(path="prompt", message="is empty", code=FlawCode.OUT_OF_BOUNDS))
+        if flaws:
+            raise BadArgument.of(flaws)
 
     def stored(self) -> JsonObject:
         """Return the spec of its run; what is not said is left out."""
@@ -90,7 +94,12 @@ def read_task(spec: Any) -> TaskSpec:
     try:
         return typed.convert(spec, TaskSpec)
     except typed.ValidationError as error:
-        raise BadArgument(f"not a valid task: {error}") from None
+        raise BadArgument(f"{NO_TASK}: {error}") from None
+
+
+def require_task(spec: Any) -> None:
+    """Raise BadArgument with everything that is wrong with a spec: what is stored is only read from then on."""
+    read_value(spec, TaskSpec, about=NO_TASK, rules=field_flaws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from muster.pool.isolation import save, setup_of, state_before, working_folder
 from muster.pool.permissions import call_with_permissions
 from muster.pool.prompts import request_for
 from muster.pool.setup import prepare_tree
-from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, TREE_KEY, WORKLOAD, read_slot, read_task
+from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, TREE_KEY, WORKLOAD, read_slot, read_task, require_task
 from muster.text.words import count as counted
 
 
@@ -44,7 +44,7 @@ def repository_key(round_: int, run: str) -> str:
     return f"repository/{round_:03d}/{run}"
 
 
-@workload(WORKLOAD, check=read_task)
+@workload(WORKLOAD, check=require_task)
 async def task(ctx: Context, spec: Any) -> Json:
     """Do a task in the slot that it was given, and return what it came to."""
     asked = read_task(spec)

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from muster.domain.canonical import JsonObject
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
+from muster.domain.flaw import nearest
 from muster.domain.money import from_usd
 from muster.domain.price import PRICED_TIERS
 from muster.settings.sections import (
@@ -24,7 +25,7 @@ from muster.settings.sections import (
 from muster.settings.service import HooksSection, LibrarySection, ServeSection, StoreSection, TokenSection
 from muster.text import typed
 from muster.text.typed import field
-from muster.text.words import choice_error, conversion_words, nearest
+from muster.text.words import choice_error, conversion_words
 
 T = TypeVar("T", bound=typed.Struct)
 

@@ -15,11 +15,11 @@ from muster.suites.order import SuiteChoice, SuiteFields
 from muster.suites.values.case import Case, tag_key
 from muster.suites.values.rules import DEFAULT_THRESHOLD
 from muster.text import typed
+from muster.text.declared_values import read_value
 
 COUNCIL_JUDGE = "council:"  # before the file of a policy: the judge is a council
 NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
 NO_SUITE_RUN = "not a valid suite run"
-MAX_UNKNOWN = 5  # keys that are told
 _LISTS = ("path", "agents", "prompts", "tags", "only")
 _JUDGED_BY = ("judge", "judge_samples", "evaluator", "threshold", "generate")
 
@@ -112,16 +112,9 @@ def _whole(message: str) -> FieldFlaw:
 
 def read_spec(spec: Any) -> SuiteSpec:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    known = {field.name for field in fields(SuiteSpec)}
-    if not isinstance(spec, Mapping):
-        raise BadArgument(f"{NO_SUITE_RUN}: must be an object")
-    if unknown := [f"unknown key {str(key)[:100]!r}" for key in spec if key not in known]:
-        raise BadArgument(f"{NO_SUITE_RUN}: {'; '.join(unknown[:MAX_UNKNOWN])}")
-    listed = {name: [spec[name]] for name in _LISTS if isinstance(spec.get(name), str)}
-    try:
-        return typed.convert({**spec, **listed}, SuiteSpec)
-    except typed.ValidationError as error:
-        raise BadArgument(f"{NO_SUITE_RUN}: {error}") from error
+    given = spec if isinstance(spec, Mapping) else {}
+    listed = {name: [given[name]] for name in _LISTS if isinstance(given.get(name), str)}
+    return read_value({**given, **listed} if given else spec, SuiteSpec, about=NO_SUITE_RUN)
 
 
 def chosen_fields(choice: SuiteChoice) -> JsonObject:

@@ -59,10 +59,13 @@ def bounded(kind: Any, bounds: ValueBounds | None) -> Any:
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     kind = Annotated[kind, Field(**chosen)] if chosen else kind
-    return kind if bounds.max_json is None else Annotated[kind, AfterValidator(partial(_require_fitting, bounds))]
+    has_own = bounds.max_json is not None or bounds.min_length
+    return Annotated[kind, AfterValidator(partial(_require_fitting, bounds))] if has_own else kind
 
 
 def _require_fitting(bounds: ValueBounds, value: Any) -> Any:
+    """Raise for what types of pydantic do not know: an object that is long as JSON, a text of nothing but blanks."""
     if wrong := bounds.flaw(value):
-        raise PydanticCustomError("too_long", "It {wrong}", {"wrong": wrong})
+        kind = "too_short" if bounds.max_json is None else "too_long"
+        raise PydanticCustomError(kind, "It {wrong}", {"wrong": wrong.message, "min_length": 1})
     return value

@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from muster.domain.flaw import one_of
 from muster.text.document_tree import Flaw, Place, line_of, spelled, texts_of
-from muster.text.words import choice_error, one_of
+from muster.text.words import choice_error
 
 _LONGEST = 300
 _QUOTED = re.compile(r"'([^']*)'")

@@ -125,6 +125,11 @@ def spelled(place: Sequence[str | int]) -> str:
     return text.removeprefix(".")
 
 
+def place_of(path: str) -> Place:
+    """Return the place that a path spells."""
+    return tuple(int(step) if step.isdecimal() else step for step in re.findall(r"[^.\[\]]+", path))
+
+
 MOST_FLAWS = 100  # of one file; whoever has more mends these first
 BREAKING = frozenset({"empty-check"})  # codes of doubts about a check that can never pass
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import nearest
 from muster.text.logic import MAX_CHARACTERS, SHOWN_CHARACTERS, LogicParser, Token
-from muster.text.words import nearest
 
 COUNTS = ("total", "critical", "high", "medium", "low", "rejected", "files")
 MEASURES = ("score", "coverage")

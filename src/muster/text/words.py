@@ -1,12 +1,12 @@
 """Numbers, times and texts of strangers as people read them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
-CLOSE = 0.7  # how alike two words must be, from 0 to 1, before one is said to be meant
+from muster.domain.flaw import nearest, one_of
+
 _PRIVATE = "x-"  # begins keys that are nobody's business, such as anchors
 _BREAKS = re.compile(r"\s+")
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: ([<>]=? [\d.]+))?(?:, got `(\w+)`)?")
@@ -35,16 +35,6 @@ def one_line(text: str, most: int) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """Write a number with its noun; the plural has an s, unless another one is given."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def one_of(values: Sequence[str]) -> str:
-    """Return the words that something can be."""
-    return " or ".join(values) if len(values) < 3 else f"one of {', '.join(values)}"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the name that is close enough to be meant; empty if none is."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=CLOSE)), "")
 
 
 def unknown_keys(tree: Any, known: Sequence[str]) -> Iterator[tuple[str, str]]:

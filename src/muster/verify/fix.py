@@ -11,10 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.text import typed
+from muster.text.declared_values import read_value
 from muster.text.document_tree import Unreadable
 from muster.text.secrets.redaction import MARK
 from muster.verify.findings.finding import RANKS, Finding, Merged
@@ -114,19 +113,23 @@ def _lines(text: str) -> tuple[str, ...]:
 _LONE = re.compile(rb"\r(?!\n)")  # an editor sees a line end where `applied` sees none
 
 
-def _read(spec: Any) -> tuple[Path, tuple[FileEdits, ...]]:
-    """Return the root and the changes of a spec."""
-    try:
-        return Path(spec["root"]), typed.convert(spec["files"], tuple[FileEdits, ...])
-    except (KeyError, TypeError, typed.ValidationError) as error:
-        raise BadArgument(f"not a valid spec of a fix: {error}") from None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairSpec:
+    """What is changed below which folder."""
+
+    root: str
+    files: tuple[FileEdits, ...]
+
+
+def _read(spec: Any) -> RepairSpec:
+    return read_value(spec, RepairSpec, about="not a valid spec of a fix")
 
 
 @workload(REPAIR.workload, check=_read)
 async def fix(ctx: Context, spec: Any) -> Json:
     """Change files one by one, and say which; the others are named with the reason."""
-    root, files = _read(spec)
-    told = {edits.path: await _fix_one(ctx, root, edits) for edits in files}
+    wanted = _read(spec)
+    told = {edits.path: await _fix_one(ctx, Path(wanted.root), edits) for edits in wanted.files}
     return {
         "changed": [path for path, why in told.items() if not why],
         "left": {p: why for p, why in told.items() if why},

@@ -6,9 +6,10 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
-from muster.domain.canonical import Json, JsonObject
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.text import typed
+from muster.domain.flaw import FieldFlaw
+from muster.text.declared_values import read_value
 from muster.text.expressions import parse
 from muster.text.json_documents import flaw_of
 from muster.text.schemas.json_schema import schema_flaw
@@ -16,29 +17,14 @@ from muster.text.words import choice_error
 from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
 from muster.verify.declaration.resolve import THRESHOLDS
 from muster.verify.declaration.verification import (
-    AllowedSecret,
     Kind,
-    LeftOut,
     Limits,
-    Marker,
-    RepairTerms,
-    UnseenSecret,
     Verification,
     Verifier,
 )
 
-_MOST_FLAWS = 20
+NO_VERIFICATION = "not a valid spec of a verification"
 _ALWAYS = ("thresholds",)  # of a verifier: none at all is something else than none said
-_BELOW = {
-    "verifiers": Verifier,
-    "left_out": LeftOut,
-    "limits": Limits,
-    "markers": Marker,
-    "allow_secrets": AllowedSecret,
-    "unseen_secrets": UnseenSecret,
-    "repair": RepairTerms,
-}
-
 Flaws = Iterator[str]
 
 
@@ -49,18 +35,11 @@ def stored(verification: Verification) -> Any:
 
 def read_spec(spec: Any) -> Verification:
     """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
-    flaws = list(_unknown(spec, Verification, ""))
-    if not flaws:
-        try:
-            found = typed.convert(_with_thresholds(spec), Verification)
-        except typed.ValidationError as error:
-            flaws = [str(error)]
-        else:
-            flaws = [*_flaws(found)]
-    if flaws:
-        more = f"; and {len(flaws) - _MOST_FLAWS} more" if len(flaws) > _MOST_FLAWS else ""
-        raise BadArgument(f"not a valid spec of a verification: {'; '.join(flaws[:_MOST_FLAWS])}{more}")
-    return found
+    return read_value(_with_thresholds(spec), Verification, about=NO_VERIFICATION, rules=_rules)
+
+
+def _rules(spec: Verification) -> Iterator[FieldFlaw]:
+    yield from (FieldFlaw(path="", message=words) for words in _flaws(spec))
 
 
 def _lean(value: Any) -> Json:
@@ -81,27 +60,13 @@ def _is_told(field: "Field[Any]", found: Any, owner: Any) -> bool:
     return bool(found != usual)
 
 
-def _with_thresholds(spec: Mapping[str, Any]) -> JsonObject:
+def _with_thresholds(spec: Any) -> Any:
     """Return agents that say nothing of thresholds the usual ones; an empty list says that nothing is asked of them."""
     usual = {"thresholds": list(THRESHOLDS)}
-    verifiers = spec.get("verifiers")
+    verifiers = spec.get("verifiers") if isinstance(spec, Mapping) else None
     if not isinstance(verifiers, list | tuple):
-        return dict(spec)
+        return spec
     return {**spec, "verifiers": [{**usual, **one} if isinstance(one, Mapping) else one for one in verifiers]}
-
-
-def _unknown(given: Any, kind: Any, where: str) -> Flaws:
-    """Return which keys are unknown; values are checked later."""
-    if not isinstance(given, Mapping):
-        yield from () if where else ("must be an object",)
-        return
-    known = {field.name for field in fields(kind)}
-    for key, value in given.items():
-        if key not in known:
-            yield f"unknown key {where}{str(key)[:100]!r}"
-        elif key in _BELOW and kind is Verification:
-            for one in value if isinstance(value, list | tuple) else [value]:
-                yield from _unknown(one, _BELOW[key], f"{key}.")
 
 
 def _flaws(spec: Verification) -> Flaws:

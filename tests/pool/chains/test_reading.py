@@ -159,7 +159,7 @@ def spec_with(*steps: dict[str, object], **rest: object) -> dict[str, object]:
         ({}, "chain"),
         (spec_with(), "at least one step"),
         (spec_with({"prompt": "{x}"}), "unknown name {x}"),
-        (spec_with({"prompt": "p", "nmae": 1}), "unknown key steps.'nmae'"),
+        (spec_with({"prompt": "p", "nmae": 1}), "chain.groups[0][0].nmae is unknown"),
         (spec_with({"prompt": "p"}, input={"y": 1}), "input 'y'"),
         (spec_with({"prompt": "p", "retries": 999}), "retries"),
         (spec_with({"prompt": "p"}, rows=[{}, {"y": 1}]), "row 2: unknown input 'y'"),

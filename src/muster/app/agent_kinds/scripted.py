@@ -7,9 +7,9 @@ from muster.agents.prices import near_models, price_from_toml
 from muster.agents.scripted import BEHAVIORS, scripted
 from muster.domain.agent import Profile
 from muster.domain.errors import did_you_mean
+from muster.domain.flaw import nearest
 from muster.domain.script import Script
 from muster.settings.sections import ModelSection
-from muster.text.words import nearest
 
 __all__ = ["make_scripted", "scripted", "suggestions"]
 

@@ -46,8 +46,8 @@ from muster.domain.advice import ArgumentAdvice
 from muster.domain.call import Request, Role
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument
-from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.errors import BadArgument, ErrorCollector
+from muster.domain.flaw import FieldFlaw, FlawCode, missing_flaw
 from muster.domain.order import shared_fields
 from muster.domain.run import Dispatch, Mode, Run, RunState, state_after
 from muster.engine.drive import Listener
@@ -124,7 +124,8 @@ class Battles(KindPart):
         battles = self._settings.battles
         other = counterpart or battles.counterpart or agent
         checks = [one if isinstance(one, Mapping) else stored_validator(one) for one in validators]
-        chosen = judge or (self._default_judge(agent, models, needed=not checks) if goal else "")
+        errors = ErrorCollector()
+        chosen = judge or (errors.check(self._default_judge, agent, models, needed=not checks) if goal else "") or ""
         given: dict[str, Json] = {
             "agent": agent,
             "counterpart": other,
@@ -136,7 +137,7 @@ class Battles(KindPart):
         }
         given["persona"] = given.get("persona") or self._own_persona(other, agent)
         given["people"] = [name for name in dict.fromkeys((agent, other)) if self._directory.is_person(name)]
-        return read_spec(given)
+        return errors.finish(read_spec, given)
 
     def ordered(self, order: BattleOrder, *, models: Collection[str] | None = None) -> BattleSpec:
         """Return the spec of a battle that was ordered; raises BadArgument with all flaws."""
@@ -146,14 +147,19 @@ class Battles(KindPart):
 
     def ordered_scale(self, order: ScaleOrder, *, models: Collection[str] | None = None) -> ScaleSpec:
         """Return the spec of a scale test that was ordered; raises BadArgument with all flaws."""
-        require_consistent(order)
+        errors = ErrorCollector()
+        errors.check(require_consistent, order)
+        if errors:  # which of two files or texts is meant, nobody knows
+            errors.finish(self.ordered, replace(order, agent=order.subject or "?", model=None), models=models)
         goals = order.goals if order.goals_file is None else self.scales.goals(order.goals_file)
         agents = tuple(name for name in (order.subject, *order.agents) if name)
         if not agents:
-            raise BadArgument("is missing: name an agent under test", argument="agents")
+            errors.keep(BadArgument.of([missing_flaw("agents")], suggestions=("name an agent under test",)))
+            errors.require()
         whole = replace(order, agent=agents[0], model=None, goal=goals[0].goal if goals else order.goal)
+        battle = errors.finish(self.ordered, whole, models=models)
         return self.scales.spec(
-            self.ordered(whole, models=models),
+            battle,
             runs=order.runs or None,
             concurrency=order.concurrency or None,
             agents=agents,
@@ -193,7 +199,9 @@ class Battles(KindPart):
 
     def _own_persona(self, counterpart: str, agent: str) -> str:
         """Return the system prompt that a declared counterpart has of its own: it is who it plays."""
-        return "" if counterpart == agent else self._directory.find(counterpart).profile.system
+        if counterpart == agent or counterpart not in self._settings.agents:
+            return ""
+        return self._directory.find(counterpart).profile.system
 
     def check(self, spec: BattleSpec, dispatch: Dispatch, quoting: Quoting = Quoting.FIRST) -> None:
         """Raise what would keep a battle from being played: an agent, a key or a price that is not there."""

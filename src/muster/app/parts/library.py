@@ -1,19 +1,20 @@
 """What requests may name: agents and models that are declared, and the files of the library. `Muster.library`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from muster.app.base.file_kinds import CHAIN_STEM, COUNCIL_STEM, SUITE_STEM, is_chain, is_council, is_suite
 from muster.domain.effort import split_effort
 from muster.domain.errors import BadArgument, BadConfiguration, did_you_mean
-from muster.domain.flaw import FieldFlaw, FlawCode
+from muster.domain.flaw import FieldFlaw, FlawCode, nearest
+from muster.domain.order import FieldForm
 from muster.settings import Settings
 from muster.settings.sections import HumanSection
 from muster.suites.spec import COUNCIL_JUDGE
 from muster.text.documents.readers import READERS
-from muster.text.words import nearest
 
 MOST_FILES = 2_000
 MOST_NAMED = 20  # in a suggestion
@@ -83,6 +84,17 @@ class Library:
         if flaws:
             raise BadArgument.of(flaws, suggestions=tuple(dict.fromkeys(flaw.suggestion for flaw in flaws)))
 
+    def flaws(self, named: Iterable[tuple[FieldForm, str, str]]) -> Sequence[FieldFlaw]:
+        """Return what is wrong with names of a request, each after what it names and the path of its field."""
+        given = list(named)
+        asked = [(path, name) for form, path, name in given if form is FieldForm.AGENT]
+        agents = [(path, name) for path, name in asked if not name.startswith(COUNCIL_JUDGE)]
+        found = _raised(self.require_agents, agents)
+        for kind in LibraryKind:
+            files = [(path, name) for form, path, name in given if form.value == kind.value]
+            found += _raised(self.find_all, kind, files) if files else []
+        return found
+
     def items(self) -> Sequence[LibraryItem]:
         """Return what the library holds; raises BadConfiguration for two files of one kind and name."""
         found: dict[tuple[LibraryKind, str], LibraryItem] = {}
@@ -134,6 +146,14 @@ class Library:
                 kind = _kind_of(file)
                 if kind is not None:
                     yield LibraryItem(kind=kind, name=_name_of(file, path), path=file)
+
+
+def _raised(check: Callable[..., object], *given: Any) -> list[FieldFlaw]:
+    try:
+        check(*given)
+    except BadArgument as error:
+        return list(error.flaws)
+    return []
 
 
 def _unknown(field: str, message: str, name: str, known: Iterable[str], before: str) -> FieldFlaw:

@@ -24,6 +24,7 @@ from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
 from muster.text import typed
+from muster.text.declared_values import read_value
 from muster.text.schemas.guard import in_schema_thread
 from muster.text.schemas.json_schema import bounded_schema_flaw
 
@@ -83,15 +84,9 @@ def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
 
 
 def read_question(spec: Any) -> Question:
-    """Return the question that a spec holds; raises BadArgument for any other."""
-    try:
-        question = typed.convert({name: value for name, value in spec.items() if value is not None}, Question)
-    except (AttributeError, typed.ValidationError) as error:
-        raise BadArgument(f"not a valid spec of a question: {error}") from None
-    unknown = [name for name in spec if name not in Question.__dataclass_fields__]
-    if unknown:
-        raise BadArgument(f"not a valid spec of a question: unknown field {unknown[0]!r}")
-    return question
+    """Return the question that a spec holds; raises BadArgument, with everything that is wrong, for any other."""
+    given = {name: value for name, value in spec.items() if value is not None} if isinstance(spec, Mapping) else spec
+    return read_value(given, Question, about="not a valid spec of a question")
 
 
 @workload(WORKLOAD, check=read_question)

@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.app.kinds import AppKind, made_at
+from muster.app.parts.library import Library
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.app.serving.order_models import OrderModel, order_model
 from muster.app.serving.orders import Submit, submission
-from muster.app.serving.request_flaws import flaws_sentence, request_flaws
+from muster.app.serving.request_flaws import flaws_sentence, order_flaws
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
@@ -73,7 +74,7 @@ class JobIntake:
     async def _run_of(self, job: QueuedJob) -> Run:
         """Return the run that a job of another program asks for, stored before or now."""
         kind, data = _asked(job)
-        wanted = _read(data, kind.model)
+        wanted = _read(data, kind.model, self._muster.library)
         request = StartRequest(client=f"queue/{job.id}", key=_key(job), digest=digest(job.data))
         chosen = RunId(job.id) if _RUN_ID.fullmatch(job.id) else None
         acting = self._muster.acting_for(User(request=request, run=chosen, queued=True))
@@ -111,10 +112,10 @@ def _key(job: QueuedJob) -> str:
     return f"{key}/{job.added_at}" if _NUMBERED.fullmatch(job.id) else key
 
 
-def _read(data: Json, model: type[OrderModel]) -> Any:
+def _read(data: Json, model: type[OrderModel], library: Library) -> Any:
     try:
         found = model.model_validate(data).order()
     except ValidationError as error:
-        flaws = request_flaws(error.errors(include_input=False), model.names().values())
+        flaws = order_flaws(library, model, error.errors(include_url=False), data)
         raise BadArgument(f"the data of the job does not fit: {flaws_sentence(flaws)}", flaws=flaws) from error
     return found

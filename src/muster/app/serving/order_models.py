@@ -50,6 +50,11 @@ class OrderModel(StrictModel):
                 found |= {f"{name}.{own}": door for own, door in inner.names().items()}
         return found
 
+    @classmethod
+    def named_in(cls, given: Any) -> Iterator[tuple[FieldForm, str, str]]:
+        """Yield what is named in what was sent, whatever else is wrong with that: the form, the path and the name."""
+        yield from _named_in(cls.order_kind, given, cls.names(), "", "")
+
     def order(self) -> Any:
         """Return the order; what a door has besides its fields is about the call, and no part of it."""
         known = {one.name for one in order_fields(self.order_kind)}
@@ -139,6 +144,31 @@ def _plain(kind: Any, door: Door, camel: bool) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return Literal[tuple(str(one) for one in kind)]
     return kind
+
+
+def _named_in(
+    kind: Any, given: Any, names: Mapping[str, str], own: str, path: str
+) -> Iterator[tuple[FieldForm, str, str]]:
+    for one in order_fields(kind) if isinstance(given, Mapping) else ():
+        name = names.get(f"{own}{one.name}", "")
+        value = given.get(name)
+        for place, each in enumerate(value) if isinstance(value, list) else ((None, value),):
+            where = f"{path}{name}" if place is None else f"{path}{name}[{place}]"
+            if isinstance(each, str) and each and one.declared.form in _NAMED:
+                yield one.declared.form, where, each
+            for inner in _dataclasses_in(one.kind):
+                yield from _named_in(inner, each, names, f"{own}{one.name}.", f"{where}.")
+
+
+_NAMED = frozenset({FieldForm.AGENT, FieldForm.SUITE, FieldForm.CHAIN, FieldForm.COUNCIL})
+
+
+def _dataclasses_in(kind: Any) -> Iterator[Any]:
+    """Yield the dataclasses within the type of a field."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        yield kind
+    for argument in get_args(kind):
+        yield from _dataclasses_in(argument)
 
 
 def _models_in(annotation: Any) -> Iterator[type[OrderModel]]:

@@ -1,6 +1,7 @@
 """Orders that are requested over a network: stored for the workers by what a kind of work names, else as declared."""
 
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import dispatch_of
 from muster.domain.canonical import Json
-from muster.domain.errors import BadConfiguration
+from muster.domain.errors import BadArgument, BadConfiguration, ErrorCollector
 from muster.domain.flaw import FieldFlaw
 from muster.domain.kind import WorkKind
 from muster.domain.order import named_agents, require_bounds
@@ -29,15 +30,30 @@ def submission(known: AppKind) -> Submit:
 
 
 async def _submitted(submit: Submit, muster: MusterParts, order: Any) -> RunHandle | Run:
-    """Return the run of an order; an error about a setting names the fields whose agents cannot be asked."""
-    try:
+    """Return the run of an order; an error names the fields whose agents cannot be asked too."""
+    with naming_agents(muster, order):
         return await submit(muster, order)
-    except BadConfiguration as error:
-        error.flaws = error.flaws or tuple(_unready(muster, order))
-        raise
+
+
+@contextmanager
+def naming_agents(muster: MusterParts, order: Any) -> Iterator[None]:
+    """Raise what is wrong with an order together with all of its agents that cannot be asked."""
+    try:
+        yield
+    except (BadArgument, BadConfiguration) as error:
+        told = {flaw.path for flaw in error.flaws}
+        flaws = [flaw for flaw in _unready(muster, order) if flaw.path not in told]
+        if not flaws:
+            raise
+        ways = tuple(dict.fromkeys((*error.suggestions, *(flaw.suggestion for flaw in flaws if flaw.suggestion))))
+        if isinstance(error, BadConfiguration):
+            message = "; ".join(dict.fromkeys((error.message, *(flaw.message for flaw in flaws))))
+            raise BadConfiguration(message, suggestions=ways, flaws=(*error.flaws, *flaws)) from error
+        raise BadArgument.of([*error.flaws, *flaws], about=error.about, suggestions=ways) from error
 
 
 def _unready(muster: MusterParts, order: Any) -> Iterator[FieldFlaw]:
+    """Yield which agents of an order cannot be asked, by their fields."""
     for field, name in named_agents(order):
         try:
             muster.agents.require(name)
@@ -47,8 +63,9 @@ def _unready(muster: MusterParts, order: Any) -> Iterator[FieldFlaw]:
 
 
 async def _submit(kind: WorkKind, muster: MusterParts, order: RunOrder) -> RunHandle:
-    spec = spec_of(kind, order)
-    muster.library.require_agents(named_agents(order))
+    checks = ErrorCollector()
+    checks.check(muster.library.require_agents, named_agents(order))
+    spec = checks.finish(spec_of, kind, order)
     for _, agent in named_agents(order):
         muster.agents.require(agent, dispatch=dispatch_of(order))
     return await muster.runs.submit(kind.workload, spec, muster.runs.ordered(order))

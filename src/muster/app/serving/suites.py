@@ -5,6 +5,7 @@ from dataclasses import replace
 from muster.app.parts.library import LibraryKind
 from muster.app.parts.parts import MusterParts
 from muster.app.runs.handle import RunHandle
+from muster.domain.errors import ErrorCollector
 from muster.domain.order import named_agents
 from muster.suites.order import SuiteOrder
 from muster.suites.spec import COUNCIL_JUDGE
@@ -12,10 +13,14 @@ from muster.suites.spec import COUNCIL_JUDGE
 
 async def submit_suite(muster: MusterParts, order: SuiteOrder) -> RunHandle:
     """Store a suite run for the workers."""
-    muster.library.require_agents(one for one in named_agents(order) if not one[1].startswith(COUNCIL_JUDGE))
+    checks = ErrorCollector()
+    checks.check(
+        muster.library.require_agents, (one for one in named_agents(order) if not one[1].startswith(COUNCIL_JUDGE))
+    )
     named = [(f"suites[{place}]", name) for place, name in enumerate(order.suites)]
-    paths = tuple(map(str, muster.library.find_all(LibraryKind.SUITE, named)))
-    choice = replace(order, paths=paths, judge=muster.library.judge(order.judge))
+    paths = checks.check(muster.library.find_all, LibraryKind.SUITE, named)
+    judge = checks.finish(muster.library.judge, order.judge)
+    choice = replace(order, paths=tuple(map(str, paths or ())), judge=judge)
     source = await muster.suites.source(replay=order.replay, reuse=order.reuse)
     spec = await muster.suites.spec(choice, source)
     return await muster.suites.submit(spec, muster.runs.ordered(order), origin=source.origin)

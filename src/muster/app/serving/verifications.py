@@ -5,14 +5,15 @@ from muster.app.runs.handle import RunHandle
 from muster.app.verify.request import VerifyRequest, ordered_choice, ordered_dispatch
 from muster.app.verify.values import FileSelection
 from muster.app.views.errors import why_nothing
-from muster.domain.errors import BadArgument, Conflict
+from muster.domain.errors import BadArgument, Conflict, ErrorCollector
 from muster.verify.order import ChangedFiles, VerificationOrder
 
 
 async def submit_verification(muster: MusterParts, order: VerificationOrder) -> RunHandle:
     """Store a verification for the workers; raises Conflict when there is nothing to verify."""
-    muster.library.require_agents([("model", order.model)])
-    selection = _selection(muster, order)
+    checks = ErrorCollector()
+    checks.check(muster.library.require_agents, [("model", order.model)])
+    selection = checks.finish(_selection, muster, order)
     request = VerifyRequest(
         folder=muster.settings.folder,
         selection=selection,

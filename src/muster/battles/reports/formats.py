@@ -10,12 +10,12 @@ from muster.battles.reports.markdown import battle_markdown, scale_markdown
 from muster.battles.scale_summary import ScaleReport, summarize_scale
 from muster.battles.summary import BattleReport, summarize_battle
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import one_of
 from muster.domain.run import Run
 from muster.reporting.files import Redacting
 from muster.reporting.runs import RunReport
 from muster.store.base import Store
 from muster.text.views import plain
-from muster.text.words import one_of
 
 
 def _battle_json(report: BattleReport) -> str:

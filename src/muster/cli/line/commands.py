@@ -26,12 +26,14 @@ from muster.cli.line.parameters import (
     bundled,
     by_heading,
     parameters_of,
+    shown_name,
 )
 from muster.cli.terminal.output import CommonOptions, print_json, write_to
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, BadConfiguration
 
 ROOM = "muster.cli"
 HELP = "help"
+MAX_UNKNOWN = 20  # options that are told at once
 HELP_ABOUT = "Show the help of a command."
 SETTINGS: dict[str, Any] = {"help_option_names": [], "max_content_width": 80}  # the help is an option of ours
 
@@ -190,14 +192,29 @@ class CliCommand(_Shared):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words; raises UsageError when there are too many."""
-        rest = super().parse_args(ctx, self._with_negative_numbers(args))
-        if errors := ctx.meta.pop(FLAWS, []):
+        """Read the words; raises UsageError with all that is wrong with options, and when there are too many words."""
+        rest, unknown = self._read(ctx, self._with_negative_numbers(args))
+        if errors := [*unknown, *ctx.meta.pop(FLAWS, [])]:
             raise errors[0] if len(errors) == 1 else BadParameters(errors)
         if rest and not ctx.resilient_parsing:
             places = [each for each in self.params if isinstance(each, CliArgument)]
             raise UnexpectedArgument(rest[0], ctx, places[-1].when_more if places else "")
         return rest
+
+    def _read(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[click.UsageError]]:
+        """Return the words that are left, and the options that are not known, which keep no others from being read."""
+        unknown: list[click.UsageError] = []
+        while True:
+            try:
+                return super().parse_args(ctx, list(args)), unknown
+            except click.NoSuchOption as error:
+                ctx.meta.pop(FLAWS, None)
+                before = args.index("--") if "--" in args else len(args)
+                place = next((at for at in range(before) if _is_option(args[at], error.option_name)), None)
+                if place is None or len(unknown) == MAX_UNKNOWN:
+                    raise
+                unknown.append(error)
+                args = [*args[:place], *args[place + 1 :]]
 
     def _with_negative_numbers(self, args: list[str]) -> list[str]:
         """Return the words with -1 as an argument, for a command that takes such a number at that place."""
@@ -218,12 +235,21 @@ class CliCommand(_Shared):
             return self.entry.load()(common, **{one.name: one.make(given) for one in self.taken})
         except BadArgument as error:
             raise error.named(self._options()) from error
+        except BadConfiguration as error:
+            error.flaws = tuple(flaw.named(self._options()) for flaw in error.flaws)
+            raise
 
     def _options(self) -> dict[str, str]:
-        """Return the options by the names of what they set, and by their own without the dashes."""
+        """Return options and arguments by the names of what they set, and options by their own without the dashes."""
         options = [each for each in self.params if isinstance(each, click.Option)]
         named = {name.lstrip("-").replace("-", "_"): name for each in options for name in each.opts if name[:2] == "--"}
-        return named | {str(each.name): max(each.opts, key=len) for each in options}
+        return named | {str(each.name): shown_name(each) for each in self.params}
+
+
+def _is_option(word: str, name: str) -> bool:
+    """Return whether a word gives an option, alone, with a value or among other short ones."""
+    is_short = name[:2] != "--"
+    return word.partition("=")[0] == name or (is_short and word[:1] == "-" != word[1:2] and name[1:] in word)
 
 
 class CliGroup(_Shared, click.Group):

@@ -12,7 +12,17 @@ from typing import Any, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from muster.cli.line.types import AmountType, ChoiceType, Completer, FilePath, NumberType, completing, files
+from muster.cli.line.types import (
+    AmountType,
+    ChoiceType,
+    Completer,
+    FilePath,
+    FlawedValue,
+    NumberType,
+    completing,
+    files,
+)
+from muster.domain.flaw import FieldFlaw
 from muster.domain.order import (
     DeclaredField,
     Door,
@@ -22,7 +32,7 @@ from muster.domain.order import (
     given_fields,
     is_many,
     order_fields,
-    require_bounds,
+    value_flaws,
 )
 
 OPTIONS = "Options"  # the heading of options that have none of their own
@@ -129,10 +139,7 @@ def bundled(name: str, bundle: Bundle) -> Taken:
 
     def value(given: Mapping[str, Any]) -> Any:
         values = {one.name: one.make(given) for one in inner}
-        made = bundle.make(**(given_fields(bundle.make, values) if declared else values))
-        if declared:
-            require_bounds(made)
-        return made
+        return bundle.make(**(given_fields(bundle.make, values) if declared else values))
 
     return Taken(name=name, parameters=parameters, make=value)
 
@@ -154,6 +161,12 @@ def _ordered(field: DeclaredField) -> Taken:
 
     if field.declared.form is FieldForm.BUDGET:
         made.type = AmountType(float, field.declared.min, field.declared.max, field.declared.above)
+
+    def flaws(found: Any) -> Iterator[FieldFlaw]:
+        said = value({field.name: found})
+        return value_flaws(said, field.kind, field.declared, "") if said not in (None, field.default) else iter(())
+
+    made.flaws = flaws
     return Taken(name=field.name, parameters=(made,), make=value)
 
 
@@ -203,7 +216,9 @@ def _kind(annotation: Any) -> tuple[Any, bool]:
     return _kind(choices[0]) if choices else (annotation, False)
 
 
-def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: Any, many: bool) -> click.Parameter:
+def _made(
+    parameter: inspect.Parameter, declared: ParameterDeclaration, kind: Any, many: bool
+) -> "CliOption | CliArgument":
     required = parameter.default is parameter.empty
     given: dict[str, Any] = {
         "type": _type(kind, declared),
@@ -240,21 +255,26 @@ FLAWS = "muster.flaws"  # in the context: the errors about parameters so far
 class CheckedParameter(click.Parameter):
     """A parameter that does not keep the others from being read when its value does not do."""
 
+    flaws: Callable[[Any], Iterable[FieldFlaw]] = staticmethod(lambda found: ())  # of a value of the right type
+
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         """Return the value, or None when it does not do; the command says so when it has read all of them."""
+        errors: list[click.UsageError] = ctx.meta.setdefault(FLAWS, [])
         try:
-            return super().handle_parse_result(ctx, opts, args)
+            found, rest = super().handle_parse_result(ctx, opts, args)
         except click.BadParameter as error:
-            ctx.meta.setdefault(FLAWS, []).append(error)
+            errors.append(error)
             return None, args
+        errors += [FlawedValue(flaw, self, ctx) for flaw in self.flaws(found)]
+        return found, rest
 
 
 class BadParameters(click.UsageError):
-    """Several parameters whose values do not do."""
+    """Several parameters that are unknown or missing, or whose values do not do."""
 
-    def __init__(self, errors: Sequence[click.BadParameter]) -> None:
+    def __init__(self, errors: Sequence[click.UsageError]) -> None:
         super().__init__("", errors[0].ctx)
         self.errors = tuple(errors)
 
@@ -296,7 +316,7 @@ class CliArgument(CheckedParameter, click.Argument):
 def shown_name(parameter: click.Parameter) -> str:
     """Return the name that a person knows a parameter by."""
     if isinstance(parameter, click.Argument):
-        return parameter.human_readable_name
+        return parameter.human_readable_name.removesuffix("|-")
     return max(parameter.opts, key=len)
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,22 @@ import click
 from click.shell_completion import CompletionItem
 
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import FieldFlaw, choice_flaw, type_flaw
 from muster.domain.money import from_usd
+from muster.domain.order import ValueBounds
 from muster.text.words import choice_error
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-class OutOfBounds(click.BadParameter):
-    """A number beyond the bounds of its parameter."""
+class FlawedValue(click.BadParameter):
+    """A value that does not do: the sentence for who typed it, and the flaw."""
+
+    def __init__(
+        self, flaw: FieldFlaw, param: click.Parameter | None, ctx: click.Context | None, words: str = ""
+    ) -> None:
+        super().__init__(words or str(replace(flaw, path="")), ctx, param)
+        self.flaw = flaw
 
 
 class NumberType(click.ParamType[Any]):
@@ -43,17 +52,13 @@ class NumberType(click.ParamType[Any]):
         except ValueError:  # also of more digits than Python reads
             number = math.inf
         if spelling.fullmatch(value) is None or number == math.inf:
-            self.fail(f"must be {noun}, not {value!r}", param, ctx)
+            raise FlawedValue(type_flaw("", noun, value), param, ctx)
         return self.within(number, value, param, ctx)
 
     def within(self, number: Any, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number; raises OutOfBounds with the bound that it breaks."""
-        if self.least is not None and number < self.least:
-            raise OutOfBounds(f"must be at least {self.least}, not {value}", ctx, param)
-        if self.above is not None and number <= self.above:
-            raise OutOfBounds(f"must be more than {self.above}, not {value}", ctx, param)
-        if self.most is not None and number > self.most:
-            raise OutOfBounds(f"must be at most {self.most}, not {value}", ctx, param)
+        """Return the number; raises FlawedValue with the bound that it breaks."""
+        if flaw := ValueBounds(min=self.least, max=self.most, above=self.above).flaw(number):
+            raise FlawedValue(replace(flaw, given=value), param, ctx)
         return number
 
     @property
@@ -78,7 +83,7 @@ class AmountType(NumberType):
         try:
             from_usd(value)
         except BadArgument as error:
-            self.fail(error.flaws[0].message, param, ctx)
+            raise FlawedValue(replace(error.flaws[0], path=""), param, ctx) from error
         return self.within(float(value), value, param, ctx)
 
 
@@ -94,7 +99,7 @@ class ChoiceType(click.ParamType[str]):
         """Return the word, or fail with those that it can be."""
         if value in self.values:
             return str(value)
-        self.fail(choice_error(self.values, value), param, ctx)
+        raise FlawedValue(choice_flaw("", self.values, value), param, ctx, choice_error(self.values, value))
 
 
 class FilePath(click.ParamType[Path]):

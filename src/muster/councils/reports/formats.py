@@ -9,11 +9,11 @@ from muster.councils.reports.json_report import council_view
 from muster.councils.reports.markdown import council_markdown
 from muster.councils.summary import CouncilReport, summarize_council
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import one_of
 from muster.domain.run import Run
 from muster.reporting.files import Redacting
 from muster.reporting.runs import RunReport
 from muster.store.base import Store
-from muster.text.words import one_of
 
 
 def _json(report: CouncilReport) -> str:

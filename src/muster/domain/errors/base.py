@@ -1,11 +1,14 @@
 """The root of all errors, and what keeps a request from being done: something must be changed first, or is taken."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from muster.domain.flaw import FieldFlaw, FlawCode
+
+T = TypeVar("T")
+MAX_TOLD = 20  # flaws that one sentence names
 
 
 class Paid(StrEnum):
@@ -72,8 +75,11 @@ class BadArgument(FixSpec):
     @classmethod
     def of(cls, flaws: Sequence[FieldFlaw], *, about: str = "", suggestions: tuple[str, ...] = ()) -> "BadArgument":
         """Return the error for everything that is wrong with some fields; `about` begins its sentence."""
-        words = "; ".join(dict.fromkeys(map(str, flaws)))
-        error = BadArgument(f"{about}: {words}" if about else words, suggestions=suggestions, flaws=flaws)
+        told = list(dict.fromkeys(map(str, flaws)))
+        more = [f"and {len(told) - MAX_TOLD} more"] if len(told) > MAX_TOLD else []
+        words = "; ".join((*told[:MAX_TOLD], *more))
+        ways = tuple(dict.fromkeys((*suggestions, *(flaw.suggestion for flaw in flaws if flaw.suggestion))))
+        error = BadArgument(f"{about}: {words}" if about else words, suggestions=ways, flaws=flaws)
         error.about = about
         return error
 
@@ -135,6 +141,61 @@ class BadConfiguration(FixSpec):
     def __init__(self, message: str, *, suggestions: tuple[str, ...] = (), flaws: tuple[FieldFlaw, ...] = ()) -> None:
         super().__init__(message, suggestions=suggestions)
         self.flaws = flaws
+
+
+class ErrorCollector:
+    """Runs one check after the other, and raises what all of them say as one error."""
+
+    def __init__(self) -> None:
+        self._errors: list[BadArgument | BadConfiguration] = []
+
+    def check(self, function: Callable[..., T], *given: Any, **named: Any) -> T | None:
+        """Return what a function returns; None when it raises BadArgument or BadConfiguration, which is kept."""
+        try:
+            return function(*given, **named)
+        except (BadArgument, BadConfiguration) as error:
+            self.keep(error)
+            return None
+
+    def finish(self, function: Callable[..., T], *given: Any, **named: Any) -> T:
+        """Return what the last function returns; raises what it and those before it raise."""
+        try:
+            found = function(*given, **named)
+        except (BadArgument, BadConfiguration) as error:
+            self.keep(error)
+        self.require()
+        return found
+
+    def __bool__(self) -> bool:
+        """Return whether anything was kept."""
+        return bool(self._errors)
+
+    def keep(self, error: "BadArgument | BadConfiguration") -> None:
+        """Keep an error, to be raised with others."""
+        self._errors.append(error)
+
+    def require(self) -> None:
+        """Raise what was kept: an error alone as it is, several as one with the flaws of all of them."""
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        if self._errors:
+            flaws = [flaw for error in self._errors for flaw in error.flaws or (_whole(error.message),)]
+            ways = tuple(dict.fromkeys(way for error in self._errors for way in error.suggestions))
+            raise BadArgument.of(list(_once(flaws)), suggestions=ways)
+
+
+def _once(flaws: Iterable[FieldFlaw]) -> Iterator[FieldFlaw]:
+    """Yield each flaw once; that a field is missing once too, whoever says why."""
+    missing: set[str] = set()
+    for flaw in dict.fromkeys(flaws):
+        if flaw.code is not FlawCode.MISSING or flaw.path not in missing:
+            yield flaw
+        if flaw.code is FlawCode.MISSING:
+            missing.add(flaw.path)
+
+
+def _whole(message: str) -> FieldFlaw:
+    return FieldFlaw(path="", message=message, by_itself=True)
 
 
 class KeyReused(FixSpec):

@@ -6,9 +6,9 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
+from muster.domain.flaw import nearest
 from muster.pool.chains.chain import KnownValues
 from muster.pool.chains.extraction import parse_path, value_at
-from muster.text.words import nearest
 
 OUTPUT = "output"  # what every step has besides what it extracts
 PREVIOUS, ITEM, INDEX, ERROR = "previous_output", "item", "index", "error"

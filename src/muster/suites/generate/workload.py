@@ -4,13 +4,15 @@ What a model writes is data. It is never run or expanded, and names no file, com
 """
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadOutput, CallFailed, RetriesExhausted, TryLater, WireError
+from muster.domain.errors import BadOutput, CallFailed, RetriesExhausted, TryLater, WireError
+from muster.domain.flaw import FieldFlaw
 from muster.domain.order import field_flaws
 from muster.engine.context import Context
 from muster.engine.workload import workload
@@ -28,6 +30,7 @@ from muster.suites.generate.draft import (
 from muster.suites.kind import GENERATION
 from muster.suites.order import GenerationFields
 from muster.text import typed
+from muster.text.declared_values import read_value
 from muster.text.json_documents import find
 
 A_ROUND = 10  # cases that are asked for at once
@@ -147,17 +150,13 @@ class GenerationSpec(GenerationFields):
 
 
 def _read(spec: Any) -> GenerationSpec:
-    try:
-        found = typed.convert(spec, GenerationSpec)
-    except typed.ValidationError as error:
-        raise BadArgument(f"{NO_GENERATION}: {error}") from None
-    if unknown := sorted(set(spec) - {field.name for field in fields(GenerationSpec)}):
-        raise BadArgument(f"{NO_GENERATION}: unknown key {unknown[0][:100]!r}")
-    if flaws := list(field_flaws(found)):
-        raise BadArgument.of(flaws, about=NO_GENERATION)
-    if bool(found.extend) == bool(found.skill):
-        raise BadArgument("give either a new skill or a suite to extend, not both")
-    return found
+    return read_value(spec, GenerationSpec, about=NO_GENERATION, rules=_flaws)
+
+
+def _flaws(spec: GenerationSpec) -> Iterator[FieldFlaw]:
+    yield from field_flaws(spec)
+    if bool(spec.extend) == bool(spec.skill):
+        yield FieldFlaw(path="extend", message="give either a new skill or a suite to extend, not both", by_itself=True)
 
 
 @workload(GENERATION.workload, check=_read)
