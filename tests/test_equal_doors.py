@@ -386,6 +386,8 @@ def _wrong_values(one: DeclaredField, door: OrderDoor, base: Values) -> Iterator
             continue
         if refused(door, {**base, one.name: value}) is within:
             yield f"{'does not take' if within else 'takes'} {str(value)[:40]!r} of {len(str(value))} characters"
+        elif within and (made := getattr(door.order({**base, one.name: value}), one.name)) != value:
+            yield f"makes {str(made)[:40]!r} of {str(value)[:40]!r}"
 
 
 def _bounds_of_option(one: DeclaredField) -> str:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Optional
 
 import click
 import pytest
@@ -101,6 +102,28 @@ def test_all_flaws_are_named_at_once_with_their_places() -> None:
         "share must be at most 1, not 2.0",
         "words must have at most 2 entries, not 3",
     ]
+
+
+class Colour(StrEnum):
+    """What may be chosen, in this order."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Painting:
+    """An order with choices."""
+
+    colour: Annotated[Colour, OrderField(help="Which.")] = Colour.RED
+    size: Annotated[Literal["small", "big"] | None, OrderField(help="How big.")] = None
+
+
+def test_choices_have_the_order_of_their_declaration_whoever_has_made_such_a_type_before() -> None:
+    before = (Literal["blue", "red"] | None, Optional[Literal["big", "small"]])  # noqa: UP045 - as typing keeps them
+    shown = order_model(Painting, Door.REQUEST, name="Painting").model_json_schema()["properties"]
+    assert before
+    assert [one["anyOf"][0]["enum"] for one in shown.values()] == [["red", "blue"], ["small", "big"]]
 
 
 def test_equal_requests_ask_for_the_same_whatever_they_leave_out() -> None:

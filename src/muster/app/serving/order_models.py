@@ -141,9 +141,11 @@ def _plain(kind: Any, door: Door, camel: bool) -> Any:
         return dict[str, Any]
     if isinstance(kind, type) and is_dataclass(kind):
         return order_model(kind, door, name=f"{kind.__name__}Body", camel=camel)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return Literal[tuple(str(one) for one in kind)]
-    return kind
+    words = tuple(map(str, kind)) if isinstance(kind, type) and issubclass(kind, StrEnum) else ()
+    words = words or (arguments if origin is Literal else ())
+    # The words themselves, in their order: typing takes two choices of the same words for one type, with or without
+    # None, and gives that of which somebody else has made first.
+    return Annotated[Literal[words], words] if words else kind
 
 
 def _named_in(
