@@ -20,6 +20,7 @@ from muster.app.serving.order_models import order_model
 from muster.domain.money import to_usd
 from muster.domain.order import DeclaredField, Door, element_of, is_many, order_fields
 from muster.domain.run import Run
+from muster.domain.run_order import MAX_SECONDS
 from muster.engine.queue.base import QueuedJob
 from muster.mcp.server import Coordinator
 from muster.mcp.tools.work import tool_of
@@ -57,7 +58,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def muster(project: Path) -> AsyncIterator[Muster]:
-    variables = {REQUESTED: str(10**10), "PATH": os.environ["PATH"]}
+    variables = {REQUESTED: str(MAX_SECONDS * 1000), "PATH": os.environ["PATH"]}
     async with open_muster(settings=load_settings(project / ".muster", folder=project, environment=variables)) as m:
         yield m
 
