@@ -107,6 +107,17 @@ class ValueBounds:
             return ("is empty", "") if self.min_length == 1 else (least, f"{len(value)}")
         return "", ""
 
+    @property
+    def words(self) -> str:
+        """The bounds of a number in words."""
+        if self.min is not None and self.max is not None:
+            return f"from {self.min:,} to {self.max:,}"
+        if self.min is not None:
+            return f"{self.min:,} or more"
+        if self.above is not None:
+            return f"more than {self.above:,}" + ("" if self.max is None else f" and at most {self.max:,}")
+        return "a finite number" if self.max is None else f"at most {self.max:,}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderField(ValueBounds):

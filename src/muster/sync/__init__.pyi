@@ -187,6 +187,7 @@ from muster.domain.errors import TryLater as TryLater
 from muster.domain.errors import UnknownModel as UnknownModel
 from muster.domain.errors import Unreachable as Unreachable
 from muster.domain.errors import Untrusted as Untrusted
+from muster.domain.flaw import FieldFlaw
 from muster.domain.ids import BatchId
 from muster.domain.ids import RunId
 from muster.domain.isolation import Isolation
@@ -202,6 +203,7 @@ from muster.domain.observation import Observation as Observation
 from muster.domain.observation import Observer as Observer
 from muster.domain.observation import RunBegan as RunBegan
 from muster.domain.observation import RunEnded as RunEnded
+from muster.domain.order import FieldForm
 from muster.domain.run import Dispatch as Dispatch
 from muster.domain.run import Driver
 from muster.domain.run import Origin
@@ -1580,6 +1582,9 @@ class Library:
 
     def require_agents(self, named: Iterable[tuple[str, str | None]]) -> None:
         """Raise BadArgument for all agents that requests may not name, by the fields that do; None is the usual one."""
+
+    def flaws(self, named: Iterable[tuple[FieldForm, str, str]]) -> Sequence[FieldFlaw]:
+        """Return what is wrong with names of a request, each after what it names and the path of its field."""
 
     def items(self) -> Sequence[LibraryItem]:
         """Return what the library holds; raises BadConfiguration for two files of one kind and name."""

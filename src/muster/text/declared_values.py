@@ -5,6 +5,7 @@ What is said of a field is said in the words of `domain/order.py`, whoever finds
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -49,7 +50,7 @@ def plain_flaws(given: Any, kind: Any, path: str = "") -> Iterator[FieldFlaw]:
     if not isinstance(given, Mapping):
         yield type_flaw(path, "an object", given)
         return
-    hints, known = get_type_hints(kind, include_extras=True), {field.name: field for field in fields(kind)}
+    hints, known = _hints(kind), {field.name: field for field in fields(kind)}
     declared = {one.name: one.declared for one in order_fields(kind)}  # also where a class narrows the type of a field
     for key in given:
         if key not in known:
@@ -60,6 +61,11 @@ def plain_flaws(given: Any, kind: Any, path: str = "") -> Iterator[FieldFlaw]:
             yield from () if usual is not MISSING else (missing_flaw(_within(path, name)),)
         elif not _same(given[name], usual):
             yield from _field_flaws(given[name], hints[name], declared.get(name), _within(path, name))
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _within(path: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """One question to one agent, durably: checked before anything is stored. The workload `ask`, and `Muster.ask`."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +87,9 @@ def question_of(order: QuestionOrder, *, stream: bool = False) -> Question:
 def read_question(spec: Any) -> Question:
     """Return the question that a spec holds; raises BadArgument, with everything that is wrong, for any other."""
     given = {name: value for name, value in spec.items() if value is not None} if isinstance(spec, Mapping) else spec
+    if isinstance(given, Mapping) and given.keys() <= Question.__dataclass_fields__.keys():
+        with suppress(typed.ValidationError, BadArgument):  # all that is wrong is looked for where something is
+            return typed.convert(given, Question)
     return read_value(given, Question, about="not a valid spec of a question")
 
 
