@@ -24,10 +24,10 @@ from muster.domain.call import (
 )
 from muster.domain.canonical import canonical, digest
 from muster.domain.errors import BadOutput, Conflict, MusterError, RunFailed, exit_code_of
-from muster.domain.ids import new_run_id
+from muster.domain.ids import RunId, new_run_id
 from muster.domain.run import TERMINAL, RunState, move
 from muster.domain.script import Line, Rule, Script, count_tokens
-from muster.engine.schemas import require_data
+from muster.engine.schemas import AskedData
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -143,9 +143,10 @@ def test_calls_of_tools_that_nobody_declared_are_no_answer() -> None:
 def test_data_that_waits_for_tools_nobody_called_is_bad_output() -> None:
     waiting = Reply(text="Let me look.", stop=Stop.TOOL_USE)
     called = replace(waiting, tool_calls=(ToolCall(id="1", name="look"),))
-    assert require_data(called, {"type": "object"}) == called
+    asked = AskedData(RunId("1"), "label", "desk", {"type": "object"})
+    assert asked.fitting(called) == called
     with pytest.raises(BadOutput, match="made none"):
-        require_data(waiting, {"type": "object"})
+        asked.fitting(waiting)
 
 
 class RunLife(RuleBasedStateMachine):

@@ -218,7 +218,9 @@ def _shaped(reply: Reply, request: Request) -> Reply:
         return replace(reply, data=shaped(request, reply.stop, reply.text, reply.data))
     except BadOutput as error:
         known = None if reply.lane is Lane.UNCERTAIN else reply.cost
-        raise BadOutput(error.message, cost=known, imputed=reply.lane is Lane.IMPUTED) from error
+        again = BadOutput(error.message, cost=known, imputed=reply.lane is Lane.IMPUTED)
+        again.flaw, again.answer = error.flaw, error.answer
+        raise again from error
 
 
 def _require_known(parts: Mapping[str, Any]) -> None:

@@ -147,13 +147,15 @@ def _text(request: Request, name: str) -> str | None:
 
 def retold(error: BadOutput, before: str = "", *, log: str = "", cost: int | None = None) -> BadOutput:
     """Return the same error with a prefix, the log, and the cost of the call unless it has one."""
-    return BadOutput(
+    again = BadOutput(
         before + error.message,
         log=log or error.log,
         cost=error.cost if error.paid is Paid.YES else cost,
         imputed=error.imputed,
         suggestions=error.suggestions,
     )
+    again.flaw, again.answer = error.flaw, error.answer
+    return again
 
 
 def exit_of(status: int) -> str:

@@ -12,6 +12,7 @@ from muster.app.kinds import REPORTED, kind_of
 from muster.app.parts.parts import MusterParts
 from muster.app.parts.spending import Costs, costs_since
 from muster.app.questions.ask import (
+    KEY,
     AskOutcome,
     Question,
     answer_of,
@@ -24,7 +25,7 @@ from muster.app.runs.options import RunOptions
 from muster.app.views.errors import not_passed
 from muster.domain.call import Message, Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, MusterError, NameTaken, NotFound, Overdraft, StopRun
+from muster.domain.errors import BadArgument, MusterError, NameTaken, NotFound, Overdraft, RunFailed, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import DEFAULT_CONCURRENCY, LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.declared import (
@@ -41,7 +42,7 @@ from muster.engine.queue.base import QUEUES
 from muster.engine.queue.fleet import FallbackDelivery
 from muster.engine.queue.sweeps import CancelKeys, FleetRuns
 from muster.engine.queue.turns import DriveCaps
-from muster.engine.schemas import JsonSchema, SchemaLike, json_schema, require_data
+from muster.engine.schemas import AskedData, JsonSchema, SchemaLike, json_schema
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Muster(MusterParts):
         holds a reply that does not. `messages` are the turns of the conversation before the prompt.
         """
         question, terms = self._question(agent, prompt, schema, **options)
-        return await self._answered(await self.start_question(question, terms), schema)
+        return await self._answered(await self.start_question(question, terms), question, schema)
 
     @overload
     def stream(
@@ -149,7 +150,7 @@ class Muster(MusterParts):
         question, terms = self._question(agent, prompt, schema, stream=True, **options)
         told: asyncio.Queue[str | None] = asyncio.Queue()
         handle = await self.start_question(question, terms, on_delta=lambda key, text: told.put_nowait(text))
-        answering = asyncio.ensure_future(self._answered(handle, schema))
+        answering = asyncio.ensure_future(self._answered(handle, question, schema))
         answering.add_done_callback(lambda _: told.put_nowait(None))
         try:
             while (text := await told.get()) is not None:
@@ -189,15 +190,19 @@ class Muster(MusterParts):
         )
         return question, self.runs.options(budget_usd=budget_usd, name=name, timeout=timeout, dispatch=dispatch)
 
-    async def _answered(self, handle: RunHandle, schema: SchemaLike | None) -> Reply[Any]:
+    async def _answered(self, handle: RunHandle, question: Question, schema: SchemaLike | None) -> Reply[Any]:
         """Return the reply to a question that was started."""
+        asked = None if schema is None else AskedData(handle.id, KEY, question.agent, schema)
         try:
             await handle.result()
         except Overdraft as error:
             error.result = await self.answer_of(handle.id)
             raise
+        except RunFailed as error:
+            misfit = None if asked is None else asked.misfit_in(error.__cause__)
+            raise misfit or error from error.__cause__
         reply = await self.answer_of(handle.id)
-        return reply if schema is None else require_data(reply, schema)
+        return reply if asked is None else asked.fitting(reply)
 
     async def start_question(
         self, question: Question, options: RunOptions, *, detach: bool = False, on_delta: Listener | None = None

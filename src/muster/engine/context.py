@@ -44,7 +44,7 @@ from muster.engine.calls.exchange import DeltaListener
 from muster.engine.calls.path import CallPath
 from muster.engine.declared import JsonMapping, MappingT, ResultT, SpecT, WorkloadFunction, declared
 from muster.engine.memory import RunMemory, require_new
-from muster.engine.schemas import JsonSchema, SchemaLike, completed, fitting
+from muster.engine.schemas import AskedData, JsonSchema, SchemaLike, completed
 from muster.engine.steps import StepRetries, Steps, require_function
 from muster.engine.terms import CallOptions, ChildStarter, ChildTerms, ToolOptions
 from muster.engine.tools import ToolLoop
@@ -226,11 +226,11 @@ class Context:
             inbox=inbox,
             optional=optional,
         )
-        step = STEP.get()
+        asked, step = agent.name if isinstance(agent, Command) else agent, STEP.get()
 
         async def calling() -> Reply[Any]:
             made = making()
-            found = made if schema is None else fitting(made, schema)
+            found = made if schema is None else AskedData(self._run.id, key, asked, schema).of(made)
             return await (found if step is None else inside(step, found))
 
         self._driven.asked.note(key)

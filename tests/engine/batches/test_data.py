@@ -51,7 +51,8 @@ async def test_an_answer_that_fits_is_data_and_one_that_does_not_is_kept(house: 
         found: Any = await run.result()
         assert found["data"] is None
         assert "$.n: 'x' is not of type 'integer'" in found["error"]
-        assert found["strict"] == [found["error"], '{"n": "x"}']
+        assert found["strict"][0].endswith(found["error"])
+        assert found["strict"][1:] == ['{"n": "x"}']
         assert house.audit.calls == paid + 2  # neither was asked again
         assert await m.runs.drive(await m.runs.replay(run.id)).result() == found
 

@@ -12,7 +12,7 @@ from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
 from muster.domain.money import Lane, Microdollars
-from muster.text.schemas.json_schema import fitting
+from muster.text.schemas.json_schema import MAX_FLAWS, fitting
 
 _UNTIMED = Timings()
 _STOPS = {
@@ -102,14 +102,18 @@ def _data(terms: ClaudeTerms, schema: Mapping[str, Json], result: ClaudeResult, 
     try:
         if result.structured_output is None:
             raise BadOutput("it returned no data, although a schema was given")
-        return fitting(result.structured_output, schema)
+        return fitting(result.structured_output, schema, most=MAX_FLAWS)
     except BadOutput as error:
-        raise BadOutput(
+        again = BadOutput(
             f"agent {terms.agent!r}: {error.message}",
             log=log,
             cost=result.cost(resumed=terms.resumed),
             imputed=terms.lane is Lane.IMPUTED,
-        ) from error
+        )
+        given = result.structured_output
+        again.flaw = error.message
+        again.answer = (result.result or "") if given is None else canonical(given).decode()
+        raise again from error
 
 
 def _failure(terms: ClaudeTerms, conversation: ClaudeConversation, result: ClaudeResult, log: str) -> WireError:

@@ -133,7 +133,9 @@ class ServiceAgent:
         except BadOutput as error:
             # What is wrong may be told in words of the answer.
             message = f"{self._account.place} answered {answer.status}: {self._mask.over(error.message)}"
-            raise BadOutput(message, status=answer.status) from error
+            again = BadOutput(message, status=answer.status)
+            again.flaw, again.answer = self._mask.over(error.flaw), self._mask.over(error.answer or "")
+            raise again from error
 
     def _bad(self, answer: HttpResponse, why: str, suggestion: str) -> BadOutput:
         shown = self._mask.beginning(answer.body)

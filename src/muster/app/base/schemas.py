@@ -8,7 +8,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, InvalidRequest
 from muster.text.json_documents import find_value, flaw_of
 from muster.text.schemas.guard import in_schema_thread
-from muster.text.schemas.json_schema import NO_ANSWER, flaw, is_quick, misfit, schema_flaw
+from muster.text.schemas.json_schema import MAX_FLAWS, NO_ANSWER, flaw, is_quick, misfit, schema_flaw
 
 
 class JsonSchemas:
@@ -33,5 +33,5 @@ def _parsed(reply: Reply, schema: Mapping[str, Json]) -> Reply:
         value = find_value(reply.text, schema)
     except BadOutput as error:
         return replace(reply, data_error=error.message)
-    wrong = flaw_of(value) or flaw(value, schema)
+    wrong = flaw_of(value) or flaw(value, schema, most=MAX_FLAWS)
     return replace(reply, data_error=misfit(wrong)) if wrong else replace(reply, data=value, data_error="")

@@ -29,8 +29,20 @@ class MusterError(Exception):
     def __init__(self, message: str, *, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
-        self.suggestions = suggestions
+        self._suggestions: tuple[str, ...] = ()
+        if suggestions:
+            self.suggestions = suggestions
         self.flaws: tuple[FieldFlaw, ...] = ()  # of fields that somebody gave
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """What to do about it, which tracebacks show below the message."""
+        return self._suggestions
+
+    @suggestions.setter
+    def suggestions(self, ways: tuple[str, ...]) -> None:
+        others = [note for note in getattr(self, "__notes__", ()) if note not in self._suggestions]
+        self._suggestions, self.__notes__ = ways, [*ways, *others]
 
     def record(self) -> dict[str, Any]:
         """Return the error as JSON, for the journal and the envelope."""

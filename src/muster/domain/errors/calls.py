@@ -6,6 +6,7 @@ from typing import Any
 from muster.domain.errors.base import MusterError, Paid
 from muster.domain.errors.runs import StopRun
 
+MAX_ANSWER = 2_000  # characters of an answer, in the record of an error
 CHECK_NETWORK = "check the address (base_url or url); muster doctor shows proxies and certificates"  # a suggestion
 
 
@@ -208,7 +209,14 @@ class BadOutput(AgentFailed):
     """The agent answered, but not in the shape that was asked for."""
 
     code = "bad_output"
-    reply: Any = None  # of a model, which is kept
+    reply: Any = None  # that is not in that shape
+    flaw = ""  # what is wrong with it
+    answer: str | None = None  # its text
+
+    def record(self) -> dict[str, Any]:
+        """Return the error as JSON, with the answer, which may be kept nowhere else."""
+        told = {} if self.answer is None else {"flaw": self.flaw, "answer": self.answer[:MAX_ANSWER]}
+        return super().record() | told
 
 
 class TimedOut(AgentFailed):

@@ -7,6 +7,7 @@ see muster.text.limited.process.
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from jsonschema.exceptions import SchemaError, best_match
@@ -47,13 +48,15 @@ def unknown_word_in(schema: Mapping[str, Json]) -> str | None:
     return unknown_word(schema)
 
 
-def flaw_in(value: Json, schema: bytes, formats: bool = False) -> str | None:
+def flaw_in(value: Json, schema: bytes, formats: bool = False, most: int = 1) -> str | None:
     """Return what in a value does not fit a schema, given as JSON text; None when all of it does.
 
-    Raises BadArgument when the schema cannot be evaluated on it, so that nobody knows.
+    One flaw is the most telling one, several are the first. Raises BadArgument when the schema cannot be evaluated on
+    it, so that nobody knows.
     """
     try:
-        error = best_match(_validator(schema, formats).iter_errors(value))
+        found = _validator(schema, formats).iter_errors(value)
+        errors = [best_match(found)] if most == 1 else [best_match([error]) for error in islice(found, most)]
     except RecursionError:
         raise BadArgument(ENDLESS_SCHEMA) from None
     except MemoryError:
@@ -62,7 +65,8 @@ def flaw_in(value: Json, schema: bytes, formats: bool = False) -> str | None:
         raise BadArgument(f"the schema refers to something that is not in it: {unresolvable}"[:LONGEST]) from None
     except Exception as failed:  # of a library that was given something strange
         raise BadArgument(f"the schema cannot be evaluated: {type(failed).__name__}: {failed}"[:LONGEST]) from failed
-    return None if error is None else f"{error.json_path[:LONGEST]}: {error.message[:LONGEST]}"
+    told = [f"{error.json_path[:LONGEST]}: {error.message[:LONGEST]}" for error in errors if error is not None]
+    return "; ".join(told) or None
 
 
 def _missing_target(schema: Json, kind: Any) -> str | None:

@@ -12,7 +12,7 @@ class SchemaLibrary(Protocol):
     def schema_flaw_of(self, text: bytes) -> str | None:
         """Return why a JSON text is not a JSON Schema; None when it is one."""
 
-    def flaw_in(self, value: Json, schema: bytes, formats: bool = False) -> str | None:
+    def flaw_in(self, value: Json, schema: bytes, formats: bool = False, most: int = 1) -> str | None:
         """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
 
     def unknown_word_in(self, schema: Mapping[str, Json]) -> str | None:

@@ -50,7 +50,7 @@ def _evaluation(request: Mapping[str, Any]) -> Callable[[], Mapping[str, Json]]:
         return lambda: {"compiled": bool(compile_pattern(request["pattern"]))}
     library, schema = schema_library(), request["schema"].encode()
     if "value" in request:
-        return lambda: {"wrong": library.flaw_in(request["value"], schema, request["formats"])}
+        return lambda: {"wrong": library.flaw_in(request["value"], schema, request["formats"], request["most"])}
     return lambda: {"wrong": library.schema_flaw_of(schema)}
 
 

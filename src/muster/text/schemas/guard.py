@@ -73,9 +73,11 @@ def guarded_schema_flaw(schema: bytes, allowance: CpuAllowance) -> str | None:
     return _wrong({"schema": schema.decode()}, allowance)
 
 
-def guarded_flaw(value: Json, schema: bytes, allowance: CpuAllowance, *, formats: bool = False) -> str | None:
+def guarded_flaw(
+    value: Json, schema: bytes, allowance: CpuAllowance, *, formats: bool = False, most: int = 1
+) -> str | None:
     """Return what in a value does not fit a schema; raises TooSlow, or BadArgument when that cannot be known."""
-    return _wrong({"schema": schema.decode(), "value": value, "formats": formats}, allowance)
+    return _wrong({"schema": schema.decode(), "value": value, "formats": formats, "most": most}, allowance)
 
 
 def _wrong(request: Mapping[str, Json], allowance: CpuAllowance) -> str | None:

@@ -21,6 +21,7 @@ from muster.text.schemas.guard import (
 )
 
 LARGEST_SCHEMA = 100_000  # bytes of JSON, of one that comes over a network
+MAX_FLAWS = 10  # that are told of one answer
 SECONDS = 5.0  # of CPU, for one value
 CHECK_SECONDS = 2.0  # of CPU, for one schema
 MOST_REMEMBERED = 10_000  # schemas of which it is known what is wrong with them
@@ -80,12 +81,16 @@ def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Any:
     """
     if request.schema is None or stop in NO_ANSWER:
         return data
-    return fitting(find_value(text, request.schema) if data is None else data, request.schema)
+    try:
+        return fitting(find_value(text, request.schema) if data is None else data, request.schema, most=MAX_FLAWS)
+    except BadOutput as error:
+        error.flaw, error.answer = error.message, text
+        raise
 
 
-def fitting(value: Json, schema: Mapping[str, Json]) -> Any:
-    """Return a value that can be kept and fits a schema; raises BadOutput for any other."""
-    if wrong := flaw_of(value) or flaw(value, schema):
+def fitting(value: Json, schema: Mapping[str, Json], *, most: int = 1) -> Any:
+    """Return a value that can be kept and fits a schema; raises BadOutput for any other, with so many of its flaws."""
+    if wrong := flaw_of(value) or flaw(value, schema, most=most):
         raise BadOutput(misfit(wrong))
     return value
 
@@ -95,16 +100,21 @@ def misfit(wrong: str) -> str:
     return f"its answer does not fit the schema: {wrong}"
 
 
-def flaw(value: Any, schema: Mapping[str, Any], *, formats: bool = False) -> str | None:
+def flaw(value: Any, schema: Mapping[str, Any], *, formats: bool = False, most: int = 1) -> str | None:
     """Return what in a value does not fit a schema, or why that cannot be known; None when all of it fits."""
     try:
-        return evaluate(value, schema, formats=formats)
+        return evaluate(value, schema, formats=formats, most=most)
     except BadArgument as error:
         return error.message
 
 
 def evaluate(
-    value: Json, schema: Mapping[str, Any], allowance: CpuAllowance | None = None, *, formats: bool = False
+    value: Json,
+    schema: Mapping[str, Any],
+    allowance: CpuAllowance | None = None,
+    *,
+    formats: bool = False,
+    most: int = 1,
 ) -> str | None:
     """Return what in a value does not fit a schema; raises BadArgument when the schema cannot be evaluated on it.
 
@@ -113,9 +123,9 @@ def evaluate(
     allowance = allowance or CpuAllowance(SECONDS)
     text = canonical(schema)
     if not _is_quick(schema, text, _size(value)):
-        return guarded_flaw(value, text, allowance, formats=formats)
+        return guarded_flaw(value, text, allowance, formats=formats, most=most)
     with allowance.spending():
-        return schema_library().flaw_in(value, text, formats)
+        return schema_library().flaw_in(value, text, formats, most)
 
 
 def unknown_word(schema: Mapping[str, Json]) -> str | None:
